@@ -1,0 +1,61 @@
+"""How many labels of each task to buy: exact plans for a labelling budget in multi-task learning.
+
+A `Problem` says what labels there are to buy, at what price, and how much money there is; gains say what they are worth;
+`allocate` turns both into a `Plan`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from allotment.document import read_problem as read_problem
+    from allotment.errors import AllotmentError as AllotmentError
+    from allotment.errors import Infeasible as Infeasible
+    from allotment.errors import InputError as InputError
+    from allotment.budgets import Frontier as Frontier
+    from allotment.budgets import frontier as frontier
+    from allotment.gains import Coupled as Coupled
+    from allotment.gains import Curve as Curve
+    from allotment.gains import Geometric as Geometric
+    from allotment.gains import Logarithmic as Logarithmic
+    from allotment.gains import Power as Power
+    from allotment.gains import Tabulated as Tabulated
+    from allotment.plan import Comparison as Comparison
+    from allotment.plan import Plan as Plan
+    from allotment.plan import Score as Score
+    from allotment.plan import allocate as allocate
+    from allotment.plan import baselines as baselines
+    from allotment.plan import cheapest as cheapest
+    from allotment.plan import neutral_gains as neutral_gains
+    from allotment.plan import score as score
+    from allotment.problem import Cap as Cap
+    from allotment.problem import Problem as Problem
+    from allotment.problem import Task as Task
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "document": ("read_problem",),
+    "errors": ("AllotmentError", "Infeasible", "InputError"),
+    "budgets": ("Frontier", "frontier"),
+    "gains": ("Coupled", "Curve", "Geometric", "Logarithmic", "Power", "Tabulated"),
+    "plan": ("Comparison", "Plan", "Score", "allocate", "baselines", "cheapest", "neutral_gains", "score"),
+    "problem": ("Cap", "Problem", "Task"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+__all__ = ["__version__", *sorted(_HOME_OF)]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name's module when it is first used, so that `allot --help` waits for none of them."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'allotment' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"allotment.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,60 @@
+"""What can go wrong, and how it is said.
+
+AllotmentError
+├── InputError     something given is wrong: every mistake at once, each with its key   (exit code 2)
+└── Infeasible     all of it is valid, but no plan meets it: which limits clash          (exit code 1)
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+
+class AllotmentError(Exception):
+    """The root of everything that allotment raises on purpose."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing that is wrong: where (`task 'seg': cost`), what and, if it comes from a file, on which line."""
+
+    where: str
+    what: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        line = f"line {self.line}: " if self.line is not None else ""
+        where = f"{self.where}: " if self.where else ""
+        return f"{line}{where}{self.what}"
+
+    def under(self, prefix: str) -> Mistake:
+        """The same mistake seen from one level further up."""
+        return replace(self, where=f"{prefix}: {self.where}" if self.where else prefix)
+
+
+class InputError(AllotmentError, ValueError):
+    """Something given is wrong; `mistakes` lists all of it."""
+
+    def __init__(self, mistakes: Iterable[Mistake]):
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join(map(str, self.mistakes)))
+
+
+class Infeasible(AllotmentError):
+    """No plan meets the limits; `clashes` names the limits and what would resolve each clash."""
+
+    def __init__(self, clashes: Iterable[str]):
+        self.clashes = tuple(clashes)
+        super().__init__("\n".join(self.clashes))
+
+
+def suggest(name: object, known: Iterable[str]) -> str:
+    """A hint after an unknown name: the nearest known one, or all of them."""
+    choices = list(known)
+    near = difflib.get_close_matches(str(name)[:200], choices[:1000], n=1)  # more would take seconds
+    if near:
+        return f"did you mean {near[0]!r}?"
+    more = ", ..." if len(choices) > 20 else ""
+    return f"known: {', '.join(choices[:20])}{more}" if choices else "none are known"

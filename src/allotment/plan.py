@@ -1,0 +1,420 @@
+"""The plan: how many labels of each task to buy, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from allotment.amounts import show, to_decimal, whole
+from allotment.errors import Infeasible, InputError, Mistake, suggest
+from allotment.gains import Coupled, Curve, Power, curve_from_dict
+from allotment.limits import explain_idle_budget, explain_rest, find_broken, find_clashes
+from allotment.problem import Problem, Task, show_exact
+from allotment.solver import baselines as fixed
+from allotment.solver.model import Model, build
+from allotment.solver.search import maximise
+from allotment.solver.sensitivity import plateau_range
+
+NEUTRAL_EXPONENT = 0.4
+"""of the neutral plan's power law; see docs/method.md"""
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a plan costs and is worth, and the limits that it breaks."""
+
+    name: str
+    counts: dict[str, int]
+    spent: Decimal
+    value: float
+    """sum over tasks of weight x gain"""
+    gains: dict[str, float]
+    """each task's own gain"""
+    broken: tuple[str, ...] = ()
+
+    @property
+    def feasible(self) -> bool:
+        return not self.broken
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "name": self.name,
+            "counts": self.counts,
+            "spent": str(self.spent),
+            "value": self.value,
+            "gains": self.gains,
+            "broken": list(self.broken),
+        }
+
+
+def check_gains(problem: Problem, gains: Mapping[str, Curve]) -> dict[str, Curve]:
+    """The gains in task order, or everything that is wrong with them."""
+    if not isinstance(gains, Mapping):
+        raise InputError([Mistake("gains", "must be a dict from task name to curve")])
+    mistakes = []
+    for name in problem.names:
+        if name not in gains:
+            mistakes.append(Mistake("gains", f"no curve for task {name!r}"))
+        elif not isinstance(gains[name], Curve):
+            mistakes.append(Mistake(f"gain of {name!r}", f"{gains[name]!r} is not a curve such as al.Geometric(1, 0.99)"))
+    for name in gains:
+        if name not in problem.names:
+            mistakes.append(Mistake("gains", f"no task {name!r}; {suggest(name, problem.names)}"))
+    known = {name: curve for name, curve in gains.items() if isinstance(curve, Curve)}
+    for name, curve in known.items():
+        for term in curve.terms:
+            for other in term.weights if isinstance(term, Coupled) else ():
+                if other not in problem.names:
+                    what = f"coupled to task {other!r}, which is not there; {suggest(other, problem.names)}"
+                    mistakes.append(Mistake(f"gain of {name!r}", what))
+    if mistakes:
+        raise InputError(mistakes)
+    return {name: gains[name] for name in problem.names}
+
+
+def check_counts(problem: Problem, counts: Mapping[str, Any]) -> dict[str, int]:
+    """Counts in task order, a missing task being 0, or everything that is wrong with them."""
+    if not isinstance(counts, Mapping):
+        raise InputError([Mistake("counts", "must be a dict from task name to a whole number")])
+    mistakes, numbers = [], {}
+    for name, count in counts.items():
+        if name not in problem.names:
+            mistakes.append(Mistake("counts", f"no task {name!r}; {suggest(name, problem.names)}"))
+            continue
+        try:
+            numbers[name] = whole(count)
+        except ValueError as error:
+            mistakes.append(Mistake(f"count of {name!r}", str(error)))
+            continue
+        if numbers[name] < 0:
+            mistakes.append(Mistake(f"count of {name!r}", f"{numbers[name]} is below 0"))
+    if mistakes:
+        raise InputError(mistakes)
+    return {name: numbers.get(name, 0) for name in problem.names}
+
+
+def score(problem: Problem, gains: Mapping[str, Curve], counts: Mapping[str, Any], name: str = "yours") -> Score:
+    """What a plan of the user's own costs and is worth, and which limits it breaks."""
+    gains = check_gains(problem, gains)
+    counts = check_counts(problem, counts)
+    return Score(
+        name=name,
+        counts=counts,
+        spent=to_decimal(problem.price(counts)),
+        value=_value(problem, gains, counts),
+        gains=own_gains(problem, gains, counts),
+        broken=tuple(find_broken(problem, counts)),
+    )
+
+
+def own_gains(problem: Problem, gains: Mapping[str, Curve], counts: Mapping[str, int]) -> dict[str, float]:
+    """Each task's own gain from these counts, before weights."""
+    found = {}
+    for task in problem.tasks:
+        count: float = counts[task.name]
+        if problem.count_implied:
+            count += sum(counts[other.name] for other in problem.tasks if task.name in other.implies)
+            if task.pool is not None and count > counts[task.name]:
+                count = min(count, max(task.pool, counts[task.name]))
+        found[task.name] = math.fsum(
+            term.of(counts) if isinstance(term, Coupled) else float(term(count)) for term in gains[task.name].terms
+        )
+    return found
+
+
+def _value(problem: Problem, gains: Mapping[str, Curve], counts: Mapping[str, int]) -> float:
+    own = own_gains(problem, gains, counts)
+    return math.fsum(task.weight * own[task.name] for task in problem.tasks)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many labels of each task to buy; `allocate` makes it.
+
+    `spent` and `unspent` are exact; `value` is the sum of weight x gain; `gap` is by how much a better plan could exceed
+    it: 0 when this one is proved best.
+    """
+
+    problem: Problem
+    gains: dict[str, Curve]
+    counts: dict[str, int]
+    value: float
+    gap: float = 0.0
+    money_worth: float = 0.0
+    """worth of the next unit of money (the price of money at the optimum)"""
+    name: str = field(default="plan", compare=False)
+
+    @property
+    def spent(self) -> Decimal:
+        return to_decimal(self.problem.price(self.counts))
+
+    @property
+    def unspent(self) -> Decimal:
+        return to_decimal(self.problem.budget - self.problem.price(self.counts))
+
+    @property
+    def exact(self) -> bool:
+        """Whether the plan is proved best."""
+        return self.gap == 0.0
+
+    @property
+    def own_gains(self) -> dict[str, float]:
+        """Each task's own gain, before weights."""
+        return own_gains(self.problem, self.gains, self.counts)
+
+    @cached_property
+    def why_unspent(self) -> tuple[str, ...]:
+        """For each task, what keeps the rest of the money from buying more of it; empty when nothing is left."""
+        tiny = 1e-12 * max(abs(self.value), 1e-300)
+        worth_more = {}
+        for task in self.problem.tasks:
+            more = self.counts | {task.name: self.counts[task.name] + task.lot}
+            worth_more[task.name] = _value(self.problem, self.gains, more) - self.value > tiny
+        return tuple(explain_rest(self.problem, self.counts, worth_more))
+
+    @cached_property
+    def plateau(self) -> dict[str, tuple[int, int]]:
+        """The range of each count over all plans within 1 % of this one's value."""
+        return self.plateau_within(0.01)
+
+    def plateau_within(self, share: float) -> dict[str, tuple[int, int]]:
+        """The range of each count over all plans worth at least (1 - share) of this one."""
+        enough = self.value - share * abs(self.value)
+        found = {}
+        for index, task in enumerate(self.problem.tasks):
+            found[task.name] = plateau_range(self._model, index, self.counts[task.name], enough)
+        return found
+
+    @cached_property
+    def break_even(self) -> dict[str, float | None]:
+        """The price of a label up to which each task is bought beyond its least, to four digits; None if at no price.
+
+        Tiers rise and fall with it in proportion; a fee stays as it is.
+        """
+        return {task.name: self._find_break_even(task) for task in self.problem.tasks}
+
+    def _find_break_even(self, task: Task) -> float | None:
+        if task.ceiling == task.floor:
+            return None
+
+        def bought_at(price: float) -> bool:
+            try:
+                dearer = task.with_cost(f"{price:.6g}")
+                problem = self.problem.with_task(dearer)
+                if find_clashes(problem):
+                    return False
+                return solve_within(problem, self.gains).counts[task.name] > task.floor
+            except InputError:  # finer or larger than prices are counted in
+                return False
+
+        price = float(task.cost)
+        bought = bought_at(price)
+        inside, outside = (price, price * 2) if bought else (price / 2, price)
+        for _ in range(40):
+            if bought and bought_at(outside):
+                inside, outside = outside, outside * 2
+            elif not bought and not bought_at(inside):
+                inside, outside = inside / 2, inside
+            else:
+                break
+        else:
+            return None
+        while outside / inside > 1.0001:
+            middle = math.sqrt(inside * outside)
+            inside, outside = (middle, outside) if bought_at(middle) else (inside, middle)
+        return inside
+
+    @cached_property
+    def _model(self) -> Model:
+        return build(self.problem, self.gains)
+
+    def score(self) -> Score:
+        """The plan as one row of a comparison."""
+        return score(self.problem, self.gains, self.counts, self.name)
+
+    def compare(self, others: Mapping[str, Mapping[str, Any]] | None = None) -> Comparison:
+        """This plan beside others (the paper's baselines unless given), best first."""
+        others = baselines(self.problem) if others is None else others
+        rows = [score(self.problem, self.gains, counts, name) for name, counts in others.items()]
+        rows.sort(key=lambda row: -row.value)
+        return Comparison((self.score(), *rows))
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{name} {count}" for name, count in self.counts.items())
+        off = "" if self.exact else f" (a better plan is worth at most {self.gap:.3g} more)"
+        return f"{counts}: {show(self.problem.price(self.counts))} of {show(self.problem.budget)}{off}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_dict` reads them back."""
+        return {
+            "problem": self.problem.to_dict(),
+            "gains": {name: curve.to_dict() for name, curve in self.gains.items()},
+            "counts": self.counts,
+            "spent": show_exact(self.problem.price(self.counts)),
+            "unspent": show_exact(self.problem.budget - self.problem.price(self.counts)),
+            "value": self.value,
+            "gap": self.gap,
+            "money_worth": self.money_worth,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Plan:
+        """The plan that `to_dict` wrote."""
+        problem = Problem.from_dict(plain["problem"])
+        gains = {name: curve_from_dict(curve) for name, curve in plain["gains"].items()}
+        counts = check_counts(problem, plain["counts"])
+        return cls(problem, check_gains(problem, gains), counts, plain["value"], plain["gap"], plain["money_worth"])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Plans side by side; the first is the one that the others are held against."""
+
+    rows: tuple[Score, ...]
+
+    def __str__(self) -> str:
+        names = list(self.rows[0].counts)
+        lines = [["", *names, "spent", "value", "of plan"]]
+        top = self.rows[0].value
+        for row in self.rows:
+            share = f"{row.value / top:.1%}" if top > 0 else "-"
+            counts = [str(row.counts[name]) for name in names]
+            lines.append([row.name, *counts, str(row.spent), f"{row.value:.6g}", share])
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        table = [
+            "  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths, strict=True)))
+            for line in lines
+        ]
+        notes = [f"{row.name} breaks {limit}" for row in self.rows for limit in row.broken]
+        return "\n".join(line.rstrip() for line in [*table, *notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"rows": [row.to_dict() for row in self.rows]}
+
+
+def check_limits(problem: Problem) -> None:
+    """Raise Infeasible if no plan can meet the limits, or if the budget buys nothing."""
+    clashes = find_clashes(problem)
+    idle = None if clashes else explain_idle_budget(problem)
+    if clashes or idle:
+        raise Infeasible(clashes or [idle or ""])
+
+
+def allocate(problem: Problem, gains: Mapping[str, Curve]) -> Plan:
+    """The plan of greatest value that the budget and every limit allow.
+
+    Exact: no other plan is worth more (`plan.gap` is 0, or says by how much one could be). Of equal plans it is the one
+    of least money, then the one that buys more of earlier tasks.
+
+    >>> from allotment import Geometric, Problem, Task, allocate
+    >>> problem = Problem([Task("cls", cost=1), Task("seg", cost=20)], budget=6300)
+    >>> print(allocate(problem, {"cls": Geometric(1.13, 0.999), "seg": Geometric(2.03, 0.997)}))
+    cls 2920, seg 169: 6300 of 6300
+    """
+    gains = check_gains(problem, gains)
+    check_limits(problem)
+    return solve_within(problem, gains)
+
+
+def solve_within(problem: Problem, gains: dict[str, Curve]) -> Plan:
+    solution = maximise(build(problem, gains))
+    counts = {name: int(count) for name, count in zip(problem.names, solution.counts, strict=True)}
+    money_worth = float(solution.prices[0]) / float(problem.unit)
+    return Plan(problem, gains, counts, _value(problem, gains, counts), solution.gap, money_worth)
+
+
+def cheapest(problem: Problem, gains: Mapping[str, Curve], target: float, task: str | None = None) -> Plan:
+    """The plan of least money whose value is at least `target`, or whose gain for one `task` is.
+
+    The problem's own budget plays no part; the plan's budget is the money that it needs.
+    """
+    gains = check_gains(problem, gains)
+    wanted = _target(target)
+    aim = problem if task is None else _only(problem, task)
+    clashes = [clash for clash in find_clashes(_unlimited(problem))]
+    if clashes:
+        raise Infeasible(clashes)
+
+    def reaches(units: int) -> Plan | None:
+        plan = solve_within(aim.with_budget(units * problem.unit), gains)
+        return plan if plan.value >= wanted - 1e-12 * abs(wanted) else None
+
+    low = math.ceil(problem.price({each.name: each.floor for each in problem.tasks}) / problem.unit)
+    if (found := reaches(low)) is None:
+        most = int(_unlimited(problem).budget / problem.unit)
+        step = 1
+        while (found := reaches(min(low + step, most))) is None:
+            if low + step >= most:
+                _fail_target(aim, gains, most, wanted, task)
+            low, step = low + step, step * 2
+        high = min(low + step, most)
+        while high - low > 1:
+            middle = (low + high) // 2
+            plan = reaches(middle)
+            low, high, found = (middle, high, found) if plan is None else (low, middle, plan)
+    counts = found.counts
+    final = problem.with_budget(problem.price(counts))
+    return Plan(final, gains, counts, _value(problem, gains, counts), found.gap, found.money_worth, "cheapest")
+
+
+def _target(target: Any) -> float:
+    try:
+        wanted = float(target)
+    except (TypeError, ValueError):
+        wanted = math.nan
+    if not math.isfinite(wanted):
+        raise InputError([Mistake("target", f"{target!r} is not a finite number")])
+    return wanted
+
+
+def _only(problem: Problem, name: str) -> Problem:
+    """The same purchase, judged by one task's gain alone."""
+    if name not in problem.names:
+        raise InputError([Mistake("task", f"no task {name!r}; {suggest(name, problem.names)}")])
+    tasks = [each.with_weight(1.0 if each.name == name else 0.0) for each in problem.tasks]
+    return Problem(tasks, problem.budget, problem.caps, problem.count_implied)
+
+
+def _unlimited(problem: Problem) -> Problem:
+    """The same problem with money for everything that can be bought, or for as much as can be counted."""
+    ceilings = {task.name: task.ceiling for task in problem.tasks}
+    most = Fraction(10**15) * problem.unit
+    if None not in ceilings.values():
+        most = min(most, problem.price({name: ceiling or 0 for name, ceiling in ceilings.items()}))
+    return problem.with_budget(min(most, Fraction(10**15)))
+
+
+def _fail_target(aim: Problem, gains: dict[str, Curve], units: int, wanted: float, task: str | None) -> None:
+    best = solve_within(aim.with_budget(units * aim.unit), gains)
+    what = "value" if task is None else f"gain of {task}"
+    raise Infeasible(
+        [f"no plan reaches a {what} of {wanted:g}: with all the labels there are it is {best.value:.6g}; lower the target"]
+    )
+
+
+def neutral_gains(
+    problem: Problem, exponent: float = NEUTRAL_EXPONENT, headroom: Mapping[str, float] | None = None
+) -> dict[str, Curve]:
+    """Gains for when nothing has been measured: every task worth the same, as a power law in labels at hand plus new ones.
+
+    `headroom` caps a task's gain at what is still to be won (in the same unit, where n labels of worth 1 leave n^-a).
+    """
+    room = headroom or {}
+    return {task.name: Power(1.0, task.have, exponent, room.get(task.name, math.inf)) for task in problem.tasks}
+
+
+def baselines(problem: Problem) -> dict[str, dict[str, int]]:
+    """What a team would do anyway, under the same limits: the paper's baselines and the neutral plan, by name."""
+    check_limits(problem)
+    plans = {"equal images": fixed.equal_images(problem), "equal budget": fixed.equal_budget(problem)}
+    plans["neutral"] = solve_within(problem, neutral_gains(problem)).counts
+    for name in problem.names:
+        plans[f"all on {name}"] = fixed.one_task(problem, name)
+    return plans

@@ -1,0 +1,245 @@
+"""The problem as the solver sees it: whole numbers, arrays and curves.
+
+Maximise the sum of g_v(x_v) over variables v, with `use @ x + fixed <= limits`. A variable is a task's count or the
+argument of a coupled curve. Each has one or more arms: ranges of x on which its money is a straight line (a price
+tier; nothing bought, before a fee). A coupled curve takes at most what its tasks put in, so its link is one more row
+of `use` with limit 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.amounts import common_unit
+from allotment.errors import InputError, Mistake
+from allotment.gains import Bank, Coupled, Curve, Family, Power
+from allotment.problem import Problem, Task
+
+Ints = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Model:
+    """Row 0 of `use` is money; then the caps, then a link for each coupled curve."""
+
+    tasks: int
+    curves: tuple[tuple[Curve, ...], ...]
+    """what each variable's curve is the sum of"""
+    scale: Array
+    """one step of a variable is so much of its curve's argument"""
+    variable: Ints
+    """of each arm; arms are sorted by variable, then by range"""
+    low: Ints
+    high: Ints
+    lot: Ints
+    use: Ints
+    """(rows, arms): what one step takes"""
+    fixed: Ints
+    """money that an arm takes besides"""
+    limits: Ints
+    bank: Bank = field(repr=False)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """The first arm of each variable."""
+        return np.searchsorted(self.variable, np.arange(self.variables)).astype(np.int64)
+
+    @property
+    def variables(self) -> int:
+        return len(self.curves)
+
+    @property
+    def rows(self) -> int:
+        return len(self.limits)
+
+    @property
+    def links(self) -> int:
+        """How many coupled curves there are."""
+        return self.variables - self.tasks
+
+    def rise(self, variable: int, count: Array, more: Array) -> Array:
+        """What `more` steps add to one variable's curve."""
+        scale = self.scale[variable]
+        total = np.zeros(np.broadcast(count, more).shape)
+        for curve in self.curves[variable]:
+            total = total + curve.rise(count * scale, more * scale)
+        return total
+
+    def arm_rise(self, count: Array, more: Array) -> Array:
+        """The same for every arm at once."""
+        scale = self.scale[self.variable]
+        return self.bank.rise(count * scale, more * scale)
+
+    def worth(self, counts: Ints) -> float:
+        """The value of a plan: coupled curves get all that their tasks put in."""
+        steps = self.complete(counts)
+        worths = self.arm_rise(np.zeros(len(self.variable)), steps[self.variable].astype(float))
+        return math.fsum(worths[self.starts])
+
+    def complete(self, counts: Ints) -> Ints:
+        """Task counts followed by the arguments of the coupled curves."""
+        if not self.links:
+            return counts
+        given = -(self.use[-self.links :, self.starts[: self.tasks]] @ counts)
+        return np.append(counts, np.minimum(given, self.high[self.starts[self.tasks :]]))
+
+    def arms_of(self, variable: int) -> range:
+        """The arms of one variable."""
+        after = variable + 1
+        return range(self.starts[variable], self.starts[after] if after < self.variables else len(self.low))
+
+    def arms_at(self, counts: Ints) -> Ints:
+        """The arm that each task's count lies in."""
+        begun = self.low[: len(self.low) - self.links] <= counts[self.variable[: len(self.low) - self.links]]
+        return self.starts[: self.tasks] + np.add.reduceat(begun, self.starts[: self.tasks]) - 1
+
+    def used(self, counts: Ints) -> Ints:
+        """What the counts take of money and caps."""
+        arms = self.arms_at(counts)
+        used = self.use[: self.rows - self.links, arms] @ counts
+        used[0] += self.fixed[arms].sum()
+        return used
+
+
+def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
+    """The model of a problem whose limits do not clash."""
+    own, coupled = split_gains(problem, gains)
+    names = {name: index for index, name in enumerate(problem.names)}
+    budget = int(problem.budget // problem.unit)
+    linked = {name for _, shares, _ in coupled for name in shares}
+
+    arms: list[tuple[int, int, int, int, int, int]] = []
+    for index, task in enumerate(problem.tasks):
+        worthless = task.name not in linked and all(curve.sign <= 0 for curve in own[index])
+        arms += [(index, *arm) for arm in _arms(task, problem, budget, worthless)]
+    columns = np.array(arms, dtype=np.int64).T
+    variable, low, high, lot, price, fixed = columns
+
+    rows, limits = [price], [budget]
+    for cap in problem.caps:
+        unit = common_unit(cap.use.values())
+        each = np.array([int(cap.use.get(name, Fraction(0)) / unit) for name in problem.names], dtype=np.int64)
+        rows.append(each[variable])
+        limits.append(int(cap.limit // unit))
+
+    scale = np.ones(len(names) + len(coupled))
+    for link, (_, shares, most) in enumerate(coupled):
+        step = common_unit(shares.values())
+        each = np.array([int(shares.get(name, Fraction(0)) / step) for name in problem.names], dtype=np.int64)
+        reach = sum(int(each[v]) * int(high[variable == v].max()) for v in range(len(names)))
+        if most is not None:
+            reach = min(reach, int(most / step))
+        rows = [np.append(row, 0) for row in rows]
+        rows.append(np.append(-each[variable[variable < len(names)]], np.zeros(link + 1, dtype=np.int64)))
+        rows[-1][-1] = 1
+        limits.append(0)
+        scale[len(names) + link] = float(step)
+        variable, lot, fixed = np.append(variable, len(names) + link), np.append(lot, 1), np.append(fixed, 0)
+        low, high = np.append(low, 0), np.append(high, reach)
+
+    curves = [*own, *(terms for terms, _, _ in coupled)]
+    return Model(
+        tasks=len(names),
+        curves=tuple(tuple(terms) for terms in curves),
+        scale=scale,
+        variable=variable,
+        low=low,
+        high=high,
+        lot=lot,
+        use=np.array(rows, dtype=np.int64),
+        fixed=fixed,
+        limits=np.array(limits, dtype=np.int64),
+        bank=Bank([curves[v] for v in variable]),
+    )
+
+
+def _arms(task: Task, problem: Problem, budget: int, worthless: bool) -> list[tuple[int, int, int, int, int]]:
+    """(low, high, lot, price, fixed) for every range of counts whose money is a straight line."""
+    low, ceiling = task.floor, task.ceiling
+    if worthless or ceiling == low:
+        money = int(task.price(low) / problem.unit)
+        return [(low, low, task.lot, 0, money)]
+    arms = []
+    if low == 0 and task.fee:
+        arms.append((0, 0, task.lot, 0, 0))
+    fixed = task.fee
+    for after, end, cost in task.prices:
+        price = int(cost / problem.unit)
+        money = int((fixed - cost * after) / problem.unit)
+        start = max(low, (after // task.lot + 1) * task.lot if after or task.fee else 0)
+        # one lot more than can be paid for, so that the limit itself sets the price of money
+        stops = [stop for stop in (end, ceiling, (budget - money) // price + task.lot) if stop is not None]
+        for cap in problem.caps:
+            if cap.use.get(task.name):
+                stops.append(int(cap.limit // cap.use[task.name]) + task.lot)
+        stop = min(stops) // task.lot * task.lot
+        if start <= stop:
+            arms.append((start, stop, task.lot, price, money))
+        if end is not None:
+            fixed += cost * (end - after)
+    return arms or [(low, low, task.lot, 0, int(task.price(low) / problem.unit))]
+
+
+Link = tuple[list[Curve], dict[str, Fraction], Fraction | None]
+
+
+def split_gains(problem: Problem, gains: Mapping[str, Curve]) -> tuple[list[list[Curve]], list[Link]]:
+    """Weighted curves of single tasks, and (curves, shares, most) of the coupled ones."""
+    own: list[list[Curve]] = []
+    links: dict[tuple[tuple[str, Fraction], ...], Link] = {}
+    mistakes = []
+    for task in problem.tasks:
+        terms = [term * task.weight for term in gains[task.name].terms if task.weight]
+        implied = [other.name for other in problem.tasks if task.name in other.implies]
+        alone = [term for term in terms if not isinstance(term, Coupled)]
+        if problem.count_implied and implied and alone:
+            shares = {name: Fraction(1) for name in (task.name, *implied)}
+            most = None if task.pool is None else Fraction(task.pool)
+            links[(*shares.items(), ("", Fraction(len(own))))] = (alone, shares, most)
+            alone = []
+        for term in terms:
+            if isinstance(term, Coupled):
+                key = tuple(term.weights.items())
+                links.setdefault(key, ([], dict(term.weights), None))[0].extend(term.inner.terms)
+        own.append(_merge(alone))
+    linked = {name for _, shares, _ in links.values() for name in shares}
+    for task, terms in zip(problem.tasks, own, strict=True):
+        mistakes += _check_terms(task.name, terms, task.name in linked)
+    for terms, shares, _ in links.values():
+        merged = _merge(terms)
+        mistakes += _check_terms(" + ".join(shares), merged, linked=True)
+        terms[:] = merged
+    if mistakes:
+        raise InputError(mistakes)
+    return own, list(links.values())
+
+
+def _merge(terms: Sequence[Curve]) -> list[Curve]:
+    """Add up curves of the same shape, so that a rising and a falling one of it make one that is concave again."""
+    merged: dict[object, Curve] = {}
+    for term in terms:
+        if isinstance(term, Family) and not (isinstance(term, Power) and np.isfinite(term.ceiling)):
+            size, *shape = term.values()
+            key = (type(term), *shape)
+            if key in merged:
+                size += merged[key].values()[0]  # type: ignore[attr-defined]
+            merged[key] = type(term)(size, *shape)
+        else:
+            merged[len(merged), id(term)] = term
+    return list(merged.values())
+
+
+def _check_terms(name: str, terms: Sequence[Curve], linked: bool) -> list[Mistake]:
+    falling = any(isinstance(term, Family) and term.sign < 0 for term in terms)
+    if falling and (linked or any(term.sign > 0 for term in terms)):
+        what = "a falling curve is added to a rising one, so the sum is not concave; give their sum as one curve"
+        return [Mistake(f"gain of {name!r}", what)]
+    return []

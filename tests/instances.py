@@ -1,0 +1,169 @@
+"""Random problems for the tests, and a solver that tries every plan."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from fractions import Fraction
+
+import numpy as np
+
+import allotment as al
+
+KINDS = (
+    "pool", "least", "most", "frozen", "lot", "fee", "tiers_up", "tiers_down", "cap", "implied", "coupled", "weight", "cents",
+)  # fmt: skip
+PAIRS = tuple(itertools.combinations(KINDS, 2))
+
+
+def kinds_of(index: int, rng: random.Random) -> set[str]:
+    """At least three kinds of limit: every pair in turn, and some more."""
+    chosen = set(PAIRS[index % len(PAIRS)])
+    while len(chosen) < 3 or rng.random() < 0.4:
+        chosen.add(rng.choice(KINDS))
+    return chosen
+
+
+def random_curve(rng: random.Random, have: int, whole: bool = False) -> al.Curve:
+    """Any concave curve, sometimes worthless; with whole numbers only, so that ties are ties, if asked."""
+    family = "tabulated" if whole else rng.choice(["geometric", "geometric", "power", "logarithmic", "tabulated", "sum"])
+    size = rng.choice([-1.0, 0.0]) if rng.random() < 0.06 else rng.uniform(0.2, 3)
+    if family == "geometric":
+        return al.Geometric(size, rng.choice([0.0, 1.0, 0.5, rng.uniform(0.2, 0.99), rng.uniform(0.9, 0.999)]))
+    if family == "power":
+        return al.Power(size * 5, have, rng.uniform(0.1, 2), rng.choice([np.inf, np.inf, rng.uniform(0.5, 3)]))
+    if family == "logarithmic":
+        return al.Logarithmic(size, have)
+    if family == "sum":
+        return al.Geometric(abs(size), rng.uniform(0.5, 1)) + al.Logarithmic(rng.uniform(0.1, 1), have)
+    slopes = sorted((rng.randint(-1, 6) for _ in range(rng.randint(1, 9))), reverse=True)
+    counts = list(itertools.accumulate((1 if whole else rng.randint(1, 2) for _ in slopes), initial=0))
+    steps = [b - a for a, b in itertools.pairwise(counts)]
+    values = list(itertools.accumulate((slope * step for slope, step in zip(slopes, steps, strict=True)), initial=0))
+    return al.Tabulated(values, counts)
+
+
+def random_problem(seed: int, index: int, whole: bool = False) -> tuple[al.Problem, dict[str, al.Curve], set[str]]:
+    """A small problem with at least three kinds of limit whose limits do not clash."""
+    rng = random.Random(f"{seed} {index}")
+    kinds = kinds_of(index, rng)
+    size = rng.choice([2, 3, 3, 4])
+    names = ["a", "b", "c", "d"][:size]
+    cents = Fraction(1, 100) if "cents" in kinds else Fraction(1)
+    most_count = {2: 25, 3: 12, 4: 7}[size]
+    tasks: list[al.Task] = []
+    holder = {kind: rng.randrange(size) for kind in KINDS}
+    for at, name in enumerate(names):
+        mine = {kind for kind in KINDS if kind in kinds and ( holder[kind] == at or rng.random() < 0.35)}
+        lot = rng.choice([2, 3, 5]) if "lot" in mine else 1
+        limits: dict[str, object] = {"most": rng.randint(1, most_count) if "most" in mine else most_count}
+        if "pool" in mine:
+            limits["pool"] = rng.randint(1, most_count)
+        top = min(int(str(limit)) for limit in limits.values()) // lot * lot
+        if "least" in mine:
+            limits["least"] = rng.randint(0, top)
+        if "frozen" in mine:
+            least = int(str(limits.get("least", 0)))
+            frozen = rng.randrange(-(-least // lot) * lot, top + 1, lot)
+            limits["frozen"] = frozen
+        cost = rng.randint(1, 30) * cents
+        tiers = []
+        if "tiers_up" in mine or "tiers_down" in mine:
+            after, price = 0, cost
+            for _ in range(rng.randint(1, 2)):
+                after += rng.randint(1, 5)
+                ups = "tiers_up" in mine and ("tiers_down" not in mine or rng.random() < 0.5)
+                price = price + rng.randint(1, 20) * cents if ups else max(price - rng.randint(1, 9) * cents, cents)
+                tiers.append((after, price))
+        tasks.append(
+            al.Task(
+                name,
+                cost,
+                have=rng.choice([0, 1, 10, 300]),
+                lot=lot,
+                fee=rng.randint(1, 40) * cents if "fee" in mine else 0,
+                tiers=tiers,
+                weight=rng.choice([0, 0.5, 2, 3]) if "weight" in mine else 1,
+                implies=rng.choice([other for other in names if other != name]) if "implied" in mine else (),
+                **limits,
+            )
+        )
+    floors = {task.name: task.floor for task in tasks}
+    floor_cost = sum(task.price(task.floor) for task in tasks)
+    spread = sum((task.price(task.ceiling or 0) for task in tasks), Fraction(0)) - floor_cost
+    budget = floor_cost + Fraction(rng.randint(0, 100), 100) * spread
+    caps = []
+    if "cap" in kinds:
+        for number in range(rng.choice([1, 1, 2])):
+            use = {name: Fraction(rng.randint(1, 9), rng.choice([1, 4])) for name in rng.sample(names, rng.randint(1, size))}
+            least = sum(use.get(task.name, 0) * floors[task.name] for task in tasks)
+            free = sum(use.get(task.name, 0) * ((task.ceiling or 0) - task.floor) for task in tasks)
+            caps.append(al.Cap(f"hours {number}", least + free * Fraction(rng.randint(5, 100), 100), use))
+    problem = al.Problem(tasks, Fraction(int(budget * 100), 100), caps, "implied" in kinds)
+    implied = {other for task in tasks for other in task.implies}
+    gains: dict[str, al.Curve] = {}
+    for task in tasks:
+        curve = random_curve(rng, task.have, whole)
+        while problem.count_implied and (implied or task.implies) and curve.sign < 0:
+            curve = random_curve(rng, task.have, whole)
+        gains[task.name] = curve
+    if "coupled" in kinds:
+        name = names[holder["coupled"]]
+        for each in names:
+            while gains[each].sign < 0:
+                gains[each] = random_curve(rng, 10, whole)
+        inner = al.Tabulated([0, 3, 5, 6]) if whole else al.Geometric(rng.uniform(0.2, 2), rng.uniform(0.3, 0.99))
+        weights = {each: 1 if whole else rng.choice([1, "0.5", "0.25", 2]) for each in rng.sample(names, 2)}
+        gains[name] = gains[name] + al.Coupled(inner, weights)
+    return problem, gains, kinds
+
+
+def try_every_plan(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[float, dict[str, int]]:
+    """The best value, and the plan that has it with least money and then in task order, by looking at all of them."""
+    ranges = []
+    for task in problem.tasks:
+        top = min(limit for limit in (task.pool, task.most) if limit is not None)
+        low = task.least
+        counts = [n for n in range(low, top + 1) if n % task.lot == 0]
+        ranges.append([task.frozen] if task.frozen is not None else counts)
+    grid = np.array(list(itertools.product(*ranges)), dtype=np.int64)
+    column = {task.name: grid[:, i] for i, task in enumerate(problem.tasks)}
+    unit = Fraction(1, 10_000)
+    money = np.zeros(len(grid), dtype=np.int64)
+    for task in problem.tasks:
+        prices = np.array([_price_by_hand(task, n) / unit for n in range(int(grid.max()) + 1)], dtype=np.int64)
+        money += prices[column[task.name]]
+    good = money <= int(problem.budget / unit)
+    for cap in problem.caps:
+        used = sum(int(each * 400) * column[name] for name, each in cap.use.items())
+        good &= used <= cap.limit * 400
+    value = np.zeros(len(grid))
+    for task in problem.tasks:
+        own = column[task.name]
+        if problem.count_implied:
+            implied = sum((column[other.name] for other in problem.tasks if task.name in other.implies), 0 * own)
+            most = own + implied if task.pool is None else np.maximum(task.pool, own)
+            own = np.minimum(own + implied, most)
+        for term in gains[task.name].terms:
+            if isinstance(term, al.Coupled):
+                total = sum(float(weight) * column[name] for name, weight in term.weights.items())
+                value += task.weight * term.inner(total)
+            else:
+                value += task.weight * term(own)
+    value = np.where(good, value, -np.inf)
+    best = value.max()
+    ties = np.flatnonzero(value >= best - 1e-13 * max(1.0, abs(best)))
+    first = min(ties, key=lambda at: (money[at], *(-grid[at])))
+    return float(best), dict(zip(problem.names, map(int, grid[first]), strict=True))
+
+
+def _price_by_hand(task: al.Task, count: int) -> Fraction:
+    """Label by label, so that a mistake in `Task.price` shows."""
+    total = task.fee if count else Fraction(0)
+    for label in range(1, count + 1):
+        price = task.cost
+        for after, cost in task.tiers:
+            if label > after:
+                price = cost
+        total += price
+    return total
