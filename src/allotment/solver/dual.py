@@ -131,7 +131,7 @@ def _bisect(model: Model, part: Region) -> tuple[Answer, Answer]:
     if top <= 0.0:
         return free, free
     # A price so low that the whole budget is worth less than rounding: what is not bought at it adds nothing.
-    least = max(free.bound, 0.0) * 1e-15 / max(1, int(model.limits[0]))
+    least = max(free.bound, 0.0) * 1e-13 / max(1, int(model.limits[0]))
     least = min(max(least, top * 1e-60), top)
     cheap = respond(model, part, np.array([least]))
     if cheap.slack[0] >= 0:

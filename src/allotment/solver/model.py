@@ -197,7 +197,9 @@ def split_gains(problem: Problem, gains: Mapping[str, Curve]) -> tuple[list[list
     links: dict[tuple[tuple[str, Fraction], ...], Link] = {}
     mistakes = []
     for task in problem.tasks:
-        terms = [term * task.weight for term in gains[task.name].terms if task.weight]
+        terms = list(gains[task.name].terms) if task.weight else []
+        if task.weight != 1:
+            terms = [term * task.weight for term in terms]
         implied = [other.name for other in problem.tasks if task.name in other.implies]
         alone = [term for term in terms if not isinstance(term, Coupled)]
         if problem.count_implied and implied and alone:

@@ -24,6 +24,13 @@ LONGEST_LIST = 3_000_000
 WIDEST_WINDOW = 20_000
 """counts of one task looked at on either side"""
 MOST_REGIONS = 400
+MOST_WORK = 30_000_000
+"""partial plans looked at in all before the search ends with a bound"""
+SETTLED = 1e-10
+"""a gap of this share of the value is exact enough; more is only proved where that is cheap"""
+SHORT_LIST = 100_000
+CLOSE = 1e-12
+"""a plan within this share of its bound is called best without listing the others"""
 GRAIN = 2.0**-46
 """values closer than this share of the plan's value are equal"""
 
@@ -42,11 +49,15 @@ def maximise(model: Model, root: Region | None = None) -> Solution:
     """The counts of greatest worth; among equals those of least money, then those that favour earlier tasks."""
     root = whole(model) if root is None else root
     answer, feasible = solve(model, root)
+    if model.rows == 1 and answer.slack[0] >= 0 and answer.prices[0] * model.limits[0] <= CLOSE * abs(answer.bound):
+        return Solution(answer.choice, 0.0, np.zeros(1))  # everything worth having is affordable
     best = _Best(model, fill(model, root, answer, feasible), answer.bound)
     order = itertools.count()
     queue = [(-answer.bound, next(order), root, answer)]
     regions = 0
-    while queue and -queue[0][0] >= best.worth - best.noise and regions < MOST_REGIONS:
+    while queue and -queue[0][0] >= best.worth - best.noise and regions < MOST_REGIONS and best.work < MOST_WORK:
+        if regions and -queue[0][0] - best.worth <= SETTLED * abs(best.worth):
+            break
         _, _, part, found = heapq.heappop(queue)
         if regions:
             found, feasible = solve(model, part, found.prices)
@@ -72,6 +83,7 @@ class _Best:
         self.model = model
         self.counts = counts
         self.worth = model.worth(counts)
+        self.work = 0
         lots = model.arm_rise(model.low.astype(float), model.lot.astype(float))
         scale = max(abs(self.worth), abs(bound), float(np.abs(lots).max()), 1e-200)
         # a power of two, in which worths that are whole numbers stay exact and their ties stay ties
@@ -220,7 +232,7 @@ class _Lister:
             centre = best
         sides, complete = [np.array([centre], dtype=np.int64)], True
         for sign, room in ((1, (high - centre) // lot), (-1, (centre - low) // lot)):
-            reach = min(room, 16)
+            reach = min(room, 16, widest)
             while True:
                 steps = centre + sign * lot * np.arange(1, reach + 1, dtype=np.int64)
                 good = loss(steps) <= width
@@ -236,54 +248,87 @@ class _Lister:
 def _list_plans(model: Model, part: Region, answer: Answer, best: _Best) -> bool:
     """Look for the best plan of a region; True if there is provably none better in it than `best` is afterwards."""
     lister = _Lister(model, part, answer, _inside(part, best.counts), best.grain)
-    gap = max(answer.bound - best.worth, 0.0)
-    noise = best.noise
-    width = max(gap / 4096, noise)
-    while True:
-        found, complete = _enumerate(lister, width, best)
-        if found is not None and (found <= noise or (complete and found <= width)):
-            return True
+    equal = max(best.noise, CLOSE * abs(answer.bound))
+    if answer.bound - best.worth > equal:
+        _improve(lister, best, widest=2)
+    width = max((answer.bound - best.worth) / 4096, best.noise)
+    while (gap := answer.bound - best.worth) > equal:
+        settled = gap <= SETTLED * abs(answer.bound)
+        found, complete = _enumerate(lister, width, best, longest=SHORT_LIST if settled else LONGEST_LIST)
         if not complete:
-            if width <= noise:
-                return False
-            _enumerate(lister, width, best, widest=24)
-            return answer.bound - best.worth <= noise
-        gap = max(answer.bound - best.worth, 0.0)
-        if width >= gap + noise:
+            if not settled:
+                _improve(lister, best, widest=8)
+            return answer.bound - best.worth <= SETTLED * abs(answer.bound)
+        if (found is not None and found <= width) or width >= gap + best.noise:
             return True
-        width = min(width * 4, gap + 2 * noise)
+        width = min(width * 4, gap + 2 * best.noise)
+    _enumerate(lister, max(gap, 0.0) + best.noise, best, widest=32, longest=20_000)  # nearby ties
+    return True
 
 
 def _inside(part: Region, counts: Ints) -> Ints:
     return np.clip(counts, part.low[: len(counts)], part.high[: len(counts)])
 
 
-def _enumerate(lister: _Lister, width: float, best: _Best, widest: int = WIDEST_WINDOW) -> tuple[float | None, bool]:
-    """List plans within `width` of the bound and offer the best to `best`: its loss, and whether the list was whole."""
+FEW = 5
+
+
+def _improve(lister: _Lister, best: _Best, widest: int) -> None:
+    """Change a few counts of the centre, those that lose least by it: often enough to meet the bound."""
+    model = lister.model
+    gap = lister.answer.bound - best.worth
+    movable = np.flatnonzero(lister.second[: model.tasks] <= gap)
+    movable = movable[np.argsort(lister.second[movable], kind="stable")]
+    ties = int(np.sum(lister.second[movable] <= best.noise))
+    if ties > FEW:  # some that can only rise and some that can only fall
+        movable = movable[np.linspace(0, ties - 1, FEW).astype(np.int64)]
+    core = np.sort(movable[:FEW])
+    _enumerate(lister, gap, best, core=core, widest=widest)
+
+
+def _enumerate(
+    lister: _Lister,
+    width: float,
+    best: _Best,
+    core: Ints | None = None,
+    widest: int = WIDEST_WINDOW,
+    longest: int = LONGEST_LIST,
+) -> tuple[float | None, bool]:
+    """List plans within `width` of the bound and offer the best to `best`: its loss, and whether the list was whole.
+
+    With a `core` only these tasks vary and the others keep the count of the centre; the list is then not whole.
+    """
     model, answer = lister.model, lister.answer
-    core = np.flatnonzero(lister.second[: model.tasks] <= width)
-    rest = np.setdiff1d(np.arange(model.tasks), core)
-    plain = model.rows - model.links
-    counts = answer.choice[: model.tasks].copy()
-    complete = True
-    windows = []
+    complete = core is None
+    if core is None:
+        core = np.flatnonzero(lister.second[: model.tasks] <= width)
+        counts = answer.choice[: model.tasks].copy()
+    else:
+        counts = lister.centre[: model.tasks].copy()
+    windows: list[_Window] = []
     for task in core:
         window = lister.window(int(task), width, widest)
         complete &= window.whole
         windows.append(window)
-    arms = answer.best[rest]
+        if sum(len(each.counts) for each in windows) > longest // 8:
+            return None, False
+    rest = np.setdiff1d(np.arange(model.tasks), core)
+    arms = model.arms_at(counts)[rest]
     used = (model.use[:, arms] @ counts[rest]).astype(np.int64)
     used[0] += model.fixed[arms].sum()
-    state = _States(lister, used[None, :], width)
-    least = np.array([w.use[:, :plain].min(axis=0) for w in windows]).reshape(-1, plain)
-    most = np.array([w.use[:, :plain].max(axis=0) for w in windows]).reshape(-1, plain)
+    states = _States(lister, used[None, :], width)
+    plain = model.rows - model.links
+    least = np.array([window.use[:, :plain].min(axis=0) for window in windows]).reshape(-1, plain)
+    most = np.array([window.use[:, :plain].max(axis=0) for window in windows]).reshape(-1, plain)
     for step, window in enumerate(windows):
-        if len(state.value) * len(window.counts) > LONGEST_LIST:
+        size = len(states.value) * len(window.counts)
+        if size > longest:
             return None, False
-        state.extend(window, least[step + 1 :].sum(axis=0), most[step + 1 :].sum(axis=0))
-        if not len(state.value):
+        best.work += size
+        states.extend(window, least[step + 1 :].sum(axis=0), most[step + 1 :].sum(axis=0))
+        if not len(states.value):
             return None, complete
-    chosen = state.finish()
+    chosen = states.finish()
     if chosen is None:
         return None, complete
     found, picks = chosen
@@ -368,9 +413,11 @@ class _States:
 def _split(model: Model, part: Region, answer: Answer, best: _Best) -> list[Region]:
     """Two halves of a region: between arms of which a task would take either, else through its widest window."""
     lister = _Lister(model, part, answer, _inside(part, best.counts), best.grain)
-    width = max(answer.bound - best.worth, best.grain)
+    width = max(answer.bound - best.worth, best.noise)
     task, cut, score = -1, 0, -1.0
-    for index in np.flatnonzero(part.low[: model.tasks] < part.high[: model.tasks]):
+    for index in np.flatnonzero((part.low < part.high) & (lister.second <= width))[: 4 * FEW]:
+        if index >= model.tasks:
+            break
         window = lister.window(int(index), width, WIDEST_WINDOW)
         lot = int(model.lot[model.starts[index]])
         size = float(window.counts[-1] - window.counts[0]) / lot
