@@ -26,7 +26,9 @@ def kinds_of(index: int, rng: random.Random) -> set[str]:
 
 def random_curve(rng: random.Random, have: int, whole: bool = False) -> al.Curve:
     """Any concave curve, sometimes worthless; with whole numbers only, so that ties are ties, if asked."""
-    family = "tabulated" if whole else rng.choice(["geometric", "geometric", "power", "logarithmic", "tabulated", "sum"])
+    family = (
+        "tabulated" if whole else rng.choice(["geometric", "geometric", "power", "logarithmic", "tabulated", "sum"])
+    )
     size = rng.choice([-1.0, 0.0]) if rng.random() < 0.06 else rng.uniform(0.2, 3)
     if family == "geometric":
         return al.Geometric(size, rng.choice([0.0, 1.0, 0.5, rng.uniform(0.2, 0.99), rng.uniform(0.9, 0.999)]))
@@ -54,7 +56,7 @@ def random_problem(seed: int, index: int, whole: bool = False) -> tuple[al.Probl
     tasks: list[al.Task] = []
     holder = {kind: rng.randrange(size) for kind in KINDS}
     for at, name in enumerate(names):
-        mine = {kind for kind in KINDS if kind in kinds and ( holder[kind] == at or rng.random() < 0.35)}
+        mine = {kind for kind in KINDS if kind in kinds and (holder[kind] == at or rng.random() < 0.35)}
         lot = rng.choice([2, 3, 5]) if "lot" in mine else 1
         limits: dict[str, object] = {"most": rng.randint(1, most_count) if "most" in mine else most_count}
         if "pool" in mine:
@@ -95,7 +97,10 @@ def random_problem(seed: int, index: int, whole: bool = False) -> tuple[al.Probl
     caps = []
     if "cap" in kinds:
         for number in range(rng.choice([1, 1, 2])):
-            use = {name: Fraction(rng.randint(1, 9), rng.choice([1, 4])) for name in rng.sample(names, rng.randint(1, size))}
+            use = {
+                name: Fraction(rng.randint(1, 9), rng.choice([1, 4]))
+                for name in rng.sample(names, rng.randint(1, size))
+            }
             least = sum(use.get(task.name, 0) * floors[task.name] for task in tasks)
             free = sum(use.get(task.name, 0) * ((task.ceiling or 0) - task.floor) for task in tasks)
             caps.append(al.Cap(f"hours {number}", least + free * Fraction(rng.randint(5, 100), 100), use))

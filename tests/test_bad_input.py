@@ -110,9 +110,7 @@ ROWS = [
         "cost: a Fraction of thousands of digits is too large",
     ),
     row("cost just above the limit", cost(10**15 + 1), "cost: 1000000000000001 is too large"),
-    row(
-        "cost too fine", cost("0.1234567890123"), "cost: '0.1234567890123' has too many digits", "12 decimal"
-    ),
+    row("cost too fine", cost("0.1234567890123"), "cost: '0.1234567890123' has too many digits", "12 decimal"),
     row("cost too small", cost("1e-400"), "cost: '1e-400' is too small to count", "10^-12"),
     row("cost of a million digits", cost("0." + "1" * 10**6), "has too many digits"),
     row("toml cost negative", task("cost = -0.5"), "line 4: task 'cls': cost: -0.5 is not above zero"),
@@ -120,9 +118,7 @@ ROWS = [
     row("toml cost inf", task("cost = inf"), "line 4: task 'cls': cost: Infinity is not a finite number"),
     row("toml cost boolean", task("cost = true"), "line 4: task 'cls': cost: True is not a number"),
     row("toml cost date", task("cost = 2024-01-31"), "line 4: task 'cls': cost: 2024-01-31 is not a number"),
-    row(
-        "toml cost table", task("cost = { eur = 1 }"), "line 4: task 'cls': cost: {'eur': 1} is not a number"
-    ),
+    row("toml cost table", task("cost = { eur = 1 }"), "line 4: task 'cls': cost: {'eur': 1} is not a number"),
     row("toml cost 10^400", task("cost = 1e400"), "line 4: task 'cls': cost: 1E+400 is too large"),
     row(
         "toml cost 400 digits",
@@ -155,9 +151,7 @@ ROWS = [
     row("most negative", of(Task, "cls", 1, most=-1), "most: -1 is below 0"),
     row("frozen boolean", of(Task, "cls", 1, frozen=True), "frozen: True is not a number"),
     row("lot zero", of(Task, "cls", 1, lot=0), "lot: 0 is below 1"),
-    row(
-        "toml have fractional", task("cost = 1", "have = 0.5"), "line 5: task 'cls': have: 0.5 is not a whole"
-    ),
+    row("toml have fractional", task("cost = 1", "have = 0.5"), "line 5: task 'cls': have: 0.5 is not a whole"),
     row("toml pool list", task("cost = 1", "pool = [1]"), "line 5: task 'cls': pool: [1] is not a number"),
     # fee, weight, tiers, implies
     row("fee negative", of(Task, "cls", 1, fee="-0.01"), "fee: -0.01 is not zero or more"),
@@ -197,9 +191,7 @@ ROWS = [
         of(Task, "cls", 1, implies={"a": 1}),
         "implies: {'a': 1} is not a list of task names",
     ),
-    row(
-        "implies a huge number", of(Task, "cls", 1, implies=[HUGE]), "implies: a number of about 5000 digits"
-    ),
+    row("implies a huge number", of(Task, "cls", 1, implies=[HUGE]), "implies: a number of about 5000 digits"),
     row(
         "implies unknown",
         lambda _: Problem([CLS, Task("seg", 20, implies="clss")], 9),
@@ -257,9 +249,7 @@ ROWS = [
     row("budget nan", of(Problem, TWO, math.nan), "budget: nan is not a finite number"),
     row("budget 10^400", of(Problem, TWO, 10**400), "budget: a number of about 400 digits is too large"),
     row("budget text", of(Problem, TWO, "lots"), "budget: 'lots' is not a number"),
-    row(
-        "count_implied text", of(Problem, TWO, 1, (), "yes"), "count_implied: 'yes' is neither true nor false"
-    ),
+    row("count_implied text", of(Problem, TWO, 1, (), "yes"), "count_implied: 'yes' is neither true nor false"),
     row(
         "prices too fine for the budget",
         of(Problem, [CLS, Task("a", "1.000000000001")], 10**9),
@@ -267,9 +257,7 @@ ROWS = [
     ),
     row("from_dict of a list", of(Task.from_dict, [1]), "[1] is not a table of keys and values"),
     row("from_dict without tasks", of(Problem.from_dict, {"budget": 1}), "tasks: is missing"),
-    row(
-        "from_dict tasks a number", of(Problem.from_dict, {"budget": 1, "tasks": 5}), "tasks: 5 is not a list"
-    ),
+    row("from_dict tasks a number", of(Problem.from_dict, {"budget": 1, "tasks": 5}), "tasks: 5 is not a list"),
     # caps
     row("cap without use", of(Cap, "hours", 1, {}), "use: name at least one task"),
     row("cap use a list", of(Cap, "hours", 1, ["cls"]), "use: name at least one task"),
@@ -347,14 +335,10 @@ ROWS = [
         "what 0 labels are worth",
     ),
     row("table counts too few", of(Tabulated, [0, 1, 2], [0, 1]), "counts: 2 counts for 3 values"),
-    row(
-        "table scaled below zero", lambda _: Tabulated([0, 1]) * -1, "factor: a table times a negative number"
-    ),
+    row("table scaled below zero", lambda _: Tabulated([0, 1]) * -1, "factor: a table times a negative number"),
     row("curve times text", lambda _: Geometric(1, 0.5) * "x", "factor: 'x' is not a number"),
     row("coupled without weights", of(Coupled, Geometric(1, 0.9), {}), "weights: name at least one task"),
-    row(
-        "coupled weight zero", of(Coupled, Geometric(1, 0.9), {"cls": 0}), "weights.cls: 0 is not above zero"
-    ),
+    row("coupled weight zero", of(Coupled, Geometric(1, 0.9), {"cls": 0}), "weights.cls: 0 is not above zero"),
     row("coupled of a number", of(Coupled, 5, {"cls": 1}), "curve: must be a curve of one count"),
     row("coupled falling", of(Coupled, Geometric(-1, 0.9), {"cls": 1}), "only a rising curve can be coupled"),
     row("curve a number", of(curve_from_dict, 5), "a curve is a table such as { curve = 'geometric'"),
@@ -394,10 +378,7 @@ ROWS = [
     row("toml gain a number", gain("5"), "line 5: task 'cls': gain: a curve is a table such as"),
     row(
         "toml gain coupled to an unknown task",
-        gain(
-            '{ curve = "coupled", weights = { clss = 1 }, '
-            'inner = { curve = "logarithmic", worth = 1, have = 1 } }'
-        ),
+        gain('{ curve = "coupled", weights = { clss = 1 }, inner = { curve = "logarithmic", worth = 1, have = 1 } }'),
         "line 5: task 'cls': gain: weights: no task 'clss'; did you mean 'cls'?",
     ),
     row(
@@ -545,9 +526,7 @@ ROWS = [
         "byte 0xe9 is not UTF-8",
         "save",
     ),
-    row(
-        "file UTF-16", file("budget = 1".encode("utf-16")), "line 1: ", "is not UTF-8; save the file as UTF-8"
-    ),
+    row("file UTF-16", file("budget = 1".encode("utf-16")), "line 1: ", "is not UTF-8; save the file as UTF-8"),
     row("file binary", file(b"\x00" * 100), "line 1: not valid TOML"),
     row("file of 100 MB", sparse_file, "huge.toml': has 100.0 MB, the limit is 10 MB"),
     row(

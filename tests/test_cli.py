@@ -202,11 +202,7 @@ def test_a_plan_that_is_not_proved_best_says_so(voc: Path, monkeypatch: pytest.M
 
 
 def test_columns_for_weights_and_fees_only_where_there_are_any(voc: Path) -> None:
-    text = (
-        voc.read_text(encoding="utf-8")
-        .replace("#weight = 2 ", "weight = 2 ")
-        .replace("#fee = 50 ", "fee = 50 ")
-    )
+    text = voc.read_text(encoding="utf-8").replace("#weight = 2 ", "weight = 2 ").replace("#fee = 50 ", "fee = 50 ")
     heads = ("task", "weight", "price", "fee", "have", "buy", "money", "share", "gain")
     cls, seg = table(fine("plan", "-", "--no-ranges", stdin=text), *heads)
     assert (cls[:5], seg[:5]) == (["cls", "2", "1", "50", "300"], ["seg", "1", "20", "0", "300"])
@@ -276,13 +272,8 @@ def test_frontier_as_json(voc: Path) -> None:
 def test_frontier_budgets_in_cents_are_exact() -> None:
     gain = 'gain = { curve = "tabulated", values = [0, 2, 3, 4] }'
     text = f'budget = "0.3"\n[[task]]\nname = "a"\ncost = "0.1"\n{gain}'
-    assert (
-        fine("frontier", "-", "--csv", stdin=text)
-        == "budget,value,a\n0.0,0.0,0\n0.1,2.0,1\n0.2,3.0,2\n0.3,4.0,3\n"
-    )
-    assert [
-        row[0] for row in table(fine("frontier", "-", stdin=text), "budget", "value", "of last", "a")
-    ] == [
+    assert fine("frontier", "-", "--csv", stdin=text) == "budget,value,a\n0.0,0.0,0\n0.1,2.0,1\n0.2,3.0,2\n0.3,4.0,3\n"
+    assert [row[0] for row in table(fine("frontier", "-", stdin=text), "budget", "value", "of last", "a")] == [
         "0.0",
         "0.1",
         "0.2",
@@ -348,9 +339,7 @@ def test_cheapest(voc: Path) -> None:
         ["seg", "20", "300", "0", "0", "0.0 %", "0.00"],
     ]
     assert "It takes 2162 to reach a value of 1000.08.\nThe budget of 6300 leaves 4138.\n" in shown
-    assert "The budget of 2000 is 162 short of it." in fine(
-        "cheapest", voc, "--target", "1000", "--budget", "2000"
-    )
+    assert "The budget of 2000 is 162 short of it." in fine("cheapest", voc, "--target", "1000", "--budget", "2000")
     assert "That is all of the budget." in fine("cheapest", voc, "--target", "1000", "--budget", "2162")
 
 
@@ -361,9 +350,10 @@ def test_cheapest_for_one_task(voc: Path) -> None:
         "cls": 0,
         "seg": 117,
     }
-    assert [
-        row["buy"] for row in sheet(fine("cheapest", voc, "--target", "200", "--task", "seg", "--csv"))
-    ] == ["0", "117"]
+    assert [row["buy"] for row in sheet(fine("cheapest", voc, "--target", "200", "--task", "seg", "--csv"))] == [
+        "0",
+        "117",
+    ]
 
 
 # --- check, example, demo ---
@@ -480,9 +470,7 @@ def test_stdin_that_is_no_problem() -> None:
     assert refused(2, "plan", "-", stdin=b"#" * (LARGEST_FILE + 1)) == [
         "<stdin>: has more than 10 MB; is it the right file?"
     ]
-    assert refused(2, "plan", "-", stdin=b"budget = 3\n\xff") == [
-        "<stdin>:2: is not UTF-8 text; save it as UTF-8"
-    ]
+    assert refused(2, "plan", "-", stdin=b"budget = 3\n\xff") == ["<stdin>:2: is not UTF-8 text; save it as UTF-8"]
     assert refused(2, "plan", "-", "--json", stdin="budget = ")[0].startswith("<stdin>:1: not valid TOML")
 
 
@@ -507,9 +495,7 @@ def test_cells_are_no_formulas(no_gains: Path) -> None:
     assert sheet(allot("plan", no_gains, "--csv").stdout)[1]["task"] == "'=HYPERLINK(1)"
     assert "'=HYPERLINK(1)" in sheet(allot("frontier", no_gains, "--csv").stdout)[0]
     assert "'=HYPERLINK(1)" in sheet(allot("score", no_gains, "=HYPERLINK(1)=1", "--csv").stdout)[0]
-    text = "budget = 9\n" + "".join(
-        f'[[task]]\nname = "{name}"\ncost = 1\n' for name in ("+a", "-b", "@c", "d=e")
-    )
+    text = "budget = 9\n" + "".join(f'[[task]]\nname = "{name}"\ncost = 1\n' for name in ("+a", "-b", "@c", "d=e"))
     tasks = [row["task"] for row in sheet(allot("plan", "-", "--csv", stdin=text).stdout)]
     assert tasks == ["'+a", "'-b", "'@c", "d=e"]
 
@@ -539,9 +525,7 @@ def test_json_holds_no_infinity() -> None:
     assert plain["comparison"][0]["of_best"] is None
 
 
-@pytest.mark.xfail(
-    reason="plan._find_break_even must catch ValueError, which Task.with_cost raises below 1e-6"
-)
+@pytest.mark.xfail(reason="plan._find_break_even must catch ValueError, which Task.with_cost raises below 1e-6")
 def test_a_task_that_is_bought_at_no_price() -> None:
     assert json.loads(fine("plan", "-", "--json", stdin=WORTHLESS))["tasks"][0]["bought_up_to"] is None
     assert table(fine("plan", "-", stdin=WORTHLESS), "task", "buy", "1 % range", "price", "bought up to") == [
@@ -611,9 +595,7 @@ except SystemExit:
 def test_help_loads_neither_numpy_nor_rich(voc: Path) -> None:
     def loaded(*args: str) -> str:
         command = [sys.executable, "-c", LOADED, *args]
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=60, check=True
-        ).stdout.splitlines()[-1]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()[-1]
 
     assert loaded("--help") == loaded("plan", "--help") == loaded("--version") == loaded("example") == "[]"
     assert loaded("plan", str(voc), "--no-ranges") == "['numpy', 'rich', 'allotment.plan']"
@@ -708,12 +690,9 @@ def test_terminal_gets_bold_heads(voc: Path) -> None:
 def test_long_names_on_a_terminal(tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
     names = [
-        f"a name that is very long indeed and goes on for nearly a hundred letters until its end, {n}"
-        for n in (1, 2)
+        f"a name that is very long indeed and goes on for nearly a hundred letters until its end, {n}" for n in (1, 2)
     ]
-    tasks = "".join(
-        f'[[task]]\nname = "{name}"\ncost = {cost}\n' for name, cost in zip(names, (1, 123), strict=True)
-    )
+    tasks = "".join(f'[[task]]\nname = "{name}"\ncost = {cost}\n' for name, cost in zip(names, (1, 123), strict=True))
     path.write_text(f"budget = 1234567\n{tasks}")
     lines = on_terminal(60, "plan", path, "--no-ranges", NO_COLOR="1")
     assert max(map(len, lines)) <= 60

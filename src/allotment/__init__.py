@@ -1,7 +1,7 @@
 """How many labels of each task to buy: exact plans for a labelling budget in multi-task learning.
 
-A `Problem` says what labels there are to buy, at what price, and how much money there is; gains say what they are worth;
-`allocate` turns both into a `Plan`.
+A `Problem` says what labels there are to buy, at what price, and how much money there is; gains say what they are
+worth; `allocate` turns both into a `Plan`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from allotment.budgets import Frontier as Frontier
+    from allotment.budgets import frontier as frontier
     from allotment.document import read_problem as read_problem
     from allotment.errors import AllotmentError as AllotmentError
     from allotment.errors import Infeasible as Infeasible
     from allotment.errors import InputError as InputError
-    from allotment.budgets import Frontier as Frontier
-    from allotment.budgets import frontier as frontier
     from allotment.gains import Coupled as Coupled
     from allotment.gains import Curve as Curve
     from allotment.gains import Geometric as Geometric

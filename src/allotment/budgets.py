@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,13 @@ from allotment.plan import Plan, check_gains, check_limits, solve_within
 from allotment.problem import Problem
 from allotment.solver.dual import highest_prices, respond, whole
 from allotment.solver.model import Model, build
+from allotment.solver.search import maximise
 from allotment.solver.sweep import sweep
 
-DENSEST = 2_000_000
-"""budgets of at most so many units are swept one by one; larger ones are shown at breakpoints"""
+DENSEST = 10_000_000
+"""up to so many units of budget times tasks every budget is solved; beyond it breakpoints are"""
 BREAKPOINTS = 512
+SAMPLES = 49
 
 
 @dataclass(frozen=True)
@@ -63,41 +65,42 @@ def frontier(problem: Problem, gains: Mapping[str, Curve]) -> Frontier:
     gains = check_gains(problem, gains)
     check_limits(problem)
     model = build(problem, gains)
-    if model.rows == 1 and model.limits[0] <= DENSEST:
+    dense = model.rows == 1 and int(model.limits[0]) * model.tasks <= DENSEST
+    if dense:
         values, counts = sweep(model)
         reached = values > -np.inf
-        budgets = np.arange(len(values))[reached] * float(problem.unit)
-        by_name = {name: counts[index][reached] for index, name in enumerate(problem.names)}
-        return Frontier(problem, gains, budgets, values[reached], by_name, every_budget=True)
-    plans = _at_breakpoints(problem, gains, model)
-    return Frontier(
-        problem,
-        gains,
-        np.array([float(plan.problem.budget) for plan in plans]),
-        np.array([plan.value for plan in plans]),
-        {name: np.array([plan.counts[name] for plan in plans]) for name in problem.names},
-        every_budget=False,
-    )
-
-
-def _at_breakpoints(problem: Problem, gains: dict[str, Curve], model: Model) -> list[Plan]:
-    """Exact plans at budgets spread over the whole range."""
-    floor = problem.price({task.name: task.floor for task in problem.tasks})
-    if model.rows > 1:
-        steps = 48
-        budgets = {floor + (problem.budget - floor) * step / steps for step in range(steps + 1)}
+        units, values, counts = np.flatnonzero(reached), values[reached], counts[:, reached]
     else:
-        budgets = {floor, problem.budget, *_corner_budgets(problem, model)}
-    units = sorted({int(budget // problem.unit) for budget in budgets if floor <= budget <= problem.budget})
-    return [solve_within(problem.with_budget(unit * problem.unit), gains) for unit in units]
+        units, values, counts = _corners(model) if model.rows == 1 else _samples(problem, gains)
+    by_name = {name: counts[index] for index, name in enumerate(problem.names)}
+    return Frontier(problem, gains, units.astype(np.float64) * float(problem.unit), values, by_name, every_budget=dense)
 
 
-def _corner_budgets(problem: Problem, model: Model) -> list[Fraction]:
-    """Budgets that are spent to the last unit at one price of money: corners of the frontier's hull."""
+Points = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
+"""budgets in units, values, counts (tasks, budgets)"""
+
+
+def _corners(model: Model) -> Points:
+    """Budgets at which one price of money leaves nothing over: there the answer to that price is the exact plan."""
     part = whole(model)
-    top = float(highest_prices(model, part)[0])
-    found = []
+    top = float(highest_prices(model, part)[0]) * (1 + 1e-9)
+    plans = {}
     for price in np.geomspace(top, max(top * 1e-12, 1e-300), BREAKPOINTS):
         answer = respond(model, part, np.array([price]))
-        found.append(Fraction(int(model.limits[0] - answer.slack[0])) * problem.unit)
-    return found
+        if answer.slack[0] >= 0:
+            plans[int(model.limits[0] - answer.slack[0])] = answer.choice
+    best = maximise(model).counts
+    plans[int(model.limits[0])] = best
+    units = np.array(sorted(plans))
+    counts = np.array([plans[int(unit)] for unit in units]).T
+    return units, np.array([model.worth(plans[int(unit)]) for unit in units]), counts
+
+
+def _samples(problem: Problem, gains: dict[str, Curve]) -> Points:
+    """Exact plans at budgets spread evenly, where several limits leave no such corners."""
+    floor = problem.price({task.name: task.floor for task in problem.tasks})
+    low, high = math.ceil(floor / problem.unit), int(problem.budget // problem.unit)
+    units = np.unique(np.linspace(low, high, SAMPLES).astype(np.int64))
+    plans = [solve_within(problem.with_budget(int(unit) * problem.unit), gains) for unit in units]
+    counts = np.array([[plan.counts[name] for plan in plans] for name in problem.names])
+    return units, np.array([plan.value for plan in plans]), counts

@@ -190,9 +190,7 @@ def _document(plain: dict[str, Any], wrong: _Mistakes) -> Document | None:
     gains = _gains(entries["task"], dict.fromkeys(task.name for task in tasks), wrong)
     budget = _budget(plain, wrong)
     try:  # a cap's tasks cannot be judged where there are none
-        problem = Problem(
-            tasks or [Task("?", 1)], budget, caps if tasks else (), plain.get("count_implied", False)
-        )
+        problem = Problem(tasks or [Task("?", 1)], budget, caps if tasks else (), plain.get("count_implied", False))
     except InputError as error:
         wrong.adopt_named(error.mistakes, [*entries["task"], *entries["cap"]])
         return None

@@ -7,6 +7,7 @@ numbers or arrays, so that a thousand tasks of one family are one call (`Bank`).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,6 +75,11 @@ class Family(Curve):
 
     parameters: ClassVar[tuple[str, ...]]
 
+    @classmethod
+    def of_values(cls, *values: float) -> Family:
+        """The curve whose `values()` these are."""
+        return cls(*values)
+
     def values(self) -> tuple[float, ...]:
         return tuple(getattr(self, key) for key in self.parameters)
 
@@ -96,7 +102,7 @@ class Family(Curve):
 
     def __mul__(self, factor: float) -> Curve:
         size, *shape = self.values()
-        return type(self)(size * _number("factor", factor), *shape)
+        return self.of_values(size * _number("factor", factor), *shape)
 
     def to_dict(self) -> dict[str, Any]:
         return {"curve": self.family} | dict(zip(self.parameters, self.values(), strict=True))
@@ -250,7 +256,7 @@ class Tabulated(Curve):
             mistakes.append(Mistake("counts", f"{len(places)} counts for {len(worths)} values"))
         elif places[0] != 0:
             mistakes.append(Mistake("counts", f"begin at {places[0]:g}; the first row says what 0 labels are worth"))
-        elif any(b <= a or b != int(b) or b > 1e15 for a, b in zip(places, places[1:], strict=False)):
+        elif any(b <= a or b != int(b) or b > 1e15 for a, b in itertools.pairwise(places)):
             mistakes.append(Mistake("counts", "must be whole numbers in rising order"))
         else:
             mistakes += _check_concave(worths, tuple(int(place) for place in places))
@@ -426,7 +432,11 @@ class Bank:
                 elif isinstance(term, Tabulated):
                     tables.append((row, term))
         self._groups = [
-            (cls, np.array([row for row, _ in members]), tuple(np.array([term.values() for _, term in members]).T))
+            (
+                cls,
+                np.array([row for row, _ in members]),
+                tuple(np.array([term.values() for _, term in members]).T),
+            )
             for cls, members in groups.items()
         ]
         self._tables = (np.array([row for row, _ in tables]), _Tables([t for _, t in tables])) if tables else None
@@ -485,7 +495,7 @@ class _Tables:
 
     def _worth(self, count: Array) -> Array:
         at = self._last(lambda place: self.counts[place] <= count)
-        return self.worths[at] + self.slopes[at] * (count - self.counts[at])
+        return np.asarray(self.worths[at] + self.slopes[at] * (count - self.counts[at]))
 
     def reach(self, slope: Array) -> Array:
         """The count up to which every label is worth more than `slope`."""
@@ -500,7 +510,7 @@ class _Tables:
             middle = (low + high + 1) // 2
             good = holds(middle)
             low, high = np.where(good, middle, low), np.where(good, high, middle - 1)
-        return low
+        return np.asarray(low)
 
 
 def _number(key: str, value: Any) -> float:
@@ -549,8 +559,7 @@ def _check_concave(worths: tuple[float, ...], counts: tuple[int, ...]) -> list[M
         return []
     at = int(rising[0]) + 1
     what = (
-        f"not concave: a label after {counts[at]} adds {slopes[at]:.6g}, more than one before it ({slopes[at - 1]:.6g});"
-        " smooth the table, or keep only its upper hull"
+        f"not concave: a label after {counts[at]} adds {slopes[at]:.6g}, more than one before it "
+        f"({slopes[at - 1]:.6g}); smooth the table, or keep only its upper hull"
     )
     return [Mistake("values", what)]
-

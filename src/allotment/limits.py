@@ -60,10 +60,7 @@ def _budget_clash(problem: Problem, cost: Fraction) -> str:
     parts = [f"{_floor_name(task)} of {task.name} costs {show(task.price(task.floor))}" for task in buyers]
     names = _join(f"{_floor_name(task)} of {task.name}" for task in buyers)
     total = f" ({show(cost)} together)" if len(buyers) > 1 else ""
-    return (
-        f"{_join(parts)}{total}, budget is {show(problem.budget)}: "
-        f"raise the budget to {show(cost)} or lower {names}"
-    )
+    return f"{_join(parts)}{total}, budget is {show(problem.budget)}: raise the budget to {show(cost)} or lower {names}"
 
 
 def explain_idle_budget(problem: Problem) -> str | None:

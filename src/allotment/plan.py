@@ -14,11 +14,11 @@ from allotment.amounts import show, to_decimal, whole
 from allotment.errors import Infeasible, InputError, Mistake, suggest
 from allotment.gains import Coupled, Curve, Power, curve_from_dict
 from allotment.limits import explain_idle_budget, explain_rest, find_broken, find_clashes
-from allotment.problem import Problem, Task, show_exact
+from allotment.problem import Problem, show_exact
 from allotment.solver import baselines as fixed
 from allotment.solver.model import Model, build
 from allotment.solver.search import maximise
-from allotment.solver.sensitivity import plateau_range
+from allotment.solver.sensitivity import pays, plateau_range, worth_without
 
 NEUTRAL_EXPONENT = 0.4
 """of the neutral plan's power law; see docs/method.md"""
@@ -62,7 +62,9 @@ def check_gains(problem: Problem, gains: Mapping[str, Curve]) -> dict[str, Curve
         if name not in gains:
             mistakes.append(Mistake("gains", f"no curve for task {name!r}"))
         elif not isinstance(gains[name], Curve):
-            mistakes.append(Mistake(f"gain of {name!r}", f"{gains[name]!r} is not a curve such as al.Geometric(1, 0.99)"))
+            mistakes.append(
+                Mistake(f"gain of {name!r}", f"{gains[name]!r} is not a curve such as al.Geometric(1, 0.99)")
+            )
     for name in gains:
         if name not in problem.names:
             mistakes.append(Mistake("gains", f"no task {name!r}; {suggest(name, problem.names)}"))
@@ -137,8 +139,8 @@ def _value(problem: Problem, gains: Mapping[str, Curve], counts: Mapping[str, in
 class Plan:
     """How many labels of each task to buy; `allocate` makes it.
 
-    `spent` and `unspent` are exact; `value` is the sum of weight x gain; `gap` is by how much a better plan could exceed
-    it: 0 when this one is proved best.
+    `spent` and `unspent` are exact; `value` is the sum of weight x gain; `gap` is by how much a better plan could
+    exceed it: 0 when this one is proved best.
     """
 
     problem: Problem
@@ -193,42 +195,42 @@ class Plan:
 
     @cached_property
     def break_even(self) -> dict[str, float | None]:
-        """The price of a label up to which each task is bought beyond its least, to four digits; None if at no price.
+        """The price of a label up to which each task is bought beyond its least, to three digits; None if at no price.
 
         Tiers rise and fall with it in proportion; a fee stays as it is.
         """
-        return {task.name: self._find_break_even(task) for task in self.problem.tasks}
+        return {task.name: self._find_break_even(index) for index, task in enumerate(self.problem.tasks)}
 
-    def _find_break_even(self, task: Task) -> float | None:
-        if task.ceiling == task.floor:
-            return None
+    def _find_break_even(self, index: int) -> float | None:
+        task, arms = self.problem.tasks[index], self._model.arms_of(index)
+        if self._model.low[arms.start] == self._model.high[arms.stop - 1]:
+            return None  # nothing to decide, or nothing worth having
+        without = worth_without(self._model, index)
 
         def bought_at(price: float) -> bool:
             try:
-                dearer = task.with_cost(f"{price:.6g}")
-                problem = self.problem.with_task(dearer)
-                if find_clashes(problem):
-                    return False
-                return solve_within(problem, self.gains).counts[task.name] > task.floor
-            except InputError:  # finer or larger than prices are counted in
+                problem = self.problem.with_task(task.with_cost(f"{price:.4g}"))
+            except ValueError:  # finer or larger than prices are counted in
                 return False
+            if find_clashes(problem):
+                return False
+            model = build(problem, self.gains)
+            # what must be bought costs more as well
+            return pays(model, index, worth_without(model, index) if task.floor else without)
 
-        price = float(task.cost)
-        bought = bought_at(price)
-        inside, outside = (price, price * 2) if bought else (price / 2, price)
-        for _ in range(40):
-            if bought and bought_at(outside):
-                inside, outside = outside, outside * 2
-            elif not bought and not bought_at(inside):
-                inside, outside = inside / 2, inside
-            else:
-                break
+        inside = outside = float(task.cost)
+        if bought_at(inside):
+            while bought_at(outside := outside * 2):
+                inside = outside
         else:
-            return None
-        while outside / inside > 1.0001:
+            while not bought_at(inside := inside / 2):
+                outside = inside
+                if inside < 1e-9 * float(task.cost):
+                    return None
+        while outside / inside > 1.001:
             middle = math.sqrt(inside * outside)
             inside, outside = (middle, outside) if bought_at(middle) else (inside, middle)
-        return inside
+        return float(f"{inside:.3g}")
 
     @cached_property
     def _model(self) -> Model:
@@ -288,7 +290,10 @@ class Comparison:
             lines.append([row.name, *counts, str(row.spent), f"{row.value:.6g}", share])
         widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
         table = [
-            "  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths, strict=True)))
+            "  ".join(
+                cell.ljust(width) if i == 0 else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            )
             for line in lines
         ]
         notes = [f"{row.name} breaks {limit}" for row in self.rows for limit in row.broken]
@@ -338,8 +343,7 @@ def cheapest(problem: Problem, gains: Mapping[str, Curve], target: float, task: 
     gains = check_gains(problem, gains)
     wanted = _target(target)
     aim = problem if task is None else _only(problem, task)
-    clashes = [clash for clash in find_clashes(_unlimited(problem))]
-    if clashes:
+    if clashes := find_clashes(_unlimited(problem)):
         raise Infeasible(clashes)
 
     def reaches(units: int) -> Plan | None:
@@ -395,14 +399,17 @@ def _fail_target(aim: Problem, gains: dict[str, Curve], units: int, wanted: floa
     best = solve_within(aim.with_budget(units * aim.unit), gains)
     what = "value" if task is None else f"gain of {task}"
     raise Infeasible(
-        [f"no plan reaches a {what} of {wanted:g}: with all the labels there are it is {best.value:.6g}; lower the target"]
+        [
+            f"no plan reaches a {what} of {wanted:g}: with all the labels there are it is {best.value:.6g}; "
+            "lower the target"
+        ]
     )
 
 
 def neutral_gains(
     problem: Problem, exponent: float = NEUTRAL_EXPONENT, headroom: Mapping[str, float] | None = None
 ) -> dict[str, Curve]:
-    """Gains for when nothing has been measured: every task worth the same, as a power law in labels at hand plus new ones.
+    """Gains for when nothing is measured yet: every task worth the same, a power law in labels at hand plus new ones.
 
     `headroom` caps a task's gain at what is still to be won (in the same unit, where n labels of worth 1 leave n^-a).
     """

@@ -170,7 +170,7 @@ class Task:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON or TOML; keys at their default are left out."""
-        plain = {"name": self.name, "cost": show_exact(self.cost)}
+        plain: dict[str, Any] = {"name": self.name, "cost": show_exact(self.cost)}
         for item in fields(self):
             value = getattr(self, item.name)
             if item.name not in plain and value != item.default:
@@ -187,13 +187,11 @@ class Task:
     def from_dict(cls, plain: Mapping[str, Any]) -> Task:
         """The task that `to_dict` wrote, or that a file holds."""
         mistakes = _unknown_keys(plain, TASK_KEYS)
-        values = {key: value for key, value in plain.items() if key in TASK_KEYS}
-        mistakes += [Mistake(key, "is missing") for key in ("name", "cost") if key not in values]
-        values = {"name": "?", "cost": 1} | values
+        given = {key: value for key, value in plain.items() if key in TASK_KEYS}
+        mistakes += [Mistake(key, "is missing") for key in ("name", "cost") if key not in given]
+        values: dict[str, Any] = {"name": "?", "cost": 1} | given
         if isinstance(tiers := values.get("tiers"), list):
-            rows = [
-                row if isinstance(row, Mapping) and set(row) == {"after", "cost"} else None for row in tiers
-            ]
+            rows = [row if isinstance(row, Mapping) and set(row) == {"after", "cost"} else None for row in tiers]
             if None in rows:
                 mistakes.append(Mistake("tiers", "each tier is a table with the keys after and cost"))
             values["tiers"] = [(row["after"], row["cost"]) for row in rows if row is not None]
@@ -290,8 +288,7 @@ class Cap:
             read.wrong("use", "name at least one task and how much one of its labels takes")
             use = {}
         amounts = {
-            (key := read.name("use", task)): read.amount(f"use.{key}", each, zero=True)
-            for task, each in use.items()
+            (key := read.name("use", task)): read.amount(f"use.{key}", each, zero=True) for task, each in use.items()
         }
         read.finish()
         object.__setattr__(self, "name", name)
@@ -313,7 +310,9 @@ class Cap:
         keys = ("name", "limit", "use")
         mistakes = _unknown_keys(plain, keys)
         mistakes += [Mistake(key, "is missing") for key in keys if key not in plain]
-        values = {"name": "?", "limit": 0, "use": {"?": 0}} | {key: plain[key] for key in keys if key in plain}
+        values: dict[str, Any] = {"name": "?", "limit": 0, "use": {"?": 0}} | {
+            key: plain[key] for key in keys if key in plain
+        }
         try:
             cap = cls(**values)
         except InputError as error:
@@ -355,7 +354,12 @@ class Problem:
             mistakes += _check_resolution(budget, unit, caps)
         if mistakes:
             raise InputError(mistakes)
-        for key, value in (("tasks", tasks), ("budget", budget), ("caps", caps), ("count_implied", count_implied)):
+        for key, value in (
+            ("tasks", tasks),
+            ("budget", budget),
+            ("caps", caps),
+            ("count_implied", count_implied),
+        ):
             object.__setattr__(self, key, value)
         object.__setattr__(self, "unit", unit)
 

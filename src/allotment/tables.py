@@ -101,18 +101,14 @@ class Page:
 
 def fit(columns: Sequence[Column], width: int | None) -> list[Column]:
     """The columns within a width: heads of tasks and names cut, or tasks left out; never a number cut."""
-    sizes = (
-        [(head, LONGEST) for head in range(24, 7, -1)] + [(8, name) for name in range(60, 19, -4)] + [(6, 20)]
-    )
+    sizes = [(head, LONGEST) for head in range(24, 7, -1)] + [(8, name) for name in range(60, 19, -4)] + [(6, 20)]
     for head, name in sizes:
         fitted = [column.cut_to({"task": head, "name": name}.get(column.kind, LONGEST)) for column in columns]
         if width is None or _width(fitted) <= width:
             return fitted
     rest = [column for column in columns if column.kind != "task"]
     over = max(0, _width(rest) - (width or 0))
-    return [
-        column.cut_to(max(column.width - over, 12)) if column.kind == "name" else column for column in rest
-    ]
+    return [column.cut_to(max(column.width - over, 12)) if column.kind == "name" else column for column in rest]
 
 
 def _width(columns: Sequence[Column]) -> int:
@@ -347,9 +343,7 @@ def _more(value: float, other: float) -> str:
     return f"{percent(abs(value / other - 1))} {word} than"
 
 
-def show_score(
-    page: Page, comparison: Comparison, yours: Score, left_out: Sequence[str], neutral: bool
-) -> None:
+def show_score(page: Page, comparison: Comparison, yours: Score, left_out: Sequence[str], neutral: bool) -> None:
     """The user's own plan beside the best one and the baselines, and in one sentence."""
     if neutral:
         show_neutral(page)
@@ -372,9 +366,7 @@ def show_cheapest(page: Page, plan: Plan, task: str | None, budget: Fraction, ne
     spent = plan.problem.price(plan.counts)
     page.table(_purchase(plan))
     page.text()
-    what = (
-        f"a gain of {number(plan.own_gains[task])} for {task}" if task else f"a value of {number(plan.value)}"
-    )
+    what = f"a gain of {number(plan.own_gains[task])} for {task}" if task else f"a value of {number(plan.value)}"
     page.text(f"It takes {show(spent)} to reach {what}.")
     if spent == budget:
         page.text("That is all of the budget.")

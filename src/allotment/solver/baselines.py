@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
 from allotment.problem import Problem, Task
 
 Level = Callable[[Task, int], int]
-"""the most labels of a task (up to a count) that a common level allows"""
+"""how many labels of a task a common level gives it"""
 
 
 def equal_images(problem: Problem) -> dict[str, int]:
@@ -39,50 +39,67 @@ def _affordable(task: Task, money: Fraction) -> int:
     return count
 
 
+class _Cart:
+    """Counts so far, with what they take, so that a change is priced without pricing everything again."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+        self.counts = {task.name: task.floor for task in problem.tasks}
+        self.money = problem.price(self.counts)
+        self.used = [cap.used(self.counts) for cap in problem.caps]
+
+    def fits(self, change: Mapping[Task, int]) -> bool:
+        """Whether these tasks can have these counts beside the others."""
+        if any(task.ceiling is not None and count > task.ceiling for task, count in change.items()):
+            return False
+        extra = sum(task.price(count) - task.price(self.counts[task.name]) for task, count in change.items())
+        if self.money + extra > self.problem.budget:
+            return False
+        for cap, used in zip(self.problem.caps, self.used, strict=True):
+            more = sum(cap.use.get(task.name, 0) * (n - self.counts[task.name]) for task, n in change.items())
+            if used + more > cap.limit:
+                return False
+        return True
+
+    def take(self, change: Mapping[Task, int]) -> None:
+        self.counts |= {task.name: count for task, count in change.items()}
+        self.money = self.problem.price(self.counts)
+        self.used = [cap.used(self.counts) for cap in self.problem.caps]
+
+
 def _raise_together(problem: Problem, tasks: Iterable[Task], level_of: Level) -> dict[str, int]:
     """Raise one level for all tasks until nothing more fits; a task that hits a limit stays where it is."""
-    counts = {task.name: task.floor for task in problem.tasks}
-    rising = list(tasks)
-    level = 0
+    cart, rising, level = _Cart(problem), list(tasks), 0
     while rising:
-        level = _highest(problem, counts, rising, level_of, level)
-        counts |= {task.name: _count_at(task, level_of, level, counts) for task in rising}
-        # Rounding leaves a little: one lot each in turn, then whoever can't take one is out.
+        level = _highest(cart, rising, level_of, level)
+        cart.take(_at_level(cart, rising, level_of, level))
+        # Rounding leaves a little: a lot each in turn, and whoever can't take one is out.
         still = []
         for task in rising:
-            more = counts | {task.name: counts[task.name] + task.lot}
-            if _fits(problem, more, task):
-                counts = more
+            more = {task: cart.counts[task.name] + task.lot}
+            if cart.fits(more):
+                cart.take(more)
                 still.append(task)
         rising = still
-    return counts
+    return cart.counts
 
 
-def _count_at(task: Task, level_of: Level, level: int, counts: dict[str, int]) -> int:
-    count = level_of(task, level) // task.lot * task.lot
-    if task.ceiling is not None:
-        count = min(count, task.ceiling)
-    return max(count, counts[task.name])
+def _at_level(cart: _Cart, rising: list[Task], level_of: Level, level: int) -> dict[Task, int]:
+    change = {}
+    for task in rising:
+        count = level_of(task, level) // task.lot * task.lot
+        if task.ceiling is not None:
+            count = min(count, task.ceiling)
+        change[task] = max(count, cart.counts[task.name])
+    return change
 
 
-def _highest(problem: Problem, counts: dict[str, int], rising: list[Task], level_of: Level, level: int) -> int:
+def _highest(cart: _Cart, rising: list[Task], level_of: Level, level: int) -> int:
     """The highest common level that fits."""
-
-    def fits(at: int) -> bool:
-        trial = counts | {task.name: _count_at(task, level_of, at, counts) for task in rising}
-        return problem.price(trial) <= problem.budget and all(cap.used(trial) <= cap.limit for cap in problem.caps)
-
-    high = level + 1
-    while fits(high) and high < 2 * 10**15:
-        high *= 2
-    low = level
+    low, high = level, level + 1
+    while high < 2 * 10**15 and cart.fits(_at_level(cart, rising, level_of, high)):
+        low, high = high, high * 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
+        low, high = (middle, high) if cart.fits(_at_level(cart, rising, level_of, middle)) else (low, middle)
     return low
-
-
-def _fits(problem: Problem, counts: dict[str, int], task: Task) -> bool:
-    if task.ceiling is not None and counts[task.name] > task.ceiling:
-        return False
-    return problem.price(counts) <= problem.budget and all(cap.used(counts) <= cap.limit for cap in problem.caps)

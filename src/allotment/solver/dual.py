@@ -7,6 +7,7 @@ is left of each limit.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,11 +99,11 @@ def _best_counts(model: Model, part: Region, slope: Array) -> Array:
     below, above = np.maximum(near - lot, low), np.minimum(near + lot, high)
     up = model.arm_rise(near, above - near) > slope * (above - near)
     down = model.arm_rise(below, near - below) <= slope * (near - below)
-    return np.where(up, above, np.where(down, below, near))
+    return np.asarray(np.where(up, above, np.where(down, below, near)))
 
 
 def solve(model: Model, part: Region, start: Array | None = None) -> tuple[Answer, Answer]:
-    """Prices that make the bound small, and the answer just on the feasible side of them (money only: else the same)."""
+    """Prices that make the bound small; and, where money is the only limit, the answer just on its feasible side."""
     if model.rows == 1:
         return _bisect(model, part)
     return _ellipsoid(model, part, start)
@@ -138,7 +139,7 @@ def _bisect(model: Model, part: Region) -> tuple[Answer, Answer]:
         return cheap, cheap
     top *= 1 + 1e-9
     dear = respond(model, part, np.array([top]))
-    low, high = np.log(least), np.log(top)
+    low, high = math.log(least), math.log(top)
     below, above = float(cheap.slack[0]), float(dear.slack[0])
     slow = 0
     while high - low > 4e-16 * max(1.0, abs(high)) and cheap.slack[0] < 0 and not _one_lot_apart(model, cheap, dear):
@@ -148,7 +149,7 @@ def _bisect(model: Model, part: Region) -> tuple[Answer, Answer]:
         middle = low + share * (high - low)
         if not low < middle < high:
             break
-        answer = respond(model, part, np.array([np.exp(middle)]))
+        answer = respond(model, part, np.array([math.exp(middle)]))
         if answer.slack[0] >= 0:
             high, dear, above = middle, answer, float(answer.slack[0])
             if above == 0:
@@ -162,7 +163,7 @@ def _bisect(model: Model, part: Region) -> tuple[Answer, Answer]:
         exact = respond(model, part, np.array([gain / (lot * float(model.use[0, arm]))]))
         if exact.bound <= min(cheap.bound, dear.bound):
             return exact, dear
-    return (dear if dear.bound <= cheap.bound else cheap), dear
+    return (cheap if cheap.bound <= dear.bound else dear), dear
 
 
 def _one_lot_apart(model: Model, cheap: Answer, dear: Answer) -> bool:
@@ -205,7 +206,7 @@ def _ellipsoid(model: Model, part: Region, start: Array | None) -> tuple[Answer,
                 best = answer
             slope = answer.slack[free] * scale
             depth = answer.bound - best.bound
-        length = float(np.sqrt(max(slope @ shape @ slope, 0.0)))
+        length = math.sqrt(max(float(slope @ shape @ slope), 0.0))
         if length <= 1e-13 * max(abs(best.bound), 1e-300):
             break
         centre, shape = _cut(centre, shape, slope / length, depth / length)

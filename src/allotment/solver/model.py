@@ -233,7 +233,7 @@ def _merge(terms: Sequence[Curve]) -> list[Curve]:
             key = (type(term), *shape)
             if key in merged:
                 size += merged[key].values()[0]  # type: ignore[attr-defined]
-            merged[key] = type(term)(size, *shape)
+            merged[key] = term.of_values(size, *shape)
         else:
             merged[len(merged), id(term)] = term
     return list(merged.values())

@@ -19,12 +19,12 @@ import numpy as np
 from allotment.solver.dual import Answer, Region, region, respond, solve, whole
 from allotment.solver.model import Array, Ints, Model
 
-LONGEST_LIST = 3_000_000
+LONGEST_LIST = 300_000
 """partial plans looked at in one step before a region is split instead"""
 WIDEST_WINDOW = 20_000
 """counts of one task looked at on either side"""
-MOST_REGIONS = 400
-MOST_WORK = 30_000_000
+MOST_REGIONS = 500
+MOST_WORK = 15_000_000
 """partial plans looked at in all before the search ends with a bound"""
 SETTLED = 1e-10
 """a gap of this share of the value is exact enough; more is only proved where that is cheap"""
@@ -68,6 +68,8 @@ def maximise(model: Model, root: Region | None = None) -> Solution:
         if _list_plans(model, part, found, best):
             continue
         for half in _split(model, part, found, best):
+            if not _fits(model, half.low[: model.tasks]):
+                continue
             after = respond(model, half, found.prices)
             if after.bound >= best.worth - best.noise:
                 heapq.heappush(queue, (-min(after.bound, found.bound), next(order), half, after))
@@ -102,33 +104,62 @@ class _Best:
 
 
 def fill(model: Model, part: Region, answer: Answer, feasible: Answer) -> Ints:
-    """A good plan to begin with: what everyone takes at prices high enough to fit, then the best buys that still do."""
-    plain = model.rows - model.links
-    prices = feasible.prices.copy()
-    for _ in range(12):
-        if _fits(model, feasible.choice[: model.tasks]):
-            break
-        prices[:plain] *= 2  # a link's price only says how tasks share its worth
-        feasible = respond(model, part, prices)
-    counts = feasible.choice[: model.tasks].copy()
-    if not _fits(model, counts):
-        counts = part.low[: model.tasks].copy()
+    """A good plan to begin with: what everyone takes at prices just high enough to fit, then the best buys that do."""
+    counts = _shrink(model, part, feasible)
     wanted = answer.choice[: model.tasks]
     for task in np.flatnonzero(wanted > counts):  # slopes that are equal: earlier tasks first
         counts[task] = _afford(model, counts, int(task), int(wanted[task]))
-    arms = model.arms_at(counts)
-    lot = model.lot[arms].astype(float)
-    take = np.maximum(answer.prices[:plain] @ model.use[:plain, arms], 1e-300)
-    if model.links:
-        take = take + model.use[plain:, arms].T @ answer.prices[plain:]
-    gain = np.zeros(len(model.variable))
-    gain[arms] = lot
-    density = model.arm_rise(_spread(model, counts), gain)[arms] / lot / np.maximum(take, 1e-300)
-    for task in np.argsort(-density, kind="stable"):
+        if model.rows > 1:
+            break  # what one task takes of several limits may be better left to others
+    return _grow(model, part, counts, answer.prices)
+
+
+def _shrink(model: Model, part: Region, feasible: Answer) -> Ints:
+    """The answer to the lowest multiple of the prices whose answer fits."""
+    plain = model.rows - model.links
+    factors = np.ones(model.rows)
+    low, high, found = 1.0, 1.0, feasible.choice[: model.tasks]
+    while not _fits(model, found) and high < 1e6:
+        low, high = high, high * 2
+        factors[:plain] = high  # a link's price only says how tasks share its worth
+        found = respond(model, part, feasible.prices * factors).choice[: model.tasks]
+    if not _fits(model, found):
+        return part.low[: model.tasks].copy()
+    for _ in range(20 if high > 1 else 0):
+        factors[:plain] = middle = (low + high) / 2
+        trial = respond(model, part, feasible.prices * factors).choice[: model.tasks]
+        if _fits(model, trial):
+            high, found = middle, trial
+        else:
+            low = middle
+    return found.copy()
+
+
+def _grow(model: Model, part: Region, counts: Ints, prices: Array) -> Ints:
+    """Buy what is worth most for what it takes, a quarter of what is left at a time and then single lots."""
+    plain = model.rows - model.links
+    lots = model.lot[model.starts[: model.tasks]]
+    high = part.high[: model.tasks]
+    rates = np.maximum(prices[:plain], 1e-300)
+    for _ in range(100 + 2 * FEW * plain):
+        arms, more = model.arms_at(counts), np.minimum(counts + lots, high)
+        after = model.arms_at(more)
         slack = model.limits[:plain] - model.used(counts)
-        if np.all(model.use[:plain, arms[task]] * lot[task] <= slack):
-            worth_it = part.high[task] if density[task] > 0 else counts[task]
-            counts[task] = _afford(model, counts, int(task), int(worth_it))
+        step = model.use[:plain, after] * more - model.use[:plain, arms] * counts
+        step[0] += model.fixed[after] - model.fixed[arms]
+        gain = model.arm_rise(_spread(model, counts), model.lot.astype(float))
+        worth = gain[arms]
+        if model.links:
+            worth = worth + gain[model.starts[model.tasks :]] @ -model.use[plain:, arms] * lots
+        fits = (more > counts) & np.all(step <= slack[:, None], axis=0)
+        density = np.where(fits, worth, 0.0) / np.maximum(rates @ step, 1e-300)
+        task = int(np.argmax(density))
+        if not density[task] > 0:
+            break
+        times = int(np.min(slack / np.maximum(step[:, task], 1)) / 4)
+        counts = counts.copy()
+        bulk = min(int(counts[task]) + max(times, 1) * int(lots[task]), int(high[task]))
+        counts[task] = _afford(model, counts, task, bulk)
     return counts
 
 
@@ -213,9 +244,7 @@ class _Lister:
         value = model.rise(task, np.minimum(base, count), np.abs(more)) * np.sign(more)
         return _Window(task, count, use, np.rint(value / self.grain).astype(np.int64), loss, complete)
 
-    def _arm_window(
-        self, task: int, arm: int, short: float, width: float, widest: int
-    ) -> tuple[Ints, Array, bool]:
+    def _arm_window(self, task: int, arm: int, short: float, width: float, widest: int) -> tuple[Ints, Array, bool]:
         """Counts of one arm whose loss is at most `width`, nearest to the centre first if there are too many."""
         model, part, answer = self.model, self.part, self.answer
         best, lot = int(answer.counts[arm]), int(model.lot[arm])
@@ -226,7 +255,7 @@ class _Lister:
         def loss(count: Ints) -> Array:
             more = (count - best).astype(float)
             rise = model.rise(task, np.minimum(best, count).astype(float), np.abs(more)) * np.sign(more)
-            return np.maximum(short + slope * more - rise, 0.0)
+            return np.asarray(np.maximum(short + slope * more - rise, 0.0))
 
         if float(loss(np.array([centre]))[0]) > width:
             centre = best

@@ -1,4 +1,4 @@
-"""How firm a plan is: the range of each count that costs little, and the price at which a task leaves."""
+"""How firm a plan is: the range of each count that costs little, and whether a task pays at some price."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from allotment.solver.dual import Region, region, solve, whole
 from allotment.solver.model import Model
-from allotment.solver.search import maximise
+from allotment.solver.search import fill, maximise
 
 
 def plateau_range(model: Model, task: int, count: int, enough: float) -> tuple[int, int]:
@@ -60,3 +60,27 @@ def _reaches(model: Model, part: Region, task: int, count: int, enough: float, e
     if solve(model, fixed)[0].bound < enough:
         return False
     return not exact or model.worth(maximise(model, fixed).counts) >= enough - 1e-12 * abs(enough)
+
+
+def worth_without(model: Model, task: int) -> float:
+    """The best worth when no more of a task is bought than must be."""
+    part = whole(model)
+    high = part.high.copy()
+    high[task] = part.low[task]
+    return model.worth(maximise(model, region(model, part.low, high)).counts)
+
+
+def pays(model: Model, task: int, without: float) -> bool:
+    """Whether buying some of a task beats the best plan without; mostly told by bounds alone."""
+    part = whole(model)
+    low = part.low.copy()
+    low[task] += model.lot[model.starts[task]]
+    if low[task] > part.high[task] or np.any(model.used(low[: model.tasks]) > model.limits[: model.rows - model.links]):
+        return False
+    inside = region(model, low, part.high)
+    answer, feasible = solve(model, inside)
+    if answer.bound <= without:
+        return False
+    if model.worth(fill(model, inside, answer, feasible)) > without:
+        return True
+    return model.worth(maximise(model, inside).counts) > without

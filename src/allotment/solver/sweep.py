@@ -15,7 +15,7 @@ from allotment.solver.model import Array, Ints, Model
 def sweep(model: Model) -> tuple[Array, Ints]:
     """Best worth, and the counts that reach it (tasks, budgets), for every whole budget from 0 to the model's."""
     budget = int(model.limits[0])
-    best = np.zeros(budget + 1)
+    best: Array | None = None
     picks = []
     for task in range(model.tasks):
         after, pick = np.full(budget + 1, -np.inf), np.zeros(budget + 1, dtype=np.int64)
@@ -23,6 +23,7 @@ def sweep(model: Model) -> tuple[Array, Ints]:
             _add_arm(model, task, arm, best, after, pick)
         best = after
         picks.append(pick)
+    assert best is not None
     # money may be left over: the best of all smaller budgets, at the least of them
     order = np.arange(budget + 1)
     top = np.maximum.accumulate(best)
@@ -38,21 +39,25 @@ def sweep(model: Model) -> tuple[Array, Ints]:
     return top, counts
 
 
-def _add_arm(model: Model, task: int, arm: int, best: Array, after: Array, pick: Ints) -> None:
+def _add_arm(model: Model, task: int, arm: int, best: Array | None, after: Array, pick: Ints) -> None:
     """Raise `after` where buying on this arm is better, and note how many in `pick`."""
     low, lot = int(model.low[arm]), int(model.lot[arm])
-    price, budget = int(model.use[0, arm]), len(best) - 1
+    price, budget = int(model.use[0, arm]), len(after) - 1
     start = int(model.fixed[arm]) + price * low
     if start > budget:
         return
     lots = (int(model.high[arm]) - low) // lot
     counts = low + lot * np.arange(lots + 1)
     gains = model.rise(task, np.zeros(len(counts)), counts.astype(float))
-    base = best[: budget + 1 - start]
-    if lots == 0:
-        value, chosen = base + gains[0], np.zeros(len(base), dtype=np.int64)
+    if best is None:  # the first task: as many as the money buys, or as many as are worth it
+        top = np.maximum.accumulate(gains)
+        chosen = np.searchsorted(top, top, side="left")
+        chosen = chosen[np.minimum(np.arange(budget + 1 - start) // max(price * lot, 1), lots)]
+        value = gains[chosen]
+    elif lots == 0:
+        value, chosen = best[: budget + 1 - start] + gains[0], np.zeros(budget + 1 - start, dtype=np.int64)
     else:
-        value, chosen = convolve(base, gains, price * lot)
+        value, chosen = convolve(best[: budget + 1 - start], gains, price * lot)
     here = after[start:]
     better = value > here
     here[better] = value[better]

@@ -1,0 +1,57 @@
+# make demo, make test: all that a newcomer needs. Everything is installed into .venv, from the versions in constraints.txt.
+PY ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
+
+.PHONY: help install demo test test-long check format bench wheel clean
+
+help:
+	@echo "make demo       set up and show what it does"
+	@echo "make test       set up and run the tests"
+	@echo "make test-long  the tests that take minutes"
+	@echo "make check      lint, format, types"
+	@echo "make format     write what 'make check' wants"
+	@echo "make bench      speed, as ratios within one run"
+	@echo "make install    only prepare $(VENV)"
+	@echo "make wheel      build the package into dist/"
+
+install: $(VENV)/.ok
+
+$(VENV)/.ok: pyproject.toml constraints.txt
+	@$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: Python 3.11 or newer is needed, $(PY) is $$($(PY) --version); try: make $(MAKECMDGOALS) PY=python3.12"; exit 1; }
+	$(PY) -m venv $(VENV)
+	$(PIP) --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.ok
+	$(PIP) --editable '.[bench]'
+	@touch $@
+
+demo: install
+	@$(BIN)/allot demo
+
+test: install
+	$(BIN)/python -m pytest -n auto
+
+test-long: install
+	$(BIN)/python -m pytest -n auto -m long
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: install
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/planner.py
+
+wheel: install
+	$(BIN)/python -m build --no-isolation --wheel
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,130 @@
+"""The package as a whole: which way its rooms lean, what its front door shows, what it loads and when."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+import allotment
+
+SOURCE = Path(allotment.__file__).parent
+ROOT = SOURCE.parent.parent
+
+# From left to right: a room imports only from rooms to its left (docs/method.md, README).
+ROOMS = ("errors", "amounts", "problem", "gains", "document", "limits", "solver", "plan", "budgets", "tables", "cli")
+SOLVER = ("model", "dual", "search", "sweep", "baselines", "sensitivity")
+
+
+def imports_of(path: Path) -> set[str]:
+    """The dotted names that a module imports from this package, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "allotment":
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "allotment"}
+    return found
+
+
+def test_every_module_has_its_room() -> None:
+    assert {path.stem for path in SOURCE.glob("*.py")} - {"__init__"} | {"solver"} == set(ROOMS)
+    assert {path.stem for path in (SOURCE / "solver").glob("*.py")} - {"__init__"} == set(SOLVER)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_import_only_from_their_left(room: str) -> None:
+    paths = list((SOURCE / room).glob("*.py")) if (SOURCE / room).is_dir() else [SOURCE / f"{room}.py"]
+    for path in paths:
+        for name in imports_of(path):
+            other = (name.split(".") + [""])[1]
+            if other in (room, "__version__") or room == "cli" and (not other or other in allotment.__all__):
+                continue  # the command line goes through the front door
+            assert other in ROOMS[: ROOMS.index(room)], f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize("module", SOLVER)
+def test_the_solver_leans_one_way_too(module: str) -> None:
+    for name in imports_of(SOURCE / "solver" / f"{module}.py"):
+        parts = name.split(".")
+        if parts[1] == "solver":
+            assert parts[2] in SOLVER[: SOLVER.index(module)], f"{module} imports {name}"
+
+
+def test_the_front_door() -> None:
+    assert set(allotment.__all__) == {
+        "AllotmentError", "Cap", "Comparison", "Coupled", "Curve", "Frontier", "Geometric", "Infeasible", "InputError",
+        "Logarithmic", "Plan", "Power", "Problem", "Score", "Tabulated", "Task", "__version__", "allocate",
+        "baselines", "cheapest", "frontier", "neutral_gains", "read_problem", "score",
+    }  # fmt: skip
+    for name in allotment.__all__:
+        assert getattr(allotment, name) is not None
+    assert set(allotment.__all__) <= set(dir(allotment))
+    with pytest.raises(AttributeError, match="no attribute 'alocate'"):
+        allotment.alocate  # noqa: B018
+
+
+def test_no_module_hides_a_name_of_the_front_door() -> None:
+    """`import allotment.x` sets allotment.x to the module: it must not be a function's name."""
+    assert not set(allotment.__all__) & set(ROOMS)
+
+
+def loaded_after(code: str) -> set[str]:
+    script = f"import sys\n{code}\nprint(' '.join(sorted(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(result.stdout.split())
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert not loaded_after("import allotment") & {"numpy", "rich", "torch", "matplotlib", "click"}
+
+
+def test_planning_needs_neither_torch_nor_plots() -> None:
+    heavy = {"torch", "matplotlib", "rich", "click", "scipy", "pandas"}
+    assert not loaded_after("import allotment\nallotment.allocate, allotment.frontier") & heavy
+
+
+def test_versions_agree() -> None:
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"version: {allotment.__version__}" in citation
+    assert f"[{allotment.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_every_dependency_says_what_it_is_for() -> None:
+    lines = (ROOT / "pyproject.toml").read_text().splitlines()
+    listed = [line for line in lines if line.startswith('  "') and ">=" in line]
+    assert len(listed) >= 10
+    assert [line for line in listed if "#" not in line] == []
+
+
+def test_everything_installed_is_pinned_and_torch_to_its_cpu_build() -> None:
+    pins = (ROOT / "constraints.txt").read_text().split()
+    assert "torch==2.13.0" in pins
+    named = {pin.split("==")[0].lower() for pin in pins if "==" in pin}
+    assert {"numpy", "click", "rich", "pytest", "ruff", "mypy", "hatchling", "highspy", "ortools"} <= named
+
+
+@pytest.mark.long
+def test_the_wheel_runs_in_an_empty_environment(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(tmp_path), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    home = tmp_path / "empty"
+    venv.create(home, with_pip=True)
+    python = home / "bin" / "python"
+    install = [python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", wheel]
+    subprocess.run(install, check=True, cwd=tmp_path)
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV"))}
+    done = subprocess.run([home / "bin" / "allot", "demo"], capture_output=True, text=True, cwd=tmp_path, env=clean)
+    assert done.returncode == 0, done.stderr
+    assert "2920" in done.stdout
+    assert "42319" in done.stdout
+    listed = subprocess.run(
+        [python, "-m", "pip", "list", "--format=freeze"], capture_output=True, text=True, check=True
+    )
+    assert "torch" not in listed.stdout
