@@ -11,7 +11,8 @@ import numpy as np
 import allotment as al
 
 KINDS = (
-    "pool", "least", "most", "frozen", "lot", "fee", "tiers_up", "tiers_down", "cap", "implied", "coupled", "weight", "cents",
+    "pool", "least", "most", "frozen", "lot", "fee", "tiers_up", "tiers_down", "cap", "implied", "coupled", "weight",
+    "cents",
 )  # fmt: skip
 PAIRS = tuple(itertools.combinations(KINDS, 2))
 
@@ -19,9 +20,30 @@ PAIRS = tuple(itertools.combinations(KINDS, 2))
 def kinds_of(index: int, rng: random.Random) -> set[str]:
     """At least three kinds of limit: every pair in turn, and some more."""
     chosen = set(PAIRS[index % len(PAIRS)])
-    while len(chosen) < 3 or rng.random() < 0.4:
+    while len(chosen - {"cents"}) < 3 or rng.random() < 0.4:
         chosen.add(rng.choice(KINDS))
     return chosen
+
+
+def kinds_in(problem: al.Problem, gains: dict[str, al.Curve]) -> set[str]:
+    """The kinds of limit that a problem really has, except `most` (every task here has one) and `cents`."""
+    found = {"cap"} if problem.caps else set()
+    for task in problem.tasks:
+        steps = [after - before for (*_, before), (*_, after) in itertools.pairwise(task.prices)]
+        has = {
+            "pool": task.pool is not None,
+            "least": task.least > 0,
+            "frozen": task.frozen is not None,
+            "lot": task.lot > 1,
+            "fee": task.fee > 0,
+            "tiers_up": any(step > 0 for step in steps),
+            "tiers_down": any(step < 0 for step in steps),
+            "implied": problem.count_implied and bool(task.implies),
+            "coupled": any(isinstance(term, al.Coupled) for term in gains[task.name].terms),
+            "weight": task.weight != 1,
+        }
+        found |= {kind for kind, there in has.items() if there}
+    return found
 
 
 def random_curve(rng: random.Random, have: int, whole: bool = False) -> al.Curve:
@@ -49,6 +71,13 @@ def random_problem(seed: int, index: int, whole: bool = False) -> tuple[al.Probl
     """A small problem with at least three kinds of limit whose limits do not clash."""
     rng = random.Random(f"{seed} {index}")
     kinds = kinds_of(index, rng)
+    while True:  # a `least` may be drawn as 0, a price may have no room to fall
+        problem, gains = _draw_problem(rng, kinds, whole)
+        if kinds - {"most", "cents"} <= kinds_in(problem, gains):
+            return problem, gains, kinds
+
+
+def _draw_problem(rng: random.Random, kinds: set[str], whole: bool) -> tuple[al.Problem, dict[str, al.Curve]]:
     size = rng.choice([2, 3, 3, 4])
     names = ["a", "b", "c", "d"][:size]
     cents = Fraction(1, 100) if "cents" in kinds else Fraction(1)
@@ -120,7 +149,7 @@ def random_problem(seed: int, index: int, whole: bool = False) -> tuple[al.Probl
         inner = al.Tabulated([0, 3, 5, 6]) if whole else al.Geometric(rng.uniform(0.2, 2), rng.uniform(0.3, 0.99))
         weights = {each: 1 if whole else rng.choice([1, "0.5", "0.25", 2]) for each in rng.sample(names, 2)}
         gains[name] = gains[name] + al.Coupled(inner, weights)
-    return problem, gains, kinds
+    return problem, gains
 
 
 def try_every_plan(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[float, dict[str, int]]:

@@ -1,15 +1,15 @@
 """What N labels are worth: concave curves, one for each task.
 
 Every curve says what `more` labels add after `count` of them (`rise`), which stays exact where the difference of two
-totals would lose its digits, and up to where the next label is worth more than a price (`reach`). Parameters may be
-numbers or arrays, so that a thousand tasks of one family are one call (`Bank`).
+totals would lose its digits. A family's formulas take parameters that are numbers or arrays, so that the solver can ask
+a thousand tasks at once.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -416,101 +416,6 @@ def curve_from_dict(plain: Any) -> Curve:
     if cls is Coupled:
         return Coupled(curve_from_dict(values["inner"]), values["weights"])
     return cls(**values)
-
-
-class Bank:
-    """Many curves evaluated at once: row r is the sum of the curves in `rows[r]`."""
-
-    def __init__(self, rows: Sequence[Sequence[Curve]]):
-        self.size = len(rows)
-        groups: dict[type[Family], list[tuple[int, Family]]] = {}
-        tables: list[tuple[int, Tabulated]] = []
-        for row, terms in enumerate(rows):
-            for term in terms:
-                if isinstance(term, Family):
-                    groups.setdefault(type(term), []).append((row, term))
-                elif isinstance(term, Tabulated):
-                    tables.append((row, term))
-        self._groups = [
-            (
-                cls,
-                np.array([row for row, _ in members]),
-                tuple(np.array([term.values() for _, term in members]).T),
-            )
-            for cls, members in groups.items()
-        ]
-        self._tables = (np.array([row for row, _ in tables]), _Tables([t for _, t in tables])) if tables else None
-        self._mixed = np.array([len(terms) > 1 for terms in rows], dtype=bool)
-
-    def rise(self, count: Array, more: Array) -> Array:
-        """`Curve.rise`, a row each."""
-        if len(self._groups) == 1 and self._tables is None and not self._mixed.any():
-            cls, rows, values = self._groups[0]
-            if len(rows) == self.size:  # one family for all: no gathering, no scattering
-                return np.asarray(cls.rise_of(values, count, more))
-        total = np.zeros(self.size)
-        for cls, rows, values in self._groups:
-            np.add.at(total, rows, cls.rise_of(values, count[rows], more[rows]))
-        if self._tables is not None:
-            rows, tables = self._tables
-            np.add.at(total, rows, tables.rise(count[rows], more[rows]))
-        return total
-
-    def reach(self, slope: Array, low: Array, high: Array) -> Array:
-        """About how many labels (`low` to `high`) are worth more than `slope` each, to within one."""
-        # a negative price is a reward for every label, whether or not it adds anything here
-        found = np.where(slope < 0, np.inf, 0.0)
-        for cls, rows, values in self._groups:
-            found[rows] = np.where(slope[rows] < 0, np.inf, cls.reach_of(values, slope[rows]))
-        if self._tables is not None:
-            rows, tables = self._tables
-            found[rows] = tables.reach(slope[rows])
-        if self._mixed.any():
-            found = np.where(self._mixed, self._bisect(slope, low, high), found)
-        return np.clip(found, low, high)
-
-    def _bisect(self, slope: Array, low: Array, high: Array) -> Array:
-        ones = np.ones(self.size)
-        low, high = low.copy(), high.copy()
-        while np.any((high - low > 1) & self._mixed):
-            middle = np.floor((low + high) / 2)
-            worth_it = self.rise(middle, ones) > slope
-            low, high = np.where(worth_it, middle, low), np.where(worth_it, high, middle)
-        return low
-
-
-class _Tables:
-    """Many tables laid end to end, each looked up at its own place."""
-
-    def __init__(self, tables: Sequence[Tabulated]):
-        sizes = np.array([len(table.counts) for table in tables])
-        self.stop = np.cumsum(sizes) - 1
-        self.start = self.stop + 1 - sizes
-        self.counts = np.concatenate([np.array(table.counts, dtype=float) for table in tables])
-        self.worths = np.concatenate([np.array(table.worths) for table in tables])
-        self.slopes = np.concatenate([np.append(table.slopes, 0.0) for table in tables])
-
-    def rise(self, count: Array, more: Array) -> Array:
-        return self._worth(count + more) - self._worth(count)
-
-    def _worth(self, count: Array) -> Array:
-        at = self._last(lambda place: self.counts[place] <= count)
-        return np.asarray(self.worths[at] + self.slopes[at] * (count - self.counts[at]))
-
-    def reach(self, slope: Array) -> Array:
-        """The count up to which every label is worth more than `slope`."""
-        at = self._last(lambda place: self.slopes[np.maximum(place - 1, self.start)] > slope)
-        over = (at == self.start) & (self.slopes[at] <= slope)
-        return np.where((slope < 0) & (at == self.stop), np.inf, np.where(over, 0.0, self.counts[at]))
-
-    def _last(self, holds: Callable[[NDArray[np.int64]], NDArray[np.bool_]]) -> NDArray[np.int64]:
-        """The last place of each table up to which something holds (it holds at the first)."""
-        low, high = self.start.copy(), self.stop.copy()
-        while np.any(low < high):
-            middle = (low + high + 1) // 2
-            good = holds(middle)
-            low, high = np.where(good, middle, low), np.where(good, high, middle - 1)
-        return np.asarray(low)
 
 
 def _number(key: str, value: Any) -> float:

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from allotment.amounts import common_unit
 from allotment.errors import InputError, Mistake
-from allotment.gains import Bank, Coupled, Curve, Family, Power
+from allotment.gains import Coupled, Curve, Family, Power
 from allotment.problem import Problem, Task
+from allotment.solver.bank import Bank
 
 Ints = NDArray[np.int64]
 Array = NDArray[np.float64]

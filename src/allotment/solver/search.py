@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from allotment.solver.dual import Answer, Region, region, respond, solve, whole
+from allotment.solver.greedy import fill, fits
+from allotment.solver.listing import Lister, States, Window
 from allotment.solver.model import Array, Ints, Model
 
 LONGEST_LIST = 300_000
@@ -68,7 +70,7 @@ def maximise(model: Model, root: Region | None = None) -> Solution:
         if _list_plans(model, part, found, best):
             continue
         for half in _split(model, part, found, best):
-            if not _fits(model, half.low[: model.tasks]):
+            if not fits(model, half.low[: model.tasks]):
                 continue
             after = respond(model, half, found.prices)
             if after.bound >= best.worth - best.noise:
@@ -103,180 +105,9 @@ class _Best:
         self.counts, self.worth = counts, worth
 
 
-def fill(model: Model, part: Region, answer: Answer, feasible: Answer) -> Ints:
-    """A good plan to begin with: what everyone takes at prices just high enough to fit, then the best buys that do."""
-    counts = _shrink(model, part, feasible)
-    wanted = answer.choice[: model.tasks]
-    for task in np.flatnonzero(wanted > counts):  # slopes that are equal: earlier tasks first
-        counts[task] = _afford(model, counts, int(task), int(wanted[task]))
-        if model.rows > 1:
-            break  # what one task takes of several limits may be better left to others
-    return _grow(model, part, counts, answer.prices)
-
-
-def _shrink(model: Model, part: Region, feasible: Answer) -> Ints:
-    """The answer to the lowest multiple of the prices whose answer fits."""
-    plain = model.rows - model.links
-    factors = np.ones(model.rows)
-    low, high, found = 1.0, 1.0, feasible.choice[: model.tasks]
-    while not _fits(model, found) and high < 1e6:
-        low, high = high, high * 2
-        factors[:plain] = high  # a link's price only says how tasks share its worth
-        found = respond(model, part, feasible.prices * factors).choice[: model.tasks]
-    if not _fits(model, found):
-        return part.low[: model.tasks].copy()
-    for _ in range(20 if high > 1 else 0):
-        factors[:plain] = middle = (low + high) / 2
-        trial = respond(model, part, feasible.prices * factors).choice[: model.tasks]
-        if _fits(model, trial):
-            high, found = middle, trial
-        else:
-            low = middle
-    return found.copy()
-
-
-def _grow(model: Model, part: Region, counts: Ints, prices: Array) -> Ints:
-    """Buy what is worth most for what it takes, a quarter of what is left at a time and then single lots."""
-    plain = model.rows - model.links
-    lots = model.lot[model.starts[: model.tasks]]
-    high = part.high[: model.tasks]
-    rates = np.maximum(prices[:plain], 1e-300)
-    for _ in range(100 + 2 * FEW * plain):
-        arms, more = model.arms_at(counts), np.minimum(counts + lots, high)
-        after = model.arms_at(more)
-        slack = model.limits[:plain] - model.used(counts)
-        step = model.use[:plain, after] * more - model.use[:plain, arms] * counts
-        step[0] += model.fixed[after] - model.fixed[arms]
-        gain = model.arm_rise(_spread(model, counts), model.lot.astype(float))
-        worth = gain[arms]
-        if model.links:
-            worth = worth + gain[model.starts[model.tasks :]] @ -model.use[plain:, arms] * lots
-        fits = (more > counts) & np.all(step <= slack[:, None], axis=0)
-        density = np.where(fits, worth, 0.0) / np.maximum(rates @ step, 1e-300)
-        task = int(np.argmax(density))
-        if not density[task] > 0:
-            break
-        times = int(np.min(slack / np.maximum(step[:, task], 1)) / 4)
-        counts = counts.copy()
-        bulk = min(int(counts[task]) + max(times, 1) * int(lots[task]), int(high[task]))
-        counts[task] = _afford(model, counts, task, bulk)
-    return counts
-
-
-def _spread(model: Model, counts: Ints) -> Array:
-    """Task counts as an array over arms."""
-    return model.complete(counts)[model.variable].astype(float)
-
-
-def _fits(model: Model, counts: Ints) -> bool:
-    return bool(np.all(model.used(counts) <= model.limits[: model.rows - model.links]))
-
-
-def _afford(model: Model, counts: Ints, task: int, wanted: int) -> int:
-    """The most of one task, up to `wanted`, that fits beside the other counts."""
-    lot = int(model.lot[model.starts[task]])
-    low, high = int(counts[task]) // lot, wanted // lot
-    trial = counts.copy()
-    while low < high:
-        middle = (low + high + 1) // 2
-        trial[task] = middle * lot
-        if _fits(model, trial):
-            low = middle
-        else:
-            high = middle - 1
-    return max(low * lot, int(counts[task]))
-
-
-@dataclass(frozen=True)
-class _Window:
-    """The counts of one task that a plan near the bound can have."""
-
-    task: int
-    counts: Ints
-    use: Ints
-    """(counts, rows)"""
-    value: Ints
-    """worth in grains, against the centre"""
-    loss: Array
-    whole: bool
-    """nothing was cut off"""
-
-
-class _Lister:
-    """Lists the plans of a region within some width of its bound."""
-
-    def __init__(self, model: Model, part: Region, answer: Answer, centre: Ints, grain: float):
-        self.model, self.part, self.answer = model, part, answer
-        self.centre = model.complete(centre)
-        self.grain = grain
-        lot = model.lot.astype(float)
-        at = answer.counts.astype(float)
-        up = np.minimum(at + lot, part.arm_high) - at
-        down = at - np.maximum(at - lot, part.arm_low)
-        short = answer.best_profit[model.variable] - answer.profit
-        with np.errstate(invalid="ignore"):
-            rise = short + answer.slope * up - model.arm_rise(at, up)
-            fall = short + model.arm_rise(at - down, down) - answer.slope * down
-        # the least loss of any count but the best one, so that most tasks need no closer look
-        rise = np.where(part.open & (up > 0), rise, np.inf)
-        fall = np.where(part.open & (down > 0), fall, np.inf)
-        other = np.where(np.arange(len(short)) == answer.best[model.variable], np.inf, short)
-        self.second = np.minimum.reduceat(np.minimum(np.minimum(rise, fall), other), model.starts)
-
-    def window(self, task: int, width: float, widest: int) -> _Window:
-        model, part, answer = self.model, self.part, self.answer
-        counts, losses, complete = [], [], True
-        arms = model.arms_of(task)
-        for arm in arms:
-            short = answer.best_profit[task] - answer.profit[arm]
-            if not part.open[arm] or short > width:
-                continue
-            near, lost, whole_arm = self._arm_window(task, arm, float(short), width, widest)
-            complete &= whole_arm
-            counts.append(near)
-            losses.append(lost)
-        count, loss = np.concatenate(counts), np.concatenate(losses)
-        arm_of = arms.start + np.searchsorted(model.low[arms.start : arms.stop], count, side="right") - 1
-        use = model.use[:, arm_of].T * count[:, None]
-        use[:, 0] += model.fixed[arm_of]
-        base = float(self.centre[task])
-        more = count - base
-        value = model.rise(task, np.minimum(base, count), np.abs(more)) * np.sign(more)
-        return _Window(task, count, use, np.rint(value / self.grain).astype(np.int64), loss, complete)
-
-    def _arm_window(self, task: int, arm: int, short: float, width: float, widest: int) -> tuple[Ints, Array, bool]:
-        """Counts of one arm whose loss is at most `width`, nearest to the centre first if there are too many."""
-        model, part, answer = self.model, self.part, self.answer
-        best, lot = int(answer.counts[arm]), int(model.lot[arm])
-        low, high = int(part.arm_low[arm]), int(part.arm_high[arm])
-        centre = min(max(int(self.centre[task]), low), high)
-        slope = float(answer.slope[arm])
-
-        def loss(count: Ints) -> Array:
-            more = (count - best).astype(float)
-            rise = model.rise(task, np.minimum(best, count).astype(float), np.abs(more)) * np.sign(more)
-            return np.asarray(np.maximum(short + slope * more - rise, 0.0))
-
-        if float(loss(np.array([centre]))[0]) > width:
-            centre = best
-        sides, complete = [np.array([centre], dtype=np.int64)], True
-        for sign, room in ((1, (high - centre) // lot), (-1, (centre - low) // lot)):
-            reach = min(room, 16, widest)
-            while True:
-                steps = centre + sign * lot * np.arange(1, reach + 1, dtype=np.int64)
-                good = loss(steps) <= width
-                if reach == room or reach >= widest or not (good[-1] if reach else False):
-                    break
-                reach = min(room, reach * 4, widest)
-            complete &= not (reach < room and reach and bool(good[-1]))
-            sides.append(steps[good])
-        counts = np.sort(np.concatenate(sides))
-        return counts, loss(counts), complete
-
-
 def _list_plans(model: Model, part: Region, answer: Answer, best: _Best) -> bool:
     """Look for the best plan of a region; True if there is provably none better in it than `best` is afterwards."""
-    lister = _Lister(model, part, answer, _inside(part, best.counts), best.grain)
+    lister = Lister(model, part, answer, _inside(part, best.counts), best.grain)
     equal = max(best.noise, CLOSE * abs(answer.bound))
     if answer.bound - best.worth > equal:
         _improve(lister, best, widest=2)
@@ -302,7 +133,7 @@ def _inside(part: Region, counts: Ints) -> Ints:
 FEW = 5
 
 
-def _improve(lister: _Lister, best: _Best, widest: int) -> None:
+def _improve(lister: Lister, best: _Best, widest: int) -> None:
     """Change a few counts of the centre, those that lose least by it: often enough to meet the bound."""
     model = lister.model
     gap = lister.answer.bound - best.worth
@@ -316,7 +147,7 @@ def _improve(lister: _Lister, best: _Best, widest: int) -> None:
 
 
 def _enumerate(
-    lister: _Lister,
+    lister: Lister,
     width: float,
     best: _Best,
     core: Ints | None = None,
@@ -334,7 +165,7 @@ def _enumerate(
         counts = answer.choice[: model.tasks].copy()
     else:
         counts = lister.centre[: model.tasks].copy()
-    windows: list[_Window] = []
+    windows: list[Window] = []
     for task in core:
         window = lister.window(int(task), width, widest)
         complete &= window.whole
@@ -345,7 +176,7 @@ def _enumerate(
     arms = model.arms_at(counts)[rest]
     used = (model.use[:, arms] @ counts[rest]).astype(np.int64)
     used[0] += model.fixed[arms].sum()
-    states = _States(lister, used[None, :], width)
+    states = States(lister, used[None, :], width)
     plain = model.rows - model.links
     least = np.array([window.use[:, :plain].min(axis=0) for window in windows]).reshape(-1, plain)
     most = np.array([window.use[:, :plain].max(axis=0) for window in windows]).reshape(-1, plain)
@@ -367,81 +198,9 @@ def _enumerate(
     return found, complete
 
 
-class _States:
-    """Partial plans: what each used, its value in grains, its loss, and its rank in task order."""
-
-    def __init__(self, lister: _Lister, used: Ints, width: float):
-        self.lister, self.width = lister, width
-        self.used = used
-        self.value = np.zeros(1, dtype=np.int64)
-        self.loss = np.zeros(1)
-        self.rank = np.zeros(1, dtype=np.int64)
-        self.trail: list[tuple[Ints, Ints]] = []
-
-    def extend(self, window: _Window, least: Ints, most: Ints) -> None:
-        """Every state with every count of the window, less what can no longer fit or come near the bound."""
-        model, prices = self.lister.model, self.lister.answer.prices
-        plain = model.rows - model.links
-        loss = (self.loss[:, None] + window.loss[None, :]).ravel()
-        keep = np.flatnonzero(loss <= self.width)
-        state, pick = np.divmod(keep, len(window.counts))
-        used = self.used[state] + window.use[pick]
-        slack = model.limits[:plain] - used[:, :plain]
-        idle = np.maximum(slack - most, 0) @ prices[:plain]
-        good = np.all(slack >= least, axis=1) & (loss[keep] + idle <= self.width)
-        keep, state, pick, used = keep[good], state[good], pick[good], used[good]
-        value = self.value[state] + window.value[pick]
-        # earlier tasks first: more of an earlier task ranks before; then drop all but the best of equal use
-        rank = self.rank[state] * len(window.counts) + (len(window.counts) - 1 - pick)
-        columns = [rank, -value, *used.T[::-1]]
-        order = np.lexsort(columns)
-        if model.rows == 1:
-            ahead = np.maximum.accumulate(value[order])
-            fresh = np.append(True, ahead[1:] > ahead[:-1]) if len(order) else np.zeros(0, dtype=bool)
-        else:
-            ordered = used[order]
-            fresh = np.append(True, np.any(ordered[1:] != ordered[:-1], axis=1)) if len(order) else np.zeros(0, bool)
-        order = order[fresh]
-        self.used, self.value, self.loss = used[order], value[order], loss[keep][order]
-        self.rank = np.argsort(np.argsort(rank[order]))
-        self.trail.append((state[order], pick[order]))
-
-    def finish(self) -> tuple[float, list[int]] | None:
-        """The best complete plan: its loss and the picks that led to it."""
-        model, answer, grain = self.lister.model, self.lister.answer, self.lister.grain
-        plain = model.rows - model.links
-        slack = model.limits[:plain] - self.used[:, :plain]
-        value = self.value.copy()
-        loss = self.loss + slack @ answer.prices[:plain]
-        for link in range(model.links):
-            variable, row = model.tasks + link, plain + link
-            arm = model.starts[variable]
-            given = -self.used[:, row]
-            taken = np.minimum(given, model.high[arm])
-            best, base = float(answer.counts[arm]), float(self.lister.centre[variable])
-            for origin, is_value in ((best, False), (base, True)):
-                more = taken - origin
-                rise = model.rise(variable, np.minimum(origin, taken), np.abs(more)) * np.sign(more)
-                if is_value:
-                    value = value + np.rint(rise / grain).astype(np.int64)
-                else:
-                    loss = loss + np.maximum(answer.slope[arm] * more - rise, 0.0)
-            loss = loss + answer.prices[row] * (given - taken)
-        good = np.flatnonzero(np.all(slack >= 0, axis=1) & (loss <= self.width))
-        if not len(good):
-            return None
-        good = good[value[good] >= value[good].max() - model.variables]
-        top = good[np.lexsort((self.rank[good], self.used[good, 0]))[0]]
-        picks, index = [], int(top)
-        for state, pick in reversed(self.trail):
-            picks.append(int(pick[index]))
-            index = int(state[index])
-        return float(loss[top]), picks[::-1]
-
-
 def _split(model: Model, part: Region, answer: Answer, best: _Best) -> list[Region]:
     """Two halves of a region: between arms of which a task would take either, else through its widest window."""
-    lister = _Lister(model, part, answer, _inside(part, best.counts), best.grain)
+    lister = Lister(model, part, answer, _inside(part, best.counts), best.grain)
     width = max(answer.bound - best.worth, best.noise)
     task, cut, score = -1, 0, -1.0
     for index in np.flatnonzero((part.low < part.high) & (lister.second <= width))[: 4 * FEW]:

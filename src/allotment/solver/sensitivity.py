@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from allotment.solver.dual import Region, region, solve, whole
+from allotment.solver.greedy import fill, fits
 from allotment.solver.model import Model
-from allotment.solver.search import fill, maximise
+from allotment.solver.search import maximise
 
 
 def plateau_range(model: Model, task: int, count: int, enough: float) -> tuple[int, int]:
@@ -54,7 +53,7 @@ def _reaches(model: Model, part: Region, task: int, count: int, enough: float, e
     """Whether some plan with exactly `count` of the task is worth enough; by its bound alone unless `exact`."""
     low, high = part.low.copy(), part.high.copy()
     low[task] = high[task] = count
-    if np.any(model.used(low[: model.tasks]) > model.limits[: model.rows - model.links]):
+    if not fits(model, low[: model.tasks]):
         return False
     fixed = region(model, low, high)
     if solve(model, fixed)[0].bound < enough:
@@ -75,7 +74,7 @@ def pays(model: Model, task: int, without: float) -> bool:
     part = whole(model)
     low = part.low.copy()
     low[task] += model.lot[model.starts[task]]
-    if low[task] > part.high[task] or np.any(model.used(low[: model.tasks]) > model.limits[: model.rows - model.links]):
+    if low[task] > part.high[task] or not fits(model, low[: model.tasks]):
         return False
     inside = region(model, low, part.high)
     answer, feasible = solve(model, inside)
