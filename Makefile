@@ -22,11 +22,11 @@ $(VENV)/.ok: pyproject.toml constraints.txt
 	@$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: Python 3.11 or newer is needed, $(PY) is $$($(PY) --version); try: make $(MAKECMDGOALS) PY=python3.12"; exit 1; }
 	$(PY) -m venv $(VENV)
-	$(PIP) --editable '.[dev]'
+	$(PIP) --editable '.[train,data,dev]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.ok
-	$(PIP) --editable '.[bench]'
+	$(PIP) --editable '.[train,data,dev,bench]'
 	@touch $@
 
 demo: install

@@ -152,8 +152,8 @@ def _draw_problem(rng: random.Random, kinds: set[str], whole: bool) -> tuple[al.
     return problem, gains
 
 
-def try_every_plan(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[float, dict[str, int]]:
-    """The best value, and the plan that has it with least money and then in task order, by looking at all of them."""
+def every_plan(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The counts of every plan, its money, and its value (-inf if it breaks a limit)."""
     ranges = []
     for task in problem.tasks:
         top = min(limit for limit in (task.pool, task.most) if limit is not None)
@@ -184,7 +184,12 @@ def try_every_plan(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[flo
                 value += task.weight * term.inner(total)
             else:
                 value += task.weight * term(own)
-    value = np.where(good, value, -np.inf)
+    return grid, money, np.where(good, value, -np.inf)
+
+
+def try_every_plan(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[float, dict[str, int]]:
+    """The best value, and the plan that has it with least money and then in task order, by looking at all of them."""
+    grid, money, value = every_plan(problem, gains)
     best = value.max()
     ties = np.flatnonzero(value >= best - 1e-13 * max(1.0, abs(best)))
     first = min(ties, key=lambda at: (money[at], *(-grid[at])))
@@ -201,3 +206,203 @@ def _price_by_hand(task: al.Task, count: int) -> Fraction:
                 price = cost
         total += price
     return total
+
+
+def value_by_hand(problem: al.Problem, gains: dict[str, al.Curve], counts: dict[str, int]) -> float:
+    """The value of a plan from the definition alone."""
+    total = 0.0
+    for task in problem.tasks:
+        labels = counts[task.name]
+        if problem.count_implied:
+            labels += sum(counts[other.name] for other in problem.tasks if task.name in other.implies)
+            if task.pool is not None:
+                labels = max(min(labels, task.pool), counts[task.name])
+        for term in gains[task.name].terms:
+            if isinstance(term, al.Coupled):
+                mixed = sum(weight * counts[name] for name, weight in term.weights.items())
+                total += task.weight * term.inner(float(mixed))
+            else:
+                total += task.weight * term(labels)
+    return total
+
+
+def keeps_limits(problem: al.Problem, counts: dict[str, int]) -> bool:
+    """Whether a plan breaks nothing, from the definition alone."""
+    for task in problem.tasks:
+        count = counts[task.name]
+        limits = [limit for limit in (task.pool, task.most) if limit is not None]
+        if count % task.lot or count < task.least or any(count > limit for limit in limits):
+            return False
+        if task.frozen not in (None, count):
+            return False
+    used = [sum(each * counts[name] for name, each in cap.use.items()) <= cap.limit for cap in problem.caps]
+    return all(used) and sum(_price_fast(task, counts[task.name]) for task in problem.tasks) <= problem.budget
+
+
+def _price_fast(task: al.Task, count: int) -> Fraction:
+    """Tier by tier from the dearest end: what lies above each threshold, at the difference of the two prices."""
+    total, before = (task.fee if count else Fraction(0)) + count * task.cost, task.cost
+    for after, cost in task.tiers:
+        total += max(0, count - after) * (cost - before)
+        before = cost
+    return total
+
+
+def buy_by_density(problem: al.Problem, gains: dict[str, al.Curve]) -> dict[str, int]:
+    """The greedy plan: whatever adds most per money next, in steps that become finer, while anything fits."""
+    counts = {task.name: task.floor for task in problem.tasks}
+    steps = {task.name: task.lot * max(1, int(problem.budget / (task.cost * task.lot * 40))) for task in problem.tasks}
+    value = value_by_hand(problem, gains, counts)
+    while True:
+        choices = []
+        for task in problem.tasks:
+            more = counts | {task.name: counts[task.name] + steps[task.name]}
+            gain = value_by_hand(problem, gains, more) - value
+            if gain > 0 and keeps_limits(problem, more):
+                money = _price_fast(task, more[task.name]) - _price_fast(task, counts[task.name])
+                choices.append((gain / float(money), task.name))
+        if choices:
+            name = max(choices)[1]
+            counts[name] += steps[name]
+            value = value_by_hand(problem, gains, counts)
+        elif all(steps[task.name] == task.lot for task in problem.tasks):
+            return counts
+        else:
+            steps = {task.name: max(1, steps[task.name] // task.lot // 4) * task.lot for task in problem.tasks}
+
+
+def choices_of(task: al.Task, problem: al.Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Every count of a task that the budget allows, and its money in units of the problem."""
+    limits = [
+        limit
+        for limit in (task.pool, task.most, int(problem.budget / min(p for *_, p in task.prices)))
+        if limit is not None
+    ]
+    counts = np.arange(-(-task.least // task.lot) * task.lot, max(min(limits), task.least) + 1, task.lot)
+    if task.frozen is not None:
+        counts = np.array([task.frozen])
+    scale = problem.unit
+    money = int(task.fee / scale) * (counts > 0) + counts * int(task.cost / scale)
+    before = task.cost
+    for after, cost in task.tiers:
+        money = money + np.maximum(counts - after, 0) * int((cost - before) / scale)
+        before = cost
+    fits = money * scale <= problem.budget
+    return counts[fits], money[fits].astype(np.int64)
+
+
+def best_by_table(problem: al.Problem, gains: dict[str, al.Curve]) -> np.ndarray:
+    """Plain dynamic programming: the best value of every whole budget; one limit only, tasks on their own."""
+    assert not problem.caps
+    assert not problem.count_implied
+    size = int(problem.budget // problem.unit) + 1
+    best = np.zeros(size)
+    for task in problem.tasks:
+        after = np.full(size, -np.inf)
+        for count, money in zip(*choices_of(task, problem), strict=True):
+            worth = task.weight * sum(term(int(count)) for term in gains[task.name].terms)
+            after[money:] = np.maximum(after[money:], best[: size - money] + worth)
+        best = after
+    return best
+
+
+def dual_bound(problem: al.Problem, gains: dict[str, al.Curve], price: float) -> float:
+    """No plan is worth more, whatever the price of one unit of money; caps are left out, tasks stand on their own."""
+    total = price * int(problem.budget // problem.unit)
+    for task in problem.tasks:
+        counts, money = choices_of(task, problem)
+        worth = sum((task.weight * term(counts) for term in gains[task.name].terms), np.zeros(len(counts)))
+        total += float(np.max(worth - price * money))
+    return total
+
+
+def large_curve(rng: random.Random, have: int, reach: float) -> al.Curve:
+    """A curve that bends somewhere around `reach` labels."""
+    size = rng.uniform(0.2, 5)
+    family = rng.choice(["geometric", "power", "logarithmic", "tabulated", "sum", "ceiling"])
+    if family == "geometric":
+        return al.Geometric(size, 1 - 1 / max(2.0, reach * rng.uniform(0.1, 3)))
+    if family == "power":
+        return al.Power(size * reach, have, rng.uniform(0.1, 1.5))
+    if family == "ceiling":
+        return al.Power(size * 10, have, rng.uniform(0.1, 1), size * rng.uniform(1, 8))
+    if family == "logarithmic":
+        return al.Logarithmic(size * reach / 10, have)
+    if family == "sum":
+        return al.Geometric(size, 1 - 1 / max(2.0, reach)) + al.Logarithmic(size * rng.uniform(0.1, 2), have)
+    counts = [0, *sorted(rng.sample(range(1, int(3 * reach) + 12), rng.randint(1, 8)))]
+    slopes = sorted((rng.uniform(-0.2, 3) for _ in counts[1:]), reverse=True)
+    steps = [slope * (b - a) for slope, (a, b) in zip(slopes, itertools.pairwise(counts), strict=True)]
+    return al.Tabulated(list(itertools.accumulate(steps, initial=0.0)), counts)
+
+
+SINGLE = ("pool", "least", "most", "frozen", "lot", "fee", "tiers_up", "tiers_down", "weight", "cents")
+
+
+def large_problem(
+    seed: object,
+    kinds: tuple[str, ...] = KINDS,
+    sizes: tuple[int, int] = (2, 12),
+    budgets: tuple[int, int] = (100, 10**6),
+) -> tuple[al.Problem, dict[str, al.Curve]]:
+    """A larger problem, beyond trying every plan, with about half of the given kinds of limit."""
+    rng = random.Random(f"large {seed}")
+    chosen = {kind for kind in kinds if rng.random() < 0.5}
+    size = rng.randint(*sizes)
+    cents = Fraction(1, 100) if "cents" in chosen else Fraction(1)
+    money = round(np.exp(rng.uniform(np.log(budgets[0]), np.log(budgets[1]))))
+    names = [f"t{index}" for index in range(size)]
+    tasks, gains = [], {}
+    for name in names:
+        mine = {kind for kind in sorted(chosen) if rng.random() < 0.4}
+        cost = rng.choice([1, 2, 3, rng.randint(1, 30), rng.randint(1, max(2, min(1000, money // 20)))])
+        reach = max(1.0, money / cost / size)
+        lot = rng.choice([2, 5, 10, 100]) if "lot" in mine and reach > 100 else 1
+        tiers = []
+        if mine & {"tiers_up", "tiers_down"}:
+            after, price = 0, cost
+            for _ in range(rng.randint(1, 3)):
+                after += rng.randint(1, int(reach) + 1)
+                price = price + rng.randint(1, 20) if "tiers_up" in mine else max(1, price - rng.randint(1, 9))
+                tiers.append((after, price * cents))
+        limits: dict[str, object] = {}
+        if "pool" in mine:
+            limits["pool"] = rng.randint(0, int(2 * reach) + lot)
+        if "most" in mine:
+            limits["most"] = rng.randint(0, int(2 * reach) + lot)
+        top = min([int(str(limit)) for limit in limits.values()], default=int(reach / 5)) // lot * lot
+        if "least" in mine:
+            limits["least"] = rng.randint(0, min(top, int(reach / 5)))
+            limits["least"] = limits["least"] // lot * lot
+        elif "frozen" in mine:
+            limits["frozen"] = rng.randint(0, min(top, int(reach / 5))) // lot * lot
+        tasks.append(
+            al.Task(
+                name,
+                cost * cents,
+                have=rng.choice([0, 1, 10, 300, 10_000]),
+                lot=lot,
+                fee=rng.randint(1, money // 10 + 1) * cents if "fee" in mine else 0,
+                tiers=tiers,
+                weight=rng.choice([0, "0.333", 0.5, 2, 3]) if "weight" in mine else 1,
+                implies=rng.choice([other for other in names if other != name]) if "implied" in mine else (),
+                **limits,
+            )
+        )
+        gains[name] = large_curve(rng, tasks[-1].have, reach)
+    floors = {task.name: task.floor for task in tasks}
+    floor_cost = sum(task.price(task.floor) for task in tasks)
+    steps = [task.price(task.floor + task.lot) - task.price(task.floor) for task in tasks]
+    budget = max(money * cents, floor_cost + min(steps))
+    caps = []
+    if "cap" in chosen:
+        use = {
+            name: Fraction(rng.randint(1, 9), rng.choice([1, 4])) for name in rng.sample(names, rng.randint(1, size))
+        }
+        least = sum((use.get(name, Fraction(0)) * floor for name, floor in floors.items()), Fraction(0))
+        caps.append(al.Cap("hours", least + round(float(budget) * rng.uniform(0.05, 1)), use))
+    if "coupled" in chosen:
+        name = rng.choice(names)
+        weights = {each: rng.choice([1, "0.5", "0.333", 2]) for each in rng.sample(names, 2)}
+        gains[name] = gains[name] + al.Coupled(al.Geometric(rng.uniform(0.2, 2), 1 - 1 / (money / 20)), weights)
+    return al.Problem(tasks, budget, caps, "implied" in chosen), gains

@@ -525,7 +525,6 @@ def test_json_holds_no_infinity() -> None:
     assert plain["comparison"][0]["of_best"] is None
 
 
-@pytest.mark.xfail(reason="plan._find_break_even must catch ValueError, which Task.with_cost raises below 1e-6")
 def test_a_task_that_is_bought_at_no_price() -> None:
     assert json.loads(fine("plan", "-", "--json", stdin=WORTHLESS))["tasks"][0]["bought_up_to"] is None
     assert table(fine("plan", "-", stdin=WORTHLESS), "task", "buy", "1 % range", "price", "bought up to") == [

@@ -150,18 +150,17 @@ def lagrangian_bound(
     return total
 
 
-@pytest.mark.parametrize("costs", [(1000, 999, 997, 7, 1), (10, 3, 3, 2, 3), (1000, 500, 250, 125, 64)])
+@pytest.mark.parametrize("costs", [(1000, 999, 997, 7, 1), (10, 3, 3, 2, 3), (1000, 500, 250, 5, 1)])
 def test_a_budget_of_a_million_million(costs: Sequence[int]) -> None:
     budget = 10**12
     sizes = [3.0, 2.5, 7.0, 0.02, 0.004]
     keeps = [1 - 2e-9, 1 - 1e-9, 1 - 3e-9, 1 - 2e-10, 1 - 1e-10]
     plan = plan_for(costs, [al.Geometric(*pair) for pair in zip(sizes, keeps, strict=True)], budget)
     assert plan.gap == 0
-    assert budget - max(costs) < plan.spent <= budget
+    assert plan.spent <= budget
+    assert float(plan.unspent) * plan.money_worth <= 1e-12 * plan.value
     assert all(count > 0 for count in counts_of(plan))
-    bounds = [
-        lagrangian_bound(costs, sizes, keeps, budget, plan.money_worth * factor) for factor in (0.99, 1, 1.01)
-    ]
+    bounds = [lagrangian_bound(costs, sizes, keeps, budget, plan.money_worth * factor) for factor in (0.99, 1, 1.01)]
     assert plan.value <= min(bounds) * (1 + 1e-12)
     assert plan.value >= bounds[1] * (1 - 1e-9)
 
@@ -180,11 +179,10 @@ def test_a_thousand_tasks() -> None:
 
 
 def test_a_search_cut_short_says_by_how_much_it_can_be_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MOST_REGIONS", 1)
-    monkeypatch.setattr(search, "LONGEST_LIST", 20)
-    monkeypatch.setattr(search, "SHORT_LIST", 20)
+    for name, little in {"MOST_REGIONS": 1, "LONGEST_LIST": 2, "SHORT_LIST": 2, "FEW": 1}.items():
+        monkeypatch.setattr(search, name, little)
     worse = open_ended = 0
-    for index in range(300):
+    for index in range(150):
         problem, gains, _ = random_problem(3, index)
         try:
             plan = al.allocate(problem, gains)

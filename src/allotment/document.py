@@ -90,7 +90,7 @@ def _unfit(status: os.stat_result) -> str:
     if stat.S_ISDIR(status.st_mode):
         return "is a directory; give the problem file in it"
     if not stat.S_ISREG(status.st_mode):  # reading a pipe or a device could wait forever
-        return "is a pipe or a device; save the problem to a file first"
+        return "is a pipe or a device; save the problem to a file first, or give - to read standard input"
     if status.st_size > LARGEST_FILE:
         size, limit = status.st_size / 10**6, LARGEST_FILE // 10**6
         return f"has {size:.1f} MB, the limit is {limit} MB; is it the right file?"
@@ -242,6 +242,15 @@ def _budget(plain: dict[str, Any], wrong: _Mistakes) -> Any:
     return 0
 
 
+def _with_have(gain: Any, have: Any) -> Any:
+    """A curve of labels at hand plus new ones, with the task's own number at hand where it gives none."""
+    if isinstance(gain, dict) and isinstance(gain.get("parts"), list):
+        return gain | {"parts": [_with_have(part, have) for part in gain["parts"]]}
+    if isinstance(gain, dict) and gain.get("curve") in ("power", "logarithmic"):
+        return {"have": have} | gain
+    return gain
+
+
 def _gains(entries: list[_Entry], names: dict[str, None], wrong: _Mistakes) -> dict[str, Curve] | None:
     gains: dict[str, Curve] = {}
     if not any("gain" in entry.table for entry in entries):
@@ -252,7 +261,7 @@ def _gains(entries: list[_Entry], names: dict[str, None], wrong: _Mistakes) -> d
             wrong.add(place, label, "is missing, but other tasks have one; give every task a gain, or none")
             continue
         try:
-            curve = curve_from_dict(entry.table["gain"])
+            curve = curve_from_dict(_with_have(entry.table["gain"], entry.table.get("have", 0)))
         except InputError as error:
             wrong.adopt(error.mistakes, place, label)
             continue

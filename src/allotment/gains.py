@@ -234,7 +234,8 @@ class Logarithmic(Family):
 class Tabulated(Curve):
     """The worth of N labels from a table: of 0, 1, 2, ... labels, or of the given `counts` with straight lines between.
 
-    It must be concave (no label worth more than one before it). Past its end nothing more is gained.
+    It must be concave (no label worth more than one before it). Past its end nothing more is gained; a table that falls
+    at its end goes on falling.
 
     >>> Tabulated([0, 5, 8, 9])(2)
     8.0
@@ -266,8 +267,16 @@ class Tabulated(Curve):
         object.__setattr__(self, "counts", tuple(int(place) for place in places))
 
     def rise(self, count: Floats, more: Floats) -> Any:
-        after = np.add(count, more)
-        return np.interp(after, self.counts, self.worths) - np.interp(count, self.counts, self.worths)
+        return self._worth(np.add(count, more)) - self._worth(np.asarray(count))
+
+    def _worth(self, count: Array) -> Array:
+        beyond = self.last_slope * np.maximum(count - self.counts[-1], 0.0) if self.last_slope else 0.0
+        return np.asarray(np.interp(count, self.counts, self.worths) + beyond)
+
+    @property
+    def last_slope(self) -> float:
+        """What a label adds past the end: concave means that it can't be more than the last one did."""
+        return min(0.0, float(self.slopes[-1])) if len(self.slopes) else 0.0
 
     @cached_property
     def slopes(self) -> Array:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from allotment.amounts import show, to_decimal, whole
+from allotment.amounts import short, show, to_decimal, whole
 from allotment.errors import Infeasible, InputError, Mistake, suggest
 from allotment.gains import Coupled, Curve, Power, curve_from_dict
 from allotment.limits import explain_idle_budget, explain_rest, find_broken, find_clashes
@@ -268,10 +268,16 @@ class Plan:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Plan:
         """The plan that `to_dict` wrote."""
+        needed = ("problem", "gains", "counts", "gap", "money_worth")
+        if missing := [Mistake(key, "is missing") for key in needed if key not in plain]:
+            raise InputError(missing)
+        if not isinstance(plain["gains"], Mapping):
+            raise InputError([Mistake("gains", "must be a table from task name to curve")])
         problem = Problem.from_dict(plain["problem"])
-        gains = {name: curve_from_dict(curve) for name, curve in plain["gains"].items()}
+        gains = check_gains(problem, {name: curve_from_dict(curve) for name, curve in plain["gains"].items()})
         counts = check_counts(problem, plain["counts"])
-        return cls(problem, check_gains(problem, gains), counts, plain["value"], plain["gap"], plain["money_worth"])
+        gap, money_worth = (_number(key, plain[key]) for key in ("gap", "money_worth"))
+        return cls(problem, gains, counts, _value(problem, gains, counts), gap, money_worth)
 
 
 @dataclass(frozen=True)
@@ -331,8 +337,11 @@ def allocate(problem: Problem, gains: Mapping[str, Curve]) -> Plan:
 def solve_within(problem: Problem, gains: dict[str, Curve]) -> Plan:
     solution = maximise(build(problem, gains))
     counts = {name: int(count) for name, count in zip(problem.names, solution.counts, strict=True)}
+    value = _value(problem, gains, counts)
     money_worth = float(solution.prices[0]) / float(problem.unit)
-    return Plan(problem, gains, counts, _value(problem, gains, counts), solution.gap, money_worth)
+    if money_worth * float(problem.budget) <= 1e-8 * abs(value):
+        money_worth = 0.0  # what the search for prices leaves where money is not scarce
+    return Plan(problem, gains, counts, value, solution.gap, money_worth)
 
 
 def cheapest(problem: Problem, gains: Mapping[str, Curve], target: float, task: str | None = None) -> Plan:
@@ -341,7 +350,7 @@ def cheapest(problem: Problem, gains: Mapping[str, Curve], target: float, task: 
     The problem's own budget plays no part; the plan's budget is the money that it needs.
     """
     gains = check_gains(problem, gains)
-    wanted = _target(target)
+    wanted = _number("target", target)
     aim = problem if task is None else _only(problem, task)
     if clashes := find_clashes(_unlimited(problem)):
         raise Infeasible(clashes)
@@ -368,14 +377,14 @@ def cheapest(problem: Problem, gains: Mapping[str, Curve], target: float, task: 
     return Plan(final, gains, counts, _value(problem, gains, counts), found.gap, found.money_worth, "cheapest")
 
 
-def _target(target: Any) -> float:
+def _number(key: str, value: Any) -> float:
     try:
-        wanted = float(target)
-    except (TypeError, ValueError):
-        wanted = math.nan
-    if not math.isfinite(wanted):
-        raise InputError([Mistake("target", f"{target!r} is not a finite number")])
-    return wanted
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError([Mistake(key, f"{short(value)} is not a finite number")])
+    return number
 
 
 def _only(problem: Problem, name: str) -> Problem:
@@ -400,7 +409,7 @@ def _fail_target(aim: Problem, gains: dict[str, Curve], units: int, wanted: floa
     what = "value" if task is None else f"gain of {task}"
     raise Infeasible(
         [
-            f"no plan reaches a {what} of {wanted:g}: with all the labels there are it is {best.value:.6g}; "
+            f"no plan reaches a {what} of {wanted:g}: with all that can be bought it is {best.value:.6g}; "
             "lower the target"
         ]
     )

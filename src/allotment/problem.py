@@ -154,7 +154,10 @@ class Task:
 
     def with_cost(self, cost: Any) -> Task:
         """The same task at another price, tiers in proportion."""
-        factor = exact(cost) / self.cost
+        try:
+            factor = exact(cost) / self.cost
+        except ValueError as error:
+            raise InputError([Mistake("cost", str(error))]) from None
         plain = self.to_dict() | {"cost": cost}
         plain["tiers"] = [{"after": after, "cost": _round(price * factor)} for after, price in self.tiers]
         return Task.from_dict(plain)

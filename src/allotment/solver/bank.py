@@ -80,7 +80,7 @@ class _Tables:
         self.start = self.stop + 1 - sizes
         self.counts = np.concatenate([np.array(table.counts, dtype=float) for table in tables])
         self.worths = np.concatenate([np.array(table.worths) for table in tables])
-        self.slopes = np.concatenate([np.append(table.slopes, 0.0) for table in tables])
+        self.slopes = np.concatenate([np.append(table.slopes, table.last_slope) for table in tables])
 
     def rise(self, count: Array, more: Array) -> Array:
         return self._worth(count + more) - self._worth(count)
@@ -93,7 +93,8 @@ class _Tables:
         """The count up to which every label is worth more than `slope`."""
         at = self._last(lambda place: self.slopes[np.maximum(place - 1, self.start)] > slope)
         over = (at == self.start) & (self.slopes[at] <= slope)
-        return np.where((slope < 0) & (at == self.stop), np.inf, np.where(over, 0.0, self.counts[at]))
+        endless = (at == self.stop) & (self.slopes[self.stop] > slope)
+        return np.where(endless, np.inf, np.where(over, 0.0, self.counts[at]))
 
     def _last(self, holds: Callable[[NDArray[np.int64]], NDArray[np.bool_]]) -> NDArray[np.int64]:
         """The last place of each table up to which something holds (it holds at the first)."""

@@ -119,8 +119,9 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
 
     arms: list[tuple[int, int, int, int, int, int]] = []
     for index, task in enumerate(problem.tasks):
-        worthless = task.name not in linked and all(curve.sign <= 0 for curve in own[index])
-        arms += [(index, *arm) for arm in _arms(task, problem, budget, worthless)]
+        # a falling curve need not be concave, but then its least is best
+        harmful = task.name not in linked and any(isinstance(c, Family) and c.sign < 0 for c in own[index])
+        arms += [(index, *arm) for arm in _arms(task, problem, budget, harmful)]
     columns = np.array(arms, dtype=np.int64).T
     variable, low, high, lot, price, fixed = columns
 
@@ -162,10 +163,10 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
     )
 
 
-def _arms(task: Task, problem: Problem, budget: int, worthless: bool) -> list[tuple[int, int, int, int, int]]:
+def _arms(task: Task, problem: Problem, budget: int, harmful: bool) -> list[tuple[int, int, int, int, int]]:
     """(low, high, lot, price, fixed) for every range of counts whose money is a straight line."""
     low, ceiling = task.floor, task.ceiling
-    if worthless or ceiling == low:
+    if harmful or ceiling == low:
         money = int(task.price(low) / problem.unit)
         return [(low, low, task.lot, 0, money)]
     arms = []

@@ -1,0 +1,1 @@
+"""Labels known and unknown, and the only code that opens data files."""

@@ -1,0 +1,191 @@
+"""Which (instance, task) pairs are labelled: the one thing that a plan changes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.data.dataset import Dataset, Instances
+from allotment.errors import InputError, Mistake
+
+
+@dataclass(frozen=True, eq=False)
+class TaskLabels:
+    """The labelled instances of one task. `values` are given for pseudo-labels only: real ones are the data's own."""
+
+    instances: Instances
+    values: NDArray[Any] | None = None
+    """of each instance, in the form of the task's kind; None where all are the data's own"""
+    pseudo: NDArray[np.bool_] | None = None
+    """where `values` stands for the label; everywhere if `values` is given and this is not"""
+
+    def __post_init__(self) -> None:
+        if self.values is not None and len(self.values) != len(self.instances):
+            raise InputError([Mistake("values", f"{len(self.values)} for {len(self.instances)} instances")])
+
+    def __len__(self) -> int:
+        return len(self.instances)
+
+    @property
+    def is_pseudo(self) -> NDArray[np.bool_]:
+        if self.values is None:
+            return np.zeros(len(self.instances), dtype=bool)
+        return np.ones(len(self.instances), dtype=bool) if self.pseudo is None else self.pseudo
+
+
+NONE = TaskLabels(np.zeros(0, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Labels(Mapping[str, TaskLabels]):
+    """Labels at hand, by task. A task that is not there has none yet, which is allowed.
+
+    >>> labels = Labels({"cls": [0, 1, 2], "seg": [5]})
+    >>> labels.counts
+    {'cls': 3, 'seg': 1}
+    """
+
+    by_task: dict[str, TaskLabels] = field(default_factory=dict)
+
+    def __init__(self, by_task: Mapping[str, TaskLabels | Iterable[int]]):
+        made = {}
+        for task, labels in by_task.items():
+            if not isinstance(labels, TaskLabels):
+                labels = TaskLabels(np.asarray(list(labels), dtype=np.int64))
+            if len(np.unique(labels.instances)) < len(labels.instances):
+                raise InputError([Mistake(f"task {task!r}", "an instance is labelled twice")])
+            made[task] = labels
+        object.__setattr__(self, "by_task", made)
+
+    def __getitem__(self, task: str) -> TaskLabels:
+        return self.by_task.get(task, NONE)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_task)
+
+    def __len__(self) -> int:
+        return len(self.by_task)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many labels each task has."""
+        return {task: len(labels) for task, labels in self.by_task.items()}
+
+    def only(self, *tasks: str) -> Labels:
+        """The same labels of these tasks alone."""
+        return Labels({task: labels for task, labels in self.by_task.items() if task in tasks})
+
+    def with_task(self, task: str, labels: TaskLabels | Iterable[int]) -> Labels:
+        """The same labels but for one task."""
+        return Labels({**self.by_task, task: labels})
+
+    def with_pseudo(self, task: str, instances: Instances, values: NDArray[Any], real: NDArray[Any]) -> Labels:
+        """The same labels and, for one task, predicted ones; `real` are the values of those it has already."""
+        have = self[task]
+        return self.with_task(
+            task,
+            TaskLabels(
+                np.concatenate([have.instances, instances]),
+                np.concatenate([real, values.astype(real.dtype, copy=False)]),
+                np.concatenate([have.is_pseudo, np.ones(len(instances), dtype=bool)]),
+            ),
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when any label does, whatever the order they are listed in."""
+        digest = hashlib.sha256()
+        for task in sorted(self.by_task):
+            labels = self.by_task[task]
+            order = np.argsort(labels.instances, kind="stable")
+            digest.update(f"{task}\0{len(labels)}\0".encode())
+            digest.update(np.ascontiguousarray(labels.instances[order]).tobytes())
+            if labels.values is not None:
+                digest.update(np.ascontiguousarray(labels.values[order]).tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Which instances may be trained on, which score estimates, and which are opened only at the very end."""
+
+    train: Instances
+    """labels at hand come from here, and so do the ones that can be bought: the pool"""
+    validation: Instances
+    test: Instances
+
+
+def shuffle(items: Instances, *seed: object) -> Instances:
+    """The instances in an order that depends on the seed and on each instance alone: the same on every machine.
+
+    An instance keeps its place among the others when more are added.
+    """
+    key = "\0".join(map(str, seed)).encode()
+    ranks = [
+        hashlib.blake2b(item.tobytes(), key=hashlib.sha256(key).digest(), digest_size=8).digest() for item in items
+    ]
+    return items[np.argsort(np.array(ranks, dtype="S8"), kind="stable")] if len(items) else items
+
+
+def split(data: Dataset, seed: int, validation: float = 0.15, test: float = 0.15) -> Split:
+    """Draw the splits by seed; instances of one group stay together."""
+    if not (0 <= validation < 1 and 0 <= test < 1 and validation + test < 1):
+        raise InputError([Mistake("validation, test", f"{validation} and {test} leave nothing to train on")])
+    everything = np.arange(data.size, dtype=np.int64)
+    if data.groups is None:
+        order = shuffle(everything, "split", seed)
+        return _cut(order, round(test * len(order)), round(validation * len(order)))
+    names, group = np.unique(data.groups, return_inverse=True)
+    order = shuffle(np.arange(len(names), dtype=np.int64), "split", seed)
+    parts = _cut(order, round(test * len(order)), round(validation * len(order)))
+    member = {key: everything[np.isin(group, getattr(parts, key))] for key in ("train", "validation", "test")}
+    return Split(**member)
+
+
+def _cut(order: Instances, test: int, validation: int) -> Split:
+    return Split(
+        train=np.sort(order[test + validation :]),
+        validation=np.sort(order[test : test + validation]),
+        test=np.sort(order[:test]),
+    )
+
+
+def draw(
+    data: Dataset,
+    instances: Instances,
+    counts: Mapping[str, int],
+    seed: int,
+    *,
+    same: bool = False,
+    taken: Labels | None = None,
+) -> Labels:
+    """Random labels for each task among `instances`, beyond those `taken`: on different ones by default (the paper's
+    way), on the `same` for all tasks on request.
+
+    Different means that no instance is drawn for two tasks while there are instances enough; then they are shared.
+    """
+    taken = Labels({}) if taken is None else taken
+    drawn: dict[str, TaskLabels | Iterable[int]] = {}
+    used: set[int] = set()
+    short = []
+    for task, count in counts.items():
+        free = instances[data.known(task)[instances]]
+        free = np.setdiff1d(free, taken[task].instances)
+        if count > len(free):
+            short.append(Mistake(f"task {task!r}", f"{count} labels wanted, {len(free)} instances left to label"))
+            continue
+        order = shuffle(free, "draw", seed, "" if same else task)
+        if not same:
+            fresh = np.array([item not in used for item in order.tolist()], dtype=bool)
+            order = np.concatenate([order[fresh], order[~fresh]])
+        chosen = order[:count]
+        used.update(chosen.tolist())
+        drawn[task] = chosen
+    if short:
+        raise InputError(short)
+    return Labels(drawn)

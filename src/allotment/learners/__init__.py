@@ -1,0 +1,1 @@
+"""What trains: the protocol that any training code fits, and the built-in networks behind it."""

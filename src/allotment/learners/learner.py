@@ -1,0 +1,138 @@
+"""The seam between planning and training: a learner is anything with these few verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.data.labels import Labels
+
+State = Any
+"""whatever a learner keeps between steps; nothing but the learner looks into it"""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How good a task is: its metric and its loss on the validation labels."""
+
+    metric: float
+    loss: float
+    higher_is_better: bool
+    """of the metric; a loss is better when lower"""
+
+    def gain_over(self, before: Measure) -> float:
+        """Relative gain in % (the paper's D_i): positive is better, whichever way the metric points."""
+        sign = 1.0 if self.higher_is_better else -1.0
+        return sign * (self.metric - before.metric) / abs(before.metric) * 100.0 if before.metric else float("nan")
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """Trains the user's kind of model on some labels.
+
+    The contract, which `allotment.learners.conformance.LearnerTests` checks:
+
+    - `start` depends on labels and seed only. So does everything after it: the same calls give the same bytes.
+    - `step` does one step of training on one mini-batch of each task named, with their gradients added; a task named
+      twice gives two mini-batches. Mini-batch t of task j depends on (seed, j, t) only, whatever the other tasks are,
+      so that two arms of a comparison see the same data. It may use up its state: go on with what it returns.
+    - `fork` copies everything that training changes: weights, momentum, batch-norm statistics, random streams. Training
+      the copy leaves the original as it is, and the other way round.
+    - `score` and `predict` change nothing that training can notice. `score` reads validation labels only.
+    - A task without a single label may be left out of every step; it can be scored all the same.
+    - Labels are (instance, task) pairs. Where `TaskLabels.values` is given, these stand for the labels of the instances
+      marked as pseudo; all others are the data's own, which the learner opens itself.
+
+    Optional, used where present: `probe`, `stack`, `features`, `save` and `load`; see the functions of those names.
+    """
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The names of its tasks."""
+
+    def steps(self, labels: Labels) -> int:
+        """How many steps a training on these labels takes."""
+
+    def start(self, labels: Labels, seed: int) -> State:
+        """A state from which nothing has been learnt yet."""
+
+    def step(self, state: State, tasks: Sequence[str]) -> State:
+        """One step on a mini-batch of each of these tasks."""
+
+    def fork(self, state: State) -> State:
+        """A copy that goes its own way."""
+
+    def score(self, state: State, task: str) -> Measure:
+        """How good the task is on the validation labels."""
+
+    def predict(self, state: State, task: str, instances: NDArray[np.int64]) -> NDArray[Any]:
+        """Probabilities of classes (n, classes, ...), or values (n, ...), for any instances."""
+
+
+Watch = Callable[[int, State], None]
+
+
+def labelled(learner: Learner, labels: Labels) -> tuple[str, ...]:
+    """The tasks that a training on these labels steps on."""
+    return tuple(task for task in learner.tasks if len(labels[task]))
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Stop when the mean validation loss has not fallen by `least` (a share of it) for `looks` looks in a row."""
+
+    every: int = 20
+    looks: int = 5
+    least: float = 0.002
+
+
+def train(
+    learner: Learner, labels: Labels, seed: int, *, patience: Patience | None = None, watch: Watch | None = None
+) -> State:
+    """A whole training: every step on every task that has labels."""
+    tasks = labelled(learner, labels)
+    state = learner.start(labels, seed)
+    best, since = float("inf"), 0
+    for step in range(learner.steps(labels) if tasks else 0):
+        state = learner.step(state, tasks)
+        if watch is not None:
+            watch(step + 1, state)
+        if patience is not None and (step + 1) % patience.every == 0:
+            loss = float(np.mean([learner.score(state, task).loss for task in tasks]))
+            if loss < best * (1 - patience.least):
+                best, since = loss, 0
+            elif (since := since + 1) >= patience.looks:
+                break
+    return state
+
+
+def measure(learner: Learner, state: State) -> dict[str, Measure]:
+    """The score of every task."""
+    return {task: learner.score(state, task) for task in learner.tasks}
+
+
+Arm = TypeVar("Arm", bound=Sequence[str])
+
+
+def probe(learner: Learner, state: State, arms: Mapping[str, Sequence[str]], steps: int) -> dict[str, State]:
+    """The state after `steps` steps of each arm, all from the same state and on the same mini-batches."""
+    if hasattr(learner, "probe"):
+        return dict(learner.probe(state, arms, steps))
+    ends = {}
+    for name, tasks in arms.items():
+        end = learner.fork(state)
+        for _ in range(steps):
+            end = learner.step(end, tasks)
+        ends[name] = end
+    return ends
+
+
+def train_many(learner: Learner, runs: Sequence[tuple[Labels, int]]) -> list[State]:
+    """Many whole trainings (labels, seed), stacked into one where the learner can."""
+    if hasattr(learner, "stack"):
+        return list(learner.stack(runs))
+    return [train(learner, labels, seed) for labels, seed in runs]

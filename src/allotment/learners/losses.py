@@ -1,0 +1,57 @@
+"""Losses, one for each kind of task; unknown labels and pixels count nothing.
+
+Each gives one number for each run of a stack: outputs are (runs, batch, ...), labels as well.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from allotment.data.dataset import VOID
+
+
+def loss_of(kind: str, outputs: Tensor, values: Tensor) -> Tensor:
+    """Mean loss of each run (runs,)."""
+    each, counts = _each(kind, outputs, values)
+    each, counts = each.flatten(1), counts.flatten(1)
+    return (each * counts).sum(dim=1) / counts.sum(dim=1).clamp_min(1.0)
+
+
+def _each(kind: str, outputs: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """The loss of each label or pixel, and 1 where it counts."""
+    if kind in ("classification", "segmentation"):
+        if values.is_floating_point():  # probabilities: a soft pseudo-label
+            each = -(values * functional.log_softmax(outputs, dim=2)).sum(dim=2)
+            return each, torch.ones_like(each)
+        counts = values != VOID if kind == "segmentation" else torch.ones_like(values, dtype=torch.bool)
+        safe = torch.where(counts, values, 0)
+        each = functional.cross_entropy(outputs.flatten(0, 1), safe.flatten(0, 1), reduction="none")
+        return each.view_as(values), counts.to(outputs.dtype)
+    known = ~torch.isnan(values)
+    safe = torch.nan_to_num(values)
+    if kind == "multilabel":
+        each = functional.binary_cross_entropy_with_logits(outputs, safe, reduction="none")
+        return each, known.to(outputs.dtype)
+    if kind == "normals":
+        each = 1 - functional.cosine_similarity(outputs, safe, dim=2)
+        return each, known.all(dim=2).to(outputs.dtype)
+    outputs = outputs.squeeze(2)
+    if kind in ("edges", "keypoints"):
+        each = functional.binary_cross_entropy_with_logits(outputs, safe.clamp(0, 1), reduction="none")
+    else:
+        each = functional.smooth_l1_loss(outputs, safe, reduction="none", beta=0.5)
+    return each, known.to(outputs.dtype)
+
+
+def answer_of(kind: str, outputs: Tensor) -> Tensor:
+    """What outputs mean: probabilities of classes, unit vectors, strengths or (standardised) values."""
+    if kind in ("classification", "segmentation"):
+        return torch.softmax(outputs, dim=2)
+    if kind == "multilabel":
+        return torch.sigmoid(outputs)
+    if kind == "normals":
+        return functional.normalize(outputs, dim=2)
+    outputs = outputs.squeeze(2)
+    return torch.sigmoid(outputs) if kind in ("edges", "keypoints") else outputs

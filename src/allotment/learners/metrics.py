@@ -1,0 +1,193 @@
+"""How good predictions are; every metric knows which way is better.
+
+Predictions come as a learner's `predict` gives them: probabilities of classes, or values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.data.dataset import VOID, Target
+from allotment.errors import InputError, Mistake, suggest
+
+Values = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A function of predictions and labels, and its direction."""
+
+    name: str
+    higher_is_better: bool
+    kinds: tuple[str, ...]
+    compute: Callable[[Values, Values], float]
+
+    def __call__(self, predictions: Values, values: Values) -> float:
+        if not len(values):
+            return float("nan")
+        return float(self.compute(predictions, values))
+
+
+def jaccard(predictions: Values, values: Values) -> float:
+    """Mean over instances of |predicted and true| / |predicted or true|; 1 where both are empty."""
+    known = ~np.isnan(values)
+    said, true = (predictions > 0.5) & known, (np.nan_to_num(values) > 0.5) & known
+    both, either = (said & true).sum(axis=1), (said | true).sum(axis=1)
+    return float(np.mean(np.where(either > 0, both / np.maximum(either, 1), 1.0)))
+
+
+def confusion(predictions: Values, values: Values) -> NDArray[np.int64]:
+    """Counts of (true class, predicted class), void left out."""
+    classes = predictions.shape[1]
+    said = predictions.argmax(axis=1).ravel()
+    true = values.astype(np.int64).ravel()
+    counts = true != VOID
+    return np.bincount(true[counts] * classes + said[counts], minlength=classes**2).reshape(classes, classes)
+
+
+def mean_iou(predictions: Values, values: Values) -> float:
+    """Mean over classes of the intersection over the union of pixels; classes seen in neither do not count."""
+    table = confusion(predictions, values)
+    both = np.diag(table)
+    either = table.sum(axis=0) + table.sum(axis=1) - both
+    return float(np.mean(both[either > 0] / either[either > 0])) if either.any() else float("nan")
+
+
+def accuracy(predictions: Values, values: Values) -> float:
+    """Share of right classes: of instances, of pixels, or of (instance, class) pairs for multilabel."""
+    if predictions.shape == values.shape:
+        known = ~np.isnan(values)
+        return float(np.mean((predictions > 0.5)[known] == (values > 0.5)[known]))
+    table = confusion(predictions, values)
+    return float(np.trace(table) / table.sum())
+
+
+def f1(predictions: Values, values: Values) -> float:
+    """Mean over classes of 2 TP / (2 TP + FP + FN); a class seen in neither counts as 0."""
+    if predictions.shape == values.shape:
+        known = ~np.isnan(values)
+        said, true = (predictions > 0.5) & known, (np.nan_to_num(values) > 0.5) & known
+        hits, sizes = (said & true).sum(axis=0), said.sum(axis=0) + true.sum(axis=0)
+    else:
+        table = confusion(predictions, values)
+        hits, sizes = np.diag(table), table.sum(axis=0) + table.sum(axis=1)
+    return float(np.mean(2 * hits / np.maximum(sizes, 1)))
+
+
+def roc_auc(predictions: Values, values: Values) -> float:
+    """Chance that a positive ranks above a negative, ties counting half; mean over classes that have both."""
+    return _mean_over_classes(_auc, predictions, values)
+
+
+def average_precision(predictions: Values, values: Values) -> float:
+    """Precision averaged over the positives in falling order; mean over classes that have both."""
+    return _mean_over_classes(_precision, predictions, values)
+
+
+def _mean_over_classes(rank: Callable[[Values, Values], float], predictions: Values, values: Values) -> float:
+    if predictions.shape == values.shape:
+        pairs = [(predictions[:, c], values[:, c]) for c in range(values.shape[1])]
+    else:
+        classes = predictions.shape[1]
+        # of two classes the second is the positive one: both together would count it twice
+        pairs = [(predictions[:, c], (values == c).astype(float)) for c in (range(classes) if classes > 2 else (1,))]
+    found = []
+    for score, true in pairs:
+        known = ~np.isnan(true)
+        positives = int((true[known] > 0.5).sum())
+        if 0 < positives < known.sum():
+            found.append(rank(score[known], true[known] > 0.5))
+    return float(np.mean(found)) if found else float("nan")
+
+
+def _auc(score: Values, true: Values) -> float:
+    order = np.sort(score)
+    ranks = (np.searchsorted(order, score, "left") + np.searchsorted(order, score, "right") + 1) / 2
+    positives = int(true.sum())
+    return float((ranks[true].sum() - positives * (positives + 1) / 2) / (positives * (len(true) - positives)))
+
+
+def _precision(score: Values, true: Values) -> float:
+    order = np.argsort(-score, kind="stable")
+    hits = np.cumsum(true[order])
+    last = np.append(np.diff(score[order]) != 0, True)  # equal scores are one threshold
+    hits, seen = hits[last], np.flatnonzero(last) + 1
+    return float(np.sum(np.diff(hits, prepend=0) * hits / seen) / hits[-1])
+
+
+def _known(predictions: Values, values: Values) -> tuple[Values, Values]:
+    good = ~np.isnan(values)
+    return predictions[good], values[good]
+
+
+def mae(predictions: Values, values: Values) -> float:
+    """Mean absolute error."""
+    said, true = _known(predictions, values)
+    return float(np.mean(np.abs(said - true)))
+
+
+def rmse(predictions: Values, values: Values) -> float:
+    """Root of the mean squared error."""
+    said, true = _known(predictions, values)
+    return float(np.sqrt(np.mean((said - true) ** 2)))
+
+
+def r2(predictions: Values, values: Values) -> float:
+    """Share of the variance explained."""
+    said, true = _known(predictions, values)
+    total = float(np.sum((true - true.mean()) ** 2))
+    return 1 - float(np.sum((said - true) ** 2)) / total if total else float("nan")
+
+
+def angular_error(predictions: Values, values: Values) -> float:
+    """Mean angle between predicted and true vectors, in degrees."""
+    known = ~np.isnan(values).any(axis=1)
+    lengths = np.linalg.norm(predictions, axis=1) * np.linalg.norm(values, axis=1)
+    cosine = (predictions * values).sum(axis=1)[known] / np.maximum(lengths[known], 1e-12)
+    return float(np.degrees(np.arccos(np.clip(cosine, -1, 1))).mean())
+
+
+PIXELS = ("depth", "edges", "keypoints")
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("jaccard", True, ("multilabel",), jaccard),
+        Metric("miou", True, ("segmentation", "classification"), mean_iou),
+        Metric("accuracy", True, ("classification", "segmentation", "multilabel"), accuracy),
+        Metric("f1", True, ("classification", "segmentation", "multilabel"), f1),
+        Metric("roc_auc", True, ("classification", "multilabel"), roc_auc),
+        Metric("average_precision", True, ("classification", "multilabel"), average_precision),
+        Metric("mae", False, ("regression", *PIXELS), mae),
+        Metric("rmse", False, ("regression", *PIXELS), rmse),
+        Metric("r2", True, ("regression", *PIXELS), r2),
+        Metric("angular_error", False, ("normals",), angular_error),
+    )
+}
+USUAL = {
+    "classification": "accuracy",
+    "multilabel": "jaccard",
+    "regression": "mae",
+    "segmentation": "miou",
+    "depth": "mae",
+    "normals": "angular_error",
+    "edges": "loss",
+    "keypoints": "loss",
+}
+"""the metric of each kind unless the task names another; `loss` is the task's own loss, as in the paper's Taskonomy"""
+
+
+def metric_of(target: Target) -> Metric | None:
+    """How a task is scored; None if by its loss."""
+    name = target.metric or USUAL[target.kind]
+    if name == "loss":
+        return None
+    fitting = [each.name for each in METRICS.values() if target.kind in each.kinds]
+    if name not in fitting:
+        what = f"{name!r} does not score a task of kind {target.kind}; {suggest(name, [*fitting, 'loss'])}"
+        raise InputError([Mistake(f"task {target.name!r}: metric", what)])
+    return METRICS[name]

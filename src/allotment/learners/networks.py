@@ -1,0 +1,237 @@
+"""Networks with a shared trunk, a head for each task and batch norm for each task.
+
+Every network takes a batch and the name of the task that it is for. The perceptron carries a first axis of runs
+throughout: many trainings of a small network are one of a stacked network, and a single one is a stack of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from allotment.data.dataset import Target
+
+
+def outputs_of(target: Target) -> int:
+    """How many numbers a head gives for each instance or pixel."""
+    if target.classes:
+        return len(target.classes)
+    return 3 if target.kind == "normals" else 1
+
+
+class RunLinear(nn.Module):
+    """A linear layer for each run: (runs, batch, inputs) -> (runs, batch, outputs)."""
+
+    def __init__(self, runs: int, inputs: int, outputs: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(runs, inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(runs, 1, outputs))
+
+    def reset(self, generators: Sequence[torch.Generator]) -> None:
+        """Draw each run's weights from its own stream, so that a run does not depend on its neighbours."""
+        bound = self.weight.shape[1] ** -0.5
+        with torch.no_grad():
+            for weight, generator in zip(self.weight, generators, strict=True):
+                weight.uniform_(-bound, bound, generator=generator)
+
+    def forward(self, batch: Tensor) -> Tensor:
+        return torch.baddbmm(self.bias, batch, self.weight)
+
+
+class RunNorm(nn.Module):
+    """Batch norm over the batch, for each run."""
+
+    def __init__(self, runs: int, size: int, momentum: float = 0.1):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(runs, 1, size))
+        self.bias = nn.Parameter(torch.zeros(runs, 1, size))
+        self.mean: Tensor
+        self.variance: Tensor
+        self.register_buffer("mean", torch.zeros(runs, 1, size))
+        self.register_buffer("variance", torch.ones(runs, 1, size))
+        self.momentum = momentum
+
+    def forward(self, batch: Tensor) -> Tensor:
+        if not self.training:
+            return (batch - self.mean) * torch.rsqrt(self.variance + 1e-5) * self.weight + self.bias
+        mean = batch.mean(dim=1, keepdim=True)
+        centred = batch - mean
+        variance = centred.square().mean(dim=1, keepdim=True)
+        with torch.no_grad():
+            size = batch.shape[1]
+            self.mean.lerp_(mean, self.momentum)
+            self.variance.lerp_(variance * (size / max(size - 1, 1)), self.momentum)
+        return centred * torch.rsqrt(variance + 1e-5) * self.weight + self.bias
+
+
+class Perceptron(nn.Module):
+    """For tables: a few fully connected layers shared by all tasks, batch norm and a linear head for each."""
+
+    def __init__(self, inputs: int, targets: Sequence[Target], runs: int = 1, hidden: Sequence[int] = (128, 64)):
+        super().__init__()
+        sizes = [inputs, *hidden]
+        self.trunk = nn.ModuleList(RunLinear(runs, a, b) for a, b in zip(sizes, sizes[1:], strict=False))
+        self.norms = _by_task(targets, lambda _: nn.ModuleList(RunNorm(runs, size) for size in hidden))
+        self.heads = _by_task(targets, lambda target: RunLinear(runs, sizes[-1], outputs_of(target)))
+
+    def reset(self, generators: Sequence[torch.Generator]) -> None:
+        for layer in (*self.trunk, *self.heads.values()):
+            layer.reset(generators)
+
+    def features(self, batch: Tensor, task: str) -> Tensor:
+        for layer, norm in zip(self.trunk, self.norms[_key(task)], strict=True):
+            batch = functional.relu(norm(layer(batch)))
+        return batch
+
+    def forward(self, batch: Tensor, task: str) -> Tensor:
+        out: Tensor = self.heads[_key(task)](self.features(batch, task))
+        return out
+
+
+class TaskNorm(nn.Module):
+    """Batch norm over images that keeps weights and statistics for each task; `task` says whose turn it is."""
+
+    def __init__(self, tasks: Sequence[str], channels: int):
+        super().__init__()
+        self.norms = nn.ModuleDict({_key(task): nn.BatchNorm2d(channels) for task in tasks})
+        self.task = tasks[0]
+
+    def forward(self, batch: Tensor) -> Tensor:
+        out: Tensor = self.norms[_key(self.task)](batch)
+        return out
+
+
+def norm_per_task(module: nn.Module, tasks: Sequence[str]) -> nn.Module:
+    """A trunk of the user's with every BatchNorm2d replaced by one for each task, each starting as a copy of it."""
+    for name, child in module.named_children():
+        if isinstance(child, nn.BatchNorm2d):
+            norm = TaskNorm(tasks, child.num_features)
+            for each in norm.norms.values():
+                each.load_state_dict(child.state_dict())
+            setattr(module, name, norm)
+        else:
+            norm_per_task(child, tasks)
+    return module
+
+
+class Block(nn.Module):
+    """Two convolutions with a way around them."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int, tasks: Sequence[str]):
+        super().__init__()
+        self.first = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.first_norm = TaskNorm(tasks, outputs)
+        self.second = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.second_norm = TaskNorm(tasks, outputs)
+        self.around = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+
+    def forward(self, batch: Tensor) -> Tensor:
+        out = functional.relu(self.first_norm(self.first(batch)))
+        return functional.relu(self.second_norm(self.second(out)) + self.around(batch))
+
+
+class SmallTrunk(nn.Module):
+    """For scenes: three halvings and a way back up to half size, so that small things stay where they are."""
+
+    def __init__(self, tasks: Sequence[str], widths: Sequence[int] = (24, 48, 96)):
+        super().__init__()
+        self.channels = widths[0]
+        self.pooled_channels = widths[-1]
+        self.down = nn.ModuleList(Block(a, b, 2, tasks) for a, b in zip((3, *widths[:-1]), widths, strict=True))
+        self.up = nn.ModuleList(nn.Conv2d(b, a, 1) for a, b in zip(widths[:-1], widths[1:], strict=True))
+
+    def forward(self, batch: Tensor) -> tuple[Tensor, Tensor]:
+        levels = []
+        for block in self.down:
+            batch = block(batch)
+            levels.append(batch)
+        fine = levels[-1]
+        for level, narrow in zip(reversed(levels[:-1]), reversed(self.up), strict=True):
+            fine = functional.interpolate(narrow(fine), size=level.shape[-2:], mode="bilinear") + level
+        return fine, levels[-1]
+
+
+class DenseHead(nn.Module):
+    """An answer for each pixel."""
+
+    def __init__(self, channels: int, outputs: int, tasks: Sequence[str]):
+        super().__init__()
+        self.conv = nn.Conv2d(channels, 32, 3, padding=1, bias=False)
+        self.norm = TaskNorm(tasks, 32)
+        self.out = nn.Conv2d(32, outputs, 1)
+
+    def forward(self, fine: Tensor, coarse: Tensor, size: tuple[int, int]) -> Tensor:
+        out = self.out(functional.relu(self.norm(self.conv(fine))))
+        return functional.interpolate(out, size=size, mode="bilinear")
+
+
+class ImageHead(nn.Module):
+    """An answer for the image as a whole."""
+
+    def __init__(self, channels: int, outputs: int):
+        super().__init__()
+        self.out = nn.Linear(2 * channels, outputs)
+
+    def forward(self, fine: Tensor, coarse: Tensor, size: tuple[int, int]) -> Tensor:
+        out: Tensor = self.out(torch.cat([coarse.mean(dim=(2, 3)), coarse.amax(dim=(2, 3))], dim=1))
+        return out
+
+
+class ImageNetwork(nn.Module):
+    """A trunk for images and a head for each task.
+
+    Any trunk fits that turns (n, 3, h, w) into a fine map with `channels` and a coarse one with `pooled_channels`.
+    """
+
+    def __init__(self, trunk: nn.Module, targets: Sequence[Target]):
+        super().__init__()
+        tasks = [target.name for target in targets]
+        channels, pooled = int(trunk.channels), int(trunk.pooled_channels)  # type: ignore[arg-type]
+        self.trunk = norm_per_task(trunk, tasks)
+        self.heads = _by_task(
+            targets,
+            lambda target: (
+                ImageHead(pooled, outputs_of(target))
+                if target.kind in ("classification", "multilabel", "regression")
+                else DenseHead(channels, outputs_of(target), [target.name])
+            ),
+        )
+        self._norms = [module for module in self.modules() if isinstance(module, TaskNorm)]
+
+    def reset(self, generators: Sequence[torch.Generator]) -> None:
+        (generator,) = generators
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d | nn.Linear):
+                bound = (3.0 / module.weight[0].numel()) ** 0.5
+                with torch.no_grad():
+                    module.weight.uniform_(-bound, bound, generator=generator)
+                    if module.bias is not None:
+                        module.bias.zero_()
+
+    def features(self, batch: Tensor, task: str) -> Tensor:
+        self._turn(task)
+        coarse: Tensor = self.trunk(batch)[1]
+        return coarse.mean(dim=(2, 3))
+
+    def forward(self, batch: Tensor, task: str) -> Tensor:
+        self._turn(task)
+        fine, coarse = self.trunk(batch)
+        out: Tensor = self.heads[_key(task)](fine, coarse, (batch.shape[-2], batch.shape[-1]))
+        return out
+
+    def _turn(self, task: str) -> None:
+        for norm in self._norms:
+            if _key(task) in norm.norms:
+                norm.task = task
+
+
+def _key(task: str) -> str:
+    """A task's name as a module's: these may hold no dots and must not hide a method."""
+    return "task " + task.replace(".", "\u2024")
+
+
+def _by_task(targets: Sequence[Target], make: object) -> nn.ModuleDict:
+    return nn.ModuleDict({_key(target.name): make(target) for target in targets})  # type: ignore[operator]

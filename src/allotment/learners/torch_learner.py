@@ -1,0 +1,383 @@
+"""The built-in learner: hard parameter sharing in torch, for tables and for images."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from allotment.data.dataset import Dataset, Instances, Target
+from allotment.data.labels import Labels, Split
+from allotment.errors import InputError, Mistake, suggest
+from allotment.learners.learner import Measure
+from allotment.learners.losses import answer_of, loss_of
+from allotment.learners.metrics import metric_of
+from allotment.learners.networks import ImageNetwork, Perceptron, SmallTrunk
+
+STANDARDISED = ("regression", "depth")
+OPTIMISERS = ("sgd", "adam", "adamw")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train. Epochs go over the task with most labels; `steps` overrides them."""
+
+    epochs: int = 30
+    steps: int | None = None
+    batch_size: int = 32
+    optimiser: str = "sgd"
+    trunk_rate: float = 0.02
+    head_rate: float = 0.05
+    final_rate: float = 0.0001
+    """where the cosine ends (P12)"""
+    momentum: float = 0.9
+    weight_decay: float = 1e-4
+    device: str = "cpu"
+    precision: str = "float32"
+    """or bfloat16: mixed precision"""
+
+    def __post_init__(self) -> None:
+        mistakes = []
+        for key in ("epochs", "batch_size"):
+            if getattr(self, key) < 1:
+                mistakes.append(Mistake(key, f"{getattr(self, key)} is below 1"))
+        if self.optimiser not in OPTIMISERS:
+            mistakes.append(Mistake("optimiser", f"unknown {self.optimiser!r}; {suggest(self.optimiser, OPTIMISERS)}"))
+        if self.precision not in ("float32", "bfloat16"):
+            mistakes.append(Mistake("precision", f"{self.precision!r} is neither float32 nor bfloat16"))
+        if mistakes:
+            raise InputError([mistake.under("recipe") for mistake in mistakes])
+
+
+@dataclass
+class Training:
+    """The state of one training, or of a stack of them."""
+
+    network: nn.Module
+    optimiser: torch.optim.Optimizer
+    labels: tuple[Labels, ...]
+    seeds: tuple[int, ...]
+    steps: int
+    done: int
+    scales: dict[str, tuple[Tensor, Tensor]]
+    """(mean, spread) of each standardised task's labels, for each run"""
+
+    @property
+    def runs(self) -> int:
+        return len(self.seeds)
+
+
+class TorchLearner:
+    """Multi-task training on partial labels, behind the `Learner` protocol.
+
+    `network` makes the network from (data's inputs, targets, runs); None takes a perceptron for tables and a small
+    convolutional net for images.
+    """
+
+    def __init__(
+        self,
+        data: Dataset,
+        split: Split,
+        recipe: Recipe | None = None,
+        network: Callable[[tuple[int, ...], Sequence[Target], int], nn.Module] | None = None,
+        frozen: nn.Module | None = None,
+    ):
+        self.data, self.split, self.recipe = data, split, recipe or Recipe()
+        self.targets = {target.name: target for target in data.targets}
+        self.metrics = {name: metric_of(target) for name, target in self.targets.items()}
+        self.device = torch.device(self.recipe.device)
+        self._inputs = self._load_inputs(frozen)
+        self._make = network or _usual_network
+        self._values: dict[str, Tensor] = {}
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(self.targets)
+
+    def steps(self, labels: Labels) -> int:
+        if self.recipe.steps is not None:
+            return self.recipe.steps
+        most = max((len(labels[task]) for task in self.tasks), default=0)
+        return self.recipe.epochs * math.ceil(most / self.recipe.batch_size)
+
+    def start(self, labels: Labels, seed: int) -> Training:
+        return self._start([labels], [seed])
+
+    def _start(self, labels: Sequence[Labels], seeds: Sequence[int]) -> Training:
+        for each in labels:
+            self._check(each)
+        shape = tuple(self._inputs.shape[1:])
+        with torch.random.fork_rng(devices=[]):  # modules draw their first weights from the global stream: leave it be
+            network = self._make(shape, tuple(self.targets.values()), len(seeds))
+        network.reset([torch.Generator().manual_seed(_hash("weights", seed)) for seed in seeds])  # type: ignore[operator]
+        network.to(self.device)
+        steps = {self.steps(each) for each in labels}
+        if len(steps) > 1:
+            raise InputError([Mistake("labels", "runs of one stack must take the same number of steps")])
+        scales = {}
+        for name, target in self.targets.items():
+            if target.kind in STANDARDISED:
+                scales[name] = self._scale(name, labels)
+        return Training(network, self._optimiser(network), tuple(labels), tuple(seeds), steps.pop(), 0, scales)
+
+    def _check(self, labels: Labels) -> None:
+        mistakes = [
+            Mistake(f"task {name!r}", f"is not one of the learner's; {suggest(name, self.tasks)}")
+            for name in labels
+            if name not in self.targets
+        ]
+        for name in self.tasks:
+            unknown = labels[name].instances[~labels[name].is_pseudo]
+            if len(unknown) and not self.data.known(name)[unknown].all():
+                mistakes.append(Mistake(f"task {name!r}", "a label is used that the data does not have"))
+        if mistakes:
+            raise InputError(mistakes)
+
+    def _optimiser(self, network: nn.Module) -> torch.optim.Optimizer:
+        recipe = self.recipe
+        heads = list(network.heads.parameters())  # type: ignore[union-attr]
+        ids = {id(weight) for weight in heads}
+        trunk = [weight for weight in network.parameters() if id(weight) not in ids]
+        groups = [{"params": trunk, "lr": recipe.trunk_rate}, {"params": heads, "lr": recipe.head_rate}]
+        if recipe.optimiser == "sgd":
+            return torch.optim.SGD(groups, momentum=recipe.momentum, weight_decay=recipe.weight_decay)
+        kind = torch.optim.Adam if recipe.optimiser == "adam" else torch.optim.AdamW
+        return kind(groups, weight_decay=recipe.weight_decay)
+
+    def step(self, state: Training, tasks: Sequence[str]) -> Training:
+        state.network.train()
+        state.optimiser.zero_grad(set_to_none=True)
+        for occasion, task in _occasions(tasks):
+            batch, values = self._batch(state, task, occasion)
+            with self._precision():
+                outputs = self._outputs(state, batch, task)
+            losses = loss_of(self.targets[task].kind, outputs.float(), values)
+            (self.targets[task].loss_weight * losses.sum()).backward()
+        self._set_rates(state)
+        state.optimiser.step()
+        state.done += 1
+        return state
+
+    def _set_rates(self, state: Training) -> None:
+        recipe = self.recipe
+        turn = (1 + math.cos(math.pi * min(state.done / max(state.steps, 1), 1.0))) / 2
+        for group, first in zip(state.optimiser.param_groups, (recipe.trunk_rate, recipe.head_rate), strict=True):
+            group["lr"] = min(recipe.final_rate, first) + (first - min(recipe.final_rate, first)) * turn
+
+    def _precision(self) -> torch.autocast:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.recipe.precision == "bfloat16")
+
+    def fork(self, state: Training) -> Training:
+        network, optimiser = copy.deepcopy((state.network, state.optimiser))
+        return Training(network, optimiser, state.labels, state.seeds, state.steps, state.done, state.scales)
+
+    def score(self, state: Training, task: str) -> Measure:
+        (found,) = self.score_runs(state, task)
+        return found
+
+    def score_runs(self, state: Training, task: str) -> list[Measure]:
+        """The score of each run of a stack."""
+        known = self.split.validation[self.data.known(task)[self.split.validation]]
+        target, metric = self.targets[task], self.metrics[task]
+        answers, loss = self._answer(state, task, known)
+        values = self.data.values(task, known)
+        found = []
+        for run in range(state.runs):
+            number = loss[run] if metric is None else metric(answers[run], values)
+            found.append(Measure(number, loss[run], metric is not None and metric.higher_is_better))
+        return found
+
+    def predict(self, state: Training, task: str, instances: Instances) -> NDArray[Any]:
+        return np.asarray(self._answer(state, task, instances, with_loss=False)[0][0])
+
+    def features(self, state: Training, task: str, instances: Instances) -> NDArray[Any]:
+        """What the trunk makes of instances, for choosing among them."""
+        state.network.eval()
+        with torch.no_grad():
+            found = state.network.features(self._gather(state, instances), task)  # type: ignore[operator]
+        return np.asarray(found.cpu().numpy()[0] if self._tabular else found.cpu().numpy())
+
+    def stack(self, runs: Sequence[tuple[Labels, int]]) -> list[Training]:
+        """Many whole trainings as one of a stacked network, taken apart again; images are trained one by one."""
+        from allotment.learners.learner import labelled, train
+
+        if not self._tabular or len({labelled(self, labels) for labels, _ in runs}) > 1:
+            return [train(self, labels, seed) for labels, seed in runs]
+        state = self._start([labels for labels, _ in runs], [seed for _, seed in runs])
+        tasks = labelled(self, runs[0][0])
+        for _ in range(state.steps if tasks else 0):
+            state = self.step(state, tasks)
+        return self.unstack(state)
+
+    def unstack(self, state: Training) -> list[Training]:
+        """Each run of a stack as a state of its own, ready to be scored; its momentum is not kept."""
+        singles = []
+        for run, (labels, seed) in enumerate(zip(state.labels, state.seeds, strict=True)):
+            single = self._start([labels], [seed])
+            single.network.load_state_dict(
+                {key: part[run : run + 1] for key, part in state.network.state_dict().items()}
+            )
+            single.done = state.done
+            singles.append(single)
+        return singles
+
+    def save(self, state: Training, path: str | Path) -> None:
+        """Weights and statistics as safetensors, with what they belong to."""
+        from safetensors.torch import save_file
+
+        about = {"seeds": state.seeds, "done": state.done, "recipe": asdict(self.recipe), "data": self.data.fingerprint}
+        tensors = {key: part.contiguous() for key, part in state.network.state_dict().items()}
+        save_file(tensors, str(path), {"allotment": json.dumps(about)})
+
+    def load(self, path: str | Path, labels: Labels, seed: int) -> Training:
+        """A state with saved weights, ready to be scored and to predict."""
+        from safetensors.torch import load_file
+
+        state = self.start(labels, seed)
+        try:
+            state.network.load_state_dict(load_file(str(path)))
+        except Exception as error:
+            raise InputError(
+                [Mistake(str(path), f"these weights do not fit the network: {str(error)[:200]}")]
+            ) from None
+        state.done = state.steps
+        return state
+
+    # --- data on its way in ---
+
+    @property
+    def _tabular(self) -> bool:
+        return self._inputs.ndim == 2
+
+    def _load_inputs(self, frozen: nn.Module | None) -> Tensor:
+        """All inputs, decoded once; passed once through layers that never change, if there are any."""
+        raw = torch.from_numpy(np.ascontiguousarray(self.data.inputs(np.arange(self.data.size, dtype=np.int64))))
+        if frozen is None:
+            return raw.to(self.device)
+        frozen = frozen.to(self.device).eval()
+        with torch.no_grad():
+            return torch.cat([frozen(_to_float(part.to(self.device))) for part in raw.split(64)])
+
+    def _gather(self, state: Training, instances: Instances) -> Tensor:
+        batch = _to_float(self._inputs[torch.from_numpy(instances).to(self.device)])
+        return batch.expand(state.runs, *batch.shape) if self._tabular else batch
+
+    def _task_values(self, task: str) -> Tensor:
+        """Every known label of a task; the places of unknown ones hold anything."""
+        if task not in self._values:
+            values = self.data.values(task, np.arange(self.data.size, dtype=np.int64))
+            whole = self.targets[task].kind in ("classification", "segmentation")
+            self._values[task] = torch.from_numpy(values.astype(np.int64 if whole else np.float32)).to(self.device)
+        return self._values[task]
+
+    def _batch(self, state: Training, task: str, occasion: int) -> tuple[Tensor, Tensor]:
+        """Mini-batch number `done` of a task: inputs and labels, (runs, batch, ...)."""
+        size, inputs, values = self.recipe.batch_size, [], []
+        for run, (labels, seed) in enumerate(zip(state.labels, state.seeds, strict=True)):
+            have = labels[task]
+            if not len(have):
+                raise InputError([Mistake(f"task {task!r}", "has no labels to step on")])
+            order = np.sort(have.instances) if have.values is None else have.instances
+            picks = batch_places(len(order), size, state.done, seed, task, occasion)
+            where = torch.from_numpy(order[picks]).to(self.device)
+            inputs.append(self._inputs[where])
+            if have.values is None:
+                values.append(self._task_values(task)[where])
+            else:
+                given = have.values[picks]
+                values.append(torch.from_numpy(np.ascontiguousarray(given)).to(self.device))
+        batch, labels_in = _to_float(torch.stack(inputs)), torch.stack(values)
+        if task in state.scales:
+            mean, spread = (_like(part, labels_in) for part in state.scales[task])
+            labels_in = (labels_in - mean) / spread
+        return (batch if self._tabular else batch[0]), labels_in
+
+    def _scale(self, task: str, labels: Sequence[Labels]) -> tuple[Tensor, Tensor]:
+        means, spreads = [], []
+        for each in labels:
+            have = each[task]
+            values = self.data.values(task, have.instances) if have.values is None else have.values
+            good = values[~np.isnan(values)]
+            means.append(float(good.mean()) if len(good) else 0.0)
+            spreads.append(max(float(good.std()), 1e-6) if len(good) else 1.0)
+        return torch.tensor(means, device=self.device), torch.tensor(spreads, device=self.device)
+
+    # --- answers on their way out ---
+
+    def _outputs(self, state: Training, batch: Tensor, task: str) -> Tensor:
+        outputs: Tensor = state.network(batch, task)
+        return outputs if self._tabular else outputs[None]
+
+    def _answer(
+        self, state: Training, task: str, instances: Instances, with_loss: bool = True
+    ) -> tuple[NDArray[Any], list[float]]:
+        """Answers of each run (runs, n, ...) and its mean loss."""
+        kind = self.targets[task].kind
+        state.network.eval()
+        answers, losses, counts = [], [torch.zeros(state.runs)], [0]
+        with torch.no_grad(), self._precision():
+            for part in np.array_split(instances, max(1, math.ceil(len(instances) / 256))):
+                outputs = self._outputs(state, self._gather(state, part), task).float()
+                answer = answer_of(kind, outputs)
+                if task in state.scales:
+                    mean, spread = (_like(each, answer) for each in state.scales[task])
+                    answer = answer * spread + mean
+                answers.append(answer.cpu())
+                if with_loss and len(part):
+                    values = self._task_values(task)[torch.from_numpy(part).to(self.device)]
+                    values = values.expand(state.runs, *values.shape)
+                    if task in state.scales:
+                        values = (values - _like(state.scales[task][0], values)) / _like(state.scales[task][1], values)
+                    losses.append(loss_of(kind, outputs, values).cpu() * len(part))
+                    counts.append(len(part))
+        loss = torch.stack(losses).sum(dim=0) / max(sum(counts), 1)
+        none = [float("nan")] * state.runs
+        return torch.cat(answers, dim=1).numpy(), loss.tolist() if sum(counts) else none
+
+
+def batch_places(count: int, size: int, number: int, seed: int, task: str, occasion: int = 0) -> Instances:
+    """Which of `count` labels are in mini-batch `number`: one epoch after another, each in its own order."""
+    first = number * size
+    epochs = range(first // count, (first + size - 1) // count + 1)
+    order = np.concatenate([_epoch(count, seed, task, occasion, epoch) for epoch in epochs])
+    start = first - epochs[0] * count
+    return order[start : start + size]
+
+
+def _epoch(count: int, seed: int, task: str, occasion: int, epoch: int) -> Instances:
+    rng = np.random.Generator(np.random.PCG64(_hash("batches", seed, task, occasion, epoch)))
+    return rng.permutation(count).astype(np.int64)
+
+
+def _hash(*key: object) -> int:
+    return int.from_bytes(hashlib.sha256("\0".join(map(str, key)).encode()).digest()[:8], "little") >> 1
+
+
+def _occasions(tasks: Sequence[str]) -> list[tuple[int, str]]:
+    """How often each task came before: its second mini-batch of a step is not its first again."""
+    return [(list(tasks[:at]).count(task), task) for at, task in enumerate(tasks)]
+
+
+def _to_float(batch: Tensor) -> Tensor:
+    """Images from bytes to about -1 .. 1; features as they are."""
+    return batch.float().div(127.5).sub(1) if batch.dtype == torch.uint8 else batch.float()
+
+
+def _like(part: Tensor, other: Tensor) -> Tensor:
+    return part.view(-1, *([1] * (other.ndim - 1)))
+
+
+def _usual_network(shape: tuple[int, ...], targets: Sequence[Target], runs: int) -> nn.Module:
+    if len(shape) == 1:
+        return Perceptron(shape[0], targets, runs)
+    return ImageNetwork(SmallTrunk([target.name for target in targets]), targets)
