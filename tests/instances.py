@@ -287,7 +287,7 @@ def choices_of(task: al.Task, problem: al.Problem) -> tuple[np.ndarray, np.ndarr
     for after, cost in task.tiers:
         money = money + np.maximum(counts - after, 0) * int((cost - before) / scale)
         before = cost
-    fits = money * scale <= problem.budget
+    fits = money <= int(problem.budget // scale)
     return counts[fits], money[fits].astype(np.int64)
 
 
@@ -316,8 +316,8 @@ def dual_bound(problem: al.Problem, gains: dict[str, al.Curve], price: float) ->
     return total
 
 
-def large_curve(rng: random.Random, have: int, reach: float) -> al.Curve:
-    """A curve that bends somewhere around `reach` labels."""
+def large_curve(rng: random.Random, have: int, reach: float, falls: bool) -> al.Curve:
+    """A curve that bends somewhere around `reach` labels; a table may fall in the end."""
     size = rng.uniform(0.2, 5)
     family = rng.choice(["geometric", "power", "logarithmic", "tabulated", "sum", "ceiling"])
     if family == "geometric":
@@ -331,7 +331,7 @@ def large_curve(rng: random.Random, have: int, reach: float) -> al.Curve:
     if family == "sum":
         return al.Geometric(size, 1 - 1 / max(2.0, reach)) + al.Logarithmic(size * rng.uniform(0.1, 2), have)
     counts = [0, *sorted(rng.sample(range(1, int(3 * reach) + 12), rng.randint(1, 8)))]
-    slopes = sorted((rng.uniform(-0.2, 3) for _ in counts[1:]), reverse=True)
+    slopes = sorted((rng.uniform(-0.2 if falls else 0, 3) for _ in counts[1:]), reverse=True)
     steps = [slope * (b - a) for slope, (a, b) in zip(slopes, itertools.pairwise(counts), strict=True)]
     return al.Tabulated(list(itertools.accumulate(steps, initial=0.0)), counts)
 
@@ -353,6 +353,7 @@ def large_problem(
     money = round(np.exp(rng.uniform(np.log(budgets[0]), np.log(budgets[1]))))
     names = [f"t{index}" for index in range(size)]
     tasks, gains = [], {}
+    masks = rng.sample(names, min(size, 2)) if "implied" in chosen else []
     for name in names:
         mine = {kind for kind in sorted(chosen) if rng.random() < 0.4}
         cost = rng.choice([1, 2, 3, rng.randint(1, 30), rng.randint(1, max(2, min(1000, money // 20)))])
@@ -385,11 +386,11 @@ def large_problem(
                 fee=rng.randint(1, money // 10 + 1) * cents if "fee" in mine else 0,
                 tiers=tiers,
                 weight=rng.choice([0, "0.333", 0.5, 2, 3]) if "weight" in mine else 1,
-                implies=rng.choice([other for other in names if other != name]) if "implied" in mine else (),
+                implies=rng.choice([other for other in names if other != name]) if name in masks else (),
                 **limits,
             )
         )
-        gains[name] = large_curve(rng, tasks[-1].have, reach)
+        gains[name] = large_curve(rng, tasks[-1].have, reach, not chosen & {"implied", "coupled"})
     floors = {task.name: task.floor for task in tasks}
     floor_cost = sum(task.price(task.floor) for task in tasks)
     steps = [task.price(task.floor + task.lot) - task.price(task.floor) for task in tasks]

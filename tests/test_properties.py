@@ -49,6 +49,10 @@ def test_no_worse_than_any_baseline_and_the_greedy_plan(seed: int) -> None:
     for name, counts in others.items():
         assert keeps_limits(problem, counts), name
         assert at_least(plan.value, value_by_hand(problem, gains, counts)), name
+    for task in problem.tasks:  # and no label is bought for nothing
+        if plan.counts[task.name] > task.floor:
+            less = plan.counts | {task.name: plan.counts[task.name] - task.lot}
+            assert value_by_hand(problem, gains, less) < plan.value * (1 - 1e-15), task.name
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -78,8 +82,10 @@ def test_the_order_of_tasks_changes_nothing(seed: int) -> None:
     random.Random(seed).shuffle(tasks)
     for order in (tasks, tasks[::-1]):
         other = al.allocate(al.Problem(order, problem.budget, problem.caps, problem.count_implied), gains)
-        assert close(other.value, plan.value)
-        assert other.spent == plan.spent
+        assert at_least(other.value + other.gap, plan.value)
+        assert at_least(plan.value + plan.gap, other.value)
+        if not plan.gap and not other.gap:
+            assert other.spent == plan.spent
 
 
 def in_other_money(problem: al.Problem, factor: Fraction) -> al.Problem:
@@ -119,7 +125,7 @@ def test_more_money_is_never_worse(seed: int) -> None:
     last = -np.inf
     for step in (40, 41, 60, 80, 99, 100, 130):
         plan = al.allocate(problem.with_budget(floor + room * step / 40), gains)
-        assert at_least(plan.value, last)
+        assert at_least(plan.value + plan.gap, last)
         last = plan.value
 
 

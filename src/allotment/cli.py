@@ -21,6 +21,7 @@ from allotment import __version__
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
     from allotment.budgets import Frontier
+    from allotment.data.dataset import Dataset
     from allotment.document import Document
     from allotment.errors import InputError
     from allotment.gains import Curve
@@ -521,6 +522,82 @@ def demo() -> None:
     page.title("Your own")
     page.text("  allot example > problem.toml     a commented file: put in your tasks and prices")
     page.text("  allot plan problem.toml          what to buy")
+
+
+@main.group(cls=Allot, invoke_without_command=True)
+@click.pass_context
+def data(ctx: click.Context) -> None:
+    """What is in a data set: instances, labels per task and split, kinds, what is odd."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@data.command()
+@click.argument("path", metavar="TABLE")
+@click.option("--target", "targets", multiple=True, metavar="COLUMN", help="A column to predict; tox:* for a prefix.")
+@click.option("--kind", "kinds", multiple=True, metavar="NAME=KIND", help="What a target or a feature is.")
+@click.option("--classes", multiple=True, metavar="NAME=A|B", help="All classes of a target.")
+@click.option("--group", metavar="COLUMN", help="Rows of one group stay in one split.")
+@click.option("--id", "id_", metavar="COLUMN", help="Names of the instances.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out.")
+@click.option("--delimiter", metavar="CHARACTER", help="Between cells of a CSV file. [default: by its name]")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the splits.")
+@click.option("--json", "as_json", is_flag=True, help="JSON, for machines.")
+def table(
+    path: str,
+    targets: tuple[str, ...],
+    kinds: tuple[str, ...],
+    classes: tuple[str, ...],
+    group: str | None,
+    id_: str | None,
+    drop: tuple[str, ...],
+    delimiter: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """A table: CSV, TSV, Parquet or npz. An empty target cell is a missing label.
+
+    \b
+    Kinds of targets:   classification, multilabel, regression
+    Kinds of features:  numeric, categorical, text, image
+    Example:  allot data table pets.csv --target species --target weight --drop notes
+    """
+    from allotment.data.table import describe, read_table
+    from allotment.errors import InputError
+
+    try:
+        read = read_table(
+            path,
+            targets or None,
+            group=group,
+            id=id_,
+            kinds=_pairs("--kind", kinds),
+            classes={name: listed.split("|") for name, listed in _pairs("--classes", classes).items()},
+            drop=drop,
+            delimiter=delimiter,
+        )
+    except InputError as error:
+        _fail(_located(error, path), BAD_INPUT)
+    summary = describe(cast("Dataset", read), seed)  # frozen, so mypy misses the protocol's settable attributes
+    if as_json:
+        _print_json(summary.to_dict())
+    else:
+        from allotment import tables
+
+        tables.show_data(tables.Page(), summary)
+
+
+def _pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
+    """`NAME=VALUE` in parts; a name may hold an equals sign itself."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        if not equals or not name:
+            raise click.UsageError(f"{option} {text!r} is not NAME=VALUE.")
+        if name in pairs:
+            raise click.UsageError(f"{option} is given twice for {name!r}.")
+        pairs[name] = value
+    return pairs
 
 
 if __name__ == "__main__":

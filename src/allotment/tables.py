@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from allotment.amounts import exact, show, to_decimal
+from allotment.data.table import FeatureColumn, Summary
 from allotment.gains import Curve
 from allotment.plan import Comparison, Plan, Score
 from allotment.problem import Problem, Task
@@ -398,6 +399,79 @@ def show_frontier(
     )
     if len(counts) > FEW:
         page.text("(--csv and --json have the counts of each task.)")
+
+
+def show_data(page: Page, summary: Summary) -> None:
+    """What is in a data set: its input, labels per task and split, and what is odd."""
+    page.text(f"{visible(summary.name)}: {_several(summary.instances, 'instance')}, input: {summary.input}")
+    page.text()
+    page.table(_label_columns(summary))
+    if len(summary.tasks) > MOST_ROWS:
+        page.text(f"(The first {MOST_ROWS} of {len(summary.tasks)} tasks; --json has them all.)")
+    page.text()
+    sizes = ", ".join(f"{part} {size}" for part, size in summary.splits.items())
+    page.text(f"Instances of each split (seed {summary.seed}): {sizes}.")
+    if any(task.guessed for task in summary.tasks):
+        page.text("Kinds marked with ? are guessed; --kind NAME=KIND sets one.")
+    if summary.columns:
+        page.text()
+        page.title("Features")
+        page.table(_feature_columns(summary.columns))
+    if summary.notes:
+        page.text()
+        page.title("Worth knowing")
+    for note in summary.notes[:MOST_ROWS]:
+        page.text(f"- {visible(note)}", indent="  ")
+    if len(summary.notes) > MOST_ROWS:
+        page.text(f"({len(summary.notes) - MOST_ROWS} more; --json has them all.)")
+
+
+def _label_columns(summary: Summary) -> list[Column]:
+    tasks = summary.tasks[:MOST_ROWS]
+    columns = [
+        Column("task", [visible(task.name) for task in tasks], "name"),
+        Column("kind", [task.kind + "?" * task.guessed for task in tasks], "name"),
+        Column("labels", [str(task.labelled) for task in tasks]),
+        Column("missing", [str(task.missing) for task in tasks]),
+        Column("known", [percent(task.share) for task in tasks]),
+        *(Column(part, [str(task.splits[part]) for task in tasks]) for part in summary.splits),
+    ]
+    if any(task.classes for task in tasks):
+        columns.append(Column("labels of each class", [_class_list(task.classes) for task in tasks], "name"))
+    return columns
+
+
+def _class_list(classes: Mapping[str, int]) -> str:
+    shown = [f"{shorten(visible(name), 24)}: {count}" for name, count in list(classes.items())[:MOST_LINES]]
+    more = [f"and {len(classes) - MOST_LINES} more classes"] if len(classes) > MOST_LINES else []
+    return ", ".join(shown + more)
+
+
+def _feature_columns(columns: Sequence[FeatureColumn]) -> list[Column]:
+    """A row for each column while they are few, and for each form otherwise."""
+    if len(columns) <= FEW:
+        return [
+            Column("column", [visible(each.name) for each in columns], "name"),
+            Column("form", [each.form for each in columns], "name"),
+            Column("width", [str(each.width) for each in columns]),
+            Column("missing", [str(each.missing) for each in columns]),
+        ]
+    forms = {form: [each for each in columns if each.form == form] for form in sorted({each.form for each in columns})}
+    return [
+        Column("form", list(forms), "name"),
+        Column("columns", [str(len(each)) for each in forms.values()]),
+        Column("width", [str(sum(one.width for one in each)) for each in forms.values()]),
+        Column("missing", [str(sum(one.missing for one in each)) for each in forms.values()]),
+    ]
+
+
+def visible(text: str) -> str:
+    """The text with escapes for what a terminal would act on rather than show.
+
+    >>> visible("a\\x1b[31m\\n")
+    'a\\\\x1b[31m\\\\n'
+    """
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 def describe(problem: Problem, gains: Mapping[str, Curve] | None) -> str:

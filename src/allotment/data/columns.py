@@ -160,7 +160,9 @@ def _open_csv(path: Path, name: str, delimiter: str) -> Source:
         raise _refuse(path, "is empty; a table begins with a line that names its columns")
     names = header[1]
     if len(names) == 1 and (other := next((each for each in ";\t|," if each in names[0]), "")):
-        raise _refuse(path, f"has one column only, {names[0][:80]!r}; are its cells separated by {other!r}? (delimiter)")
+        raise _refuse(
+            path, f"has one column only, {names[0][:80]!r}; are its cells separated by {other!r}? (delimiter)"
+        )
 
     def read(wanted: Collection[str], as_text: Collection[str]) -> dict[str, Column]:
         texts = set(as_text)
@@ -192,7 +194,7 @@ def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             line = reader.line_num + 1
 
 
-def _lines(path: Path, stream: IO[bytes]) -> Iterator[str]:
+def _lines(path: Path, stream: IO[bytes] | gzip.GzipFile) -> Iterator[str]:
     number = 0
     while piece := stream.readline(LONGEST_LINE + 1):
         number += 1
@@ -278,7 +280,7 @@ def _chunks(path: Path, delimiter: str, width: int, wanted: int) -> Iterator[tup
 
 def _floats(cells: Sequence[str]) -> array[float] | None:
     """The cells as numbers, NaN where there is none; None if one of them is something else."""
-    if any("_" in each for each in cells):  # float() takes 1_000 for a number
+    if "_" in "".join(cells):  # float() takes 1_000 for a number
         return None
     try:
         return array("d", map(float, cells))
@@ -388,9 +390,9 @@ def _names(path: Path, held: dict[str, NDArray[Any]], key: str, letter: str, cou
 
 
 def _open_frame(frame: Any) -> Source:
-    if not hasattr(frame, "columns") or not hasattr(frame, "shape"):
-        lazy = "a lazy frame; pass frame.collect()" if hasattr(frame, "collect") else f"a {type(frame).__name__}"
-        raise InputError([Mistake("source", f"is {lazy}; a table is a path or a pandas or polars frame")])
+    if not (hasattr(frame, "iloc") or hasattr(frame, "to_series")) or not hasattr(frame, "columns"):
+        what = f"is a {type(frame).__name__}" + ("; pass frame.collect()" if hasattr(frame, "collect") else "")
+        raise InputError([Mistake("source", f"{what}; a table is a path or a pandas or polars frame")])
     names = tuple(map(str, frame.columns))
     if not len(frame):
         raise InputError([Mistake("source", "the frame has no rows")])
@@ -405,7 +407,8 @@ def _open_frame(frame: Any) -> Source:
 
 def columns_of(cells: dict[str, Any], as_text: Collection[str] = ()) -> dict[str, Column]:
     """Columns from arrays and from series of pandas, polars and Arrow."""
-    columns, mistakes = {}, []
+    columns: dict[str, Column] = {}
+    mistakes: list[Mistake] = []
     for name, values in cells.items():
         try:
             columns[name] = _column(name, values, name in as_text)

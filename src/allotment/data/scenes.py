@@ -1,4 +1,4 @@
-"""Pictures of solids in a room, rendered here, so that every label is exact and none has to be downloaded.
+"""Pictures of solids in a room, rendered here, so that every label is exact and nothing has to be downloaded.
 
 Room units are about a metre: x to the right, y into the room, z up. Camera coordinates: x right, y up, z backwards.
 Per pixel there are only sums, products, quotients and square roots, which are rounded alike everywhere (no BLAS, no
@@ -10,9 +10,10 @@ from __future__ import annotations
 import colorsys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from math import atan2, cos, pi, sin, sqrt
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from math import atan2, cos, hypot, pi, sin, sqrt
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,10 @@ from allotment.errors import InputError, Mistake
 
 Array = NDArray[Any]
 
-SOLIDS = ("box", "sphere", "cylinder", "cone", "pyramid", "torus")
-FREQUENCY = (0.24, 0.22, 0.19, 0.16, 0.13, 0.06)
-"""of the kinds among the solids: unequal, as in real data"""
+FREQUENCY = {"box": 24, "sphere": 22, "cylinder": 19, "cone": 16, "pyramid": 13, "torus": 6}
+"""of the kinds in a hundred solids: unequal, as in real data"""
+SOLIDS = tuple(FREQUENCY)
+_LOTS = tuple(kind for kind, share in FREQUENCY.items() for _ in range(share))
 SURFACES = ("wall", "floor", "ceiling", *SOLIDS)
 TARGETS = (
     Target("classes", "multilabel", SOLIDS),
@@ -37,22 +39,27 @@ TARGETS = (
 )
 VISIBLE = 1 / 512
 """share of the picture (8 pixels of 64 x 64) below which a kind is not there: 0 in `classes`, VOID in the mask"""
+SMALLEST = 16
+BATCH = 8 * 64 * 64
 RING = 0.36
 """thickness of a torus, as a share of its radius"""
-SMALLEST = 16
 
 # Every solid is a unit solid (radius or half width 1, z from -1 to 1), stretched and turned.
-_UNIT = np.array([[x, y, z] for z in (-1, 1) for x in (-1, 1) for y in (-1, 1)], dtype=float)
-_TOP = np.array([[0.0, 0, 1]])
+_UNIT = np.array([[x, y, z] for z in (-1.0, 1.0) for x in (-1, 1) for y in (-1, 1)])
+_TOP = _UNIT[-1:] * (0, 0, 1)
 _POINTS = {"box": _UNIT, "pyramid": np.vstack([_UNIT[:4], _TOP]), "cone": _TOP, "cylinder": np.vstack([_TOP, -_TOP])}
 """keypoints: corners, apexes, middles of round ends; a sphere's is where it faces the camera, a torus has none"""
 _FACES = {
-    "box": np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], dtype=np.float32),
-    "pyramid": np.array([[2, 0, 1], [-2, 0, 1], [0, 2, 1], [0, -2, 1], [0, 0, -1]], dtype=np.float32),
+    "box": np.array([[-1, 0, 0], [1, 0, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]], dtype=np.float32),
+    "pyramid": np.array([[-2, 0, 1], [2, 0, 1], [0, -2, 1], [0, 2, 1], [0, 0, -1]], dtype=np.float32),
 }
-"""normals of flat faces, each at a distance for which normal . point = 1"""
+"""normals of the flat faces, of such lengths that normal . point = 1 on the face"""
 _PROFILE = {"cylinder": (1.0, 0.0), "cone": (0.5, -0.5)}
 """radius at height z: first + second * z"""
+PATTERNS = ("plain", "stripes", "checker", "dots", "tiles", "clouds", "planks")
+
+
+# Drawing a scene
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,6 @@ class Paint:
     colours: Array
     pattern: str
     cell: float
-    frame: Array
     origin: Array
     gloss: float = 0.0
 
@@ -83,37 +89,21 @@ class Solid:
     stretch: Array
     turn: Array
     """columns are its axes in the room"""
-    centre: Array
     paint: Paint
+    centre: Array
+    low: Array
+    high: Array
+    """opposite corners of the upright box around it"""
+    radius: float
+    """of the ball around it"""
 
-    def reach(self, directions: Array) -> Array:
-        """How far it extends from its centre in each direction (columns)."""
-        local = self.stretch[:, None] * (self.turn.T @ directions)
-        across, up, size = np.hypot(local[0], local[1]), local[2], np.sqrt((local**2).sum(0))
-        square = np.abs(local[:2]).sum(0)
-        return np.asarray(
-            {
-                "box": square + np.abs(up),
-                "sphere": size,
-                "cylinder": across + np.abs(up),
-                "cone": np.maximum(up, across - up),
-                "pyramid": np.maximum(up, square - up),
-                "torus": across + RING * size,
-            }[self.kind]
-        )
-
-    @property
-    def radius(self) -> float:
-        """Of a sphere around it."""
-        x, y, z = map(float, self.stretch)
-        if self.kind in _FACES:
-            return sqrt(x * x + y * y + z * z)
-        return {"sphere": x, "torus": x * (1 + RING)}.get(self.kind, sqrt(x * x + z * z))
+    def apart(self, low: Array, high: Array) -> bool:
+        return bool((self.low > high - 1e-6).any() or (self.high < low + 1e-6).any())
 
     def keypoints(self, eye: Array) -> Array:
         if self.kind == "sphere":
             toward = eye - self.centre
-            return np.asarray([self.centre + toward * (self.stretch[0] / np.sqrt((toward**2).sum()))])
+            return np.asarray([self.centre + toward * (self.radius / sqrt(_square(toward)))])
         points = _POINTS.get(self.kind, np.zeros((0, 3)))
         return np.asarray(self.centre + (points * self.stretch) @ self.turn.T)
 
@@ -127,7 +117,7 @@ class Scene:
     spread: float
     """tangent of half the field of view"""
     lights: tuple[tuple[Array, Array], ...]
-    """places and colours"""
+    """place and colour of the main one and of a weaker one"""
     paints: tuple[Paint, ...]
     """of walls, floor and ceiling"""
     decals: tuple[Decal, ...]
@@ -137,135 +127,197 @@ class Scene:
     grain: float
 
     def keypoints(self) -> Array:
-        """Corners of the room and points of the solids, whether visible or not."""
+        """Corners of the room and points of the solids, visible or not."""
         return np.vstack([(_UNIT + 1) / 2 * self.room, *(solid.keypoints(self.eye) for solid in self.solids)])
 
 
-# Drawing a scene
+class _Dice:
+    """Draws from a block of uniform numbers: asking numpy for each would take longer than rendering."""
+
+    def __init__(self, *seed: int):
+        self.source = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+        self.block: list[float] = []
+
+    def __call__(self, low: float = 0.0, high: float = 1.0) -> float:
+        if not self.block:
+            self.block = self.source.random(256).tolist()
+        return low + (high - low) * self.block.pop()
+
+    def point(self, low: Sequence[float], high: Sequence[float]) -> Array:
+        return np.array([self(*ends) for ends in zip(low, high, strict=True)])
+
+    def pick(self, *choices: Any) -> Any:
+        return choices[int(self(0, len(choices)))]
 
 
 def draw_scene(seed: int, index: int) -> Scene:
     """The scene behind a picture; it depends on (seed, index) only."""
-    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, index])))
-    room = rng.uniform((4.0, 4.8, 2.6), (6.2, 7.0, 3.4))
-    eye = room * rng.uniform((0.2, 0.04, 0.36), (0.8, 0.1, 0.68))
-    aim = room * rng.uniform((0.25, 0.6, 0.05), (0.75, 0.8, 0.3))
-    view = _look(eye, aim, roll=rng.uniform(-0.08, 0.08))
-    spread = rng.uniform(0.46, 0.68)
-    lights = [_light(rng, room, rng.uniform(0.8, 1.2))]
-    if rng.random() < 0.5:
-        lights.append(_light(rng, room, rng.uniform(0.25, 0.6)))
-    flat = np.eye(3)
-    paints = (
-        _paint(rng, "plain plain plain stripes clouds tiles dots", (0.04, 0.4), (0.6, 0.97), (0.3, 0.9), flat),
-        _paint(rng, "planks planks checker tiles clouds plain", (0.05, 0.55), (0.35, 0.9), (0.35, 0.8), flat),
-        _paint(rng, "plain", (0.0, 0.08), (0.85, 1.0), (1, 1), flat),
-    )
+    dice = _Dice(seed, index)
+    room = dice.point((4.0, 4.8, 2.6), (6.2, 7.0, 3.4))
+    eye = room * dice.point((0.2, 0.04, 0.36), (0.8, 0.1, 0.68))
+    view = _look(eye, aim=room * dice.point((0.25, 0.6, 0.05), (0.75, 0.8, 0.3)), roll=dice(-0.08, 0.08))
+    spread = dice(0.46, 0.68)
     return Scene(
         room=room,
         eye=eye,
         view=view,
         spread=spread,
-        lights=tuple(lights),
-        paints=paints,
-        decals=tuple(_decal(rng, room) for _ in range(rng.integers(0, 4))),
-        solids=_solids(rng, room, eye, view, spread, lights),
-        ambient=rng.uniform(0.22, 0.42),
-        exposure=rng.uniform(0.22, 0.42),
-        grain=rng.uniform(0.003, 0.016),
+        lights=(_light(dice, room, dice(0.8, 1.2)), _light(dice, room, max(0.0, dice(-0.4, 0.5)))),
+        paints=(
+            _paint(dice, "plain plain plain stripes clouds tiles dots", (0.04, 0.4), (0.65, 0.97), (0.3, 0.9)),
+            _paint(dice, "planks planks checker tiles clouds plain", (0.05, 0.55), (0.4, 0.9), (0.35, 0.8)),
+            _paint(dice, "plain", (0.0, 0.08), (0.85, 1.0), (1, 1)),
+        ),
+        decals=tuple(_decal(dice, room) for _ in range(dice.pick(0, 1, 2, 3))),
+        solids=_solids(dice, room, eye, view, spread),
+        ambient=dice(0.16, 0.32),
+        exposure=dice(0.28, 0.5),
+        grain=dice(0.002, 0.012),
     )
 
 
 def _look(eye: Array, aim: Array, roll: float) -> Array:
-    back = (eye - aim) / np.sqrt(((eye - aim) ** 2).sum())
-    right = np.array([-back[1], back[0], 0]) / np.hypot(back[0], back[1])
-    up = np.cross(back, right)
+    back = (eye - aim) / sqrt(_square(eye - aim))
+    right = np.array([-back[1], back[0], 0]) / hypot(back[0], back[1])
+    up = np.array([-back[2] * right[1], back[2] * right[0], back[0] * right[1] - back[1] * right[0]])
     return np.stack([cos(roll) * right + sin(roll) * up, cos(roll) * up - sin(roll) * right, back], axis=1)
 
 
-def _light(rng: np.random.Generator, room: Array, power: float) -> tuple[Array, Array]:
-    warmth = rng.uniform(-0.1, 0.16)
-    return room * rng.uniform((0.12, 0.12, 0.8), (0.88, 0.8, 0.96)), power * np.array([1 + warmth, 1, 1 - warmth])
+def _light(dice: _Dice, room: Array, power: float) -> tuple[Array, Array]:
+    warmth = dice(-0.1, 0.16)
+    place = room * dice.point((0.12, 0.12, 0.8), (0.88, 0.8, 0.96))
+    return place, power * np.array([1 + warmth, 1, 1 - warmth])
 
 
-def _paint(
-    rng: np.random.Generator,
-    patterns: str,
-    saturation: tuple[float, float],
-    value: tuple[float, float],
-    cell: tuple[float, float],
-    frame: Array,
-    gloss: float = 0.0,
-) -> Paint:
-    hue, vivid, bright = rng.random(), rng.uniform(*saturation), rng.uniform(*value)
-    drift, fade, shift = rng.uniform(-0.1, 0.1), rng.uniform(0.6, 1.0), rng.uniform(0.62, 0.85)
+Range = tuple[float, float]
+
+
+def _paint(dice: _Dice, patterns: str, saturation: Range, value: Range, cell: Range, gloss: float = 0.0) -> Paint:
+    hue, vivid, bright = dice(), dice(*saturation), dice(*value)
+    shift = dice(0.6, 0.82)
     other = bright * shift if bright > 0.6 else 1 - (1 - bright) * shift
-    if rng.random() < 0.25:
-        drift += 0.5
-    colours = [colorsys.hsv_to_rgb(hue, vivid, bright), colorsys.hsv_to_rgb(hue + drift, vivid * fade, other)]
-    pattern = str(rng.choice(patterns.split()))
-    return Paint(np.array(colours) ** 2, pattern, rng.uniform(*cell), frame, rng.uniform(-9, 9, 3), gloss)
+    near = (hue + dice(-0.1, 0.1) + dice.pick(0, 0, 0, 0.5)) % 1
+    colours = [colorsys.hsv_to_rgb(hue, vivid, bright), colorsys.hsv_to_rgb(near, vivid * dice(0.6, 1), other)]
+    pattern = dice.pick(*patterns.split())
+    return Paint(np.array(colours) ** 2, pattern, dice(*cell), dice.point((-9,) * 3, (9,) * 3), gloss)
 
 
-def _decal(rng: np.random.Generator, room: Array) -> Decal:
-    axis = int(rng.choice([0, 1, 1, 2]))
-    middle, half = room * rng.uniform(0.25, 0.75, 3), rng.uniform(0.25, 0.7, 3) * (2 if axis == 2 else 1)
-    middle[axis] = {0: room[0] * rng.integers(0, 2), 1: room[1], 2: 0}[axis]
+def _decal(dice: _Dice, room: Array) -> Decal:
+    axis = dice.pick(0, 1, 1, 2)
+    middle, half = room * dice.point((0.25,) * 3, (0.75,) * 3), dice.point((0.25,) * 3, (0.7,) * 3)
+    middle[axis] = room[axis] * (dice.pick(0, 1), 1, 0)[axis]
+    half *= 2 if axis == 2 else 1
     half[axis] = 0.05
-    paint = _paint(rng, "plain stripes clouds checker dots", (0.1, 0.8), (0.3, 0.95), (0.15, 0.5), np.eye(3))
-    return Decal(middle, half, bool(rng.random() < 0.4), paint)
+    paint = _paint(dice, "plain stripes clouds checker dots", (0.1, 0.8), (0.3, 0.95), (0.15, 0.5))
+    return Decal(middle, half, dice() < 0.4, paint)
 
 
-def _solids(rng: np.random.Generator, room: Array, eye: Array, view: Array, spread: float) -> tuple[Solid, ...]:
-    """Solids in front of the camera that do not touch: on the floor, on one another or in the air."""
+def _solids(dice: _Dice, room: Array, eye: Array, view: Array, spread: float) -> tuple[Solid, ...]:
+    """Solids before the camera that do not touch: on the floor, on one another or in the air."""
     placed: list[Solid] = []
-    for kind in rng.choice(SOLIDS, size=rng.integers(2, 8), p=FREQUENCY):
-        solid = _solid(rng, str(kind))
-        flat = [other for other in placed if other.flat]
+    for _ in range(dice.pick(2, 3, 4, 5, 6, 7)):
+        solid = _solid(dice, dice.pick(*_LOTS))
         for _ in range(8):
-            spot = _spot(rng, eye, view, spread)
-            if flat and rng.random() < 0.35:
-                spot = flat[int(rng.integers(len(flat)))].top
-            elif rng.random() < 0.15:
-                spot[2] = rng.uniform(0.2, 1.2)
-            moved = replace(solid, centre=spot - solid.low * (0, 0, 1))
-            inside = (moved.low >= 0).all() and (moved.high <= room * (1, 1, 0.75)).all()
-            near = ((moved.centre - eye) ** 2).sum() < (moved.radius + 0.7) ** 2
-            if inside and not near and all(moved.apart(other) for other in placed):
-                placed.append(moved)
+            spot = _spot(dice, eye, view, spread, placed)
+            spot[2] -= solid.low[2]
+            low, high = solid.low + spot, solid.high + spot
+            inside = low.min() > -1e-6 and (high < room).all() and high[2] < 0.76 * room[2]
+            near = _square(spot - eye) < (solid.radius + 0.7) ** 2
+            if inside and not near and all(other.apart(low, high) for other in placed):
+                placed.append(replace(solid, centre=spot, low=low, high=high))
                 break
     return tuple(placed)
 
 
-def _solid(rng: np.random.Generator, kind: str) -> Solid:
-    size = rng.uniform(0.24, 0.62)
-    x, y, z = size * rng.uniform(0.6, 1.2, 3)
-    stretch = {"box": (x, y, z), "pyramid": (x, y, 1.3 * z), "cone": (x, x, 1.3 * z), "cylinder": (0.8 * x, 0.8 * x, z)}
-    ready = np.array(stretch.get(kind, (size, size, size)))
-    pose, yaw, spin, tilt = rng.random(), rng.uniform(0, 2 * pi), 0.0, 0.0
+def _spot(dice: _Dice, eye: Array, view: Array, spread: float, placed: list[Solid]) -> Array:
+    """What a solid may stand on: the floor before the camera, a flat top or, at times, nothing."""
+    flat = [solid for solid in placed if solid.kind in ("box", "cylinder") and abs(solid.turn[2, 2]) > 0.999]
+    if flat and dice() < 0.35:
+        base = dice.pick(*flat)
+        return np.array([base.centre[0], base.centre[1], base.high[2]])
+    ahead, aside = dice(1.4, 5.5), dice(-0.9, 0.9) * spread
+    x, y = -view[:2, 2] * (ahead / hypot(view[0, 2], view[1, 2]))
+    return np.array([eye[0] + x + aside * y, eye[1] + y - aside * x, dice(0.2, 1.2) if dice() < 0.15 else 0])
+
+
+def _solid(dice: _Dice, kind: str) -> Solid:
+    size = dice(0.24, 0.62)
+    x, y, z = (size * dice(0.6, 1.2) for _ in range(3))
+    shape = {"box": (x, y, z), "pyramid": (x, y, 1.3 * z), "cone": (x, x, 1.3 * z), "cylinder": (0.8 * x, 0.8 * x, z)}
+    x, y, z = shape.get(kind, (size, size, size))
+    pose, yaw, spin, tilt = dice(), dice(0, 2 * pi), 0.0, 0.0
     if pose > 0.75:
-        spin, tilt = rng.uniform(0, 2 * pi), rng.uniform(0, pi)
-    elif pose > 0.5:  # lying: on its side, or on the slope of its side
-        tilt = pi / 2 + (atan2(ready[1], 2 * ready[2]) if kind in ("cone", "pyramid") else 0)
-    turn = _about_z(yaw) @ _about_z(tilt)[np.ix_([2, 0, 1], [2, 0, 1])] @ _about_z(spin)
+        spin, tilt = dice(0, 2 * pi), dice(0, pi)
+    elif pose > 0.5:  # lying on its side, which slopes if it is pointed
+        tilt = pi / 2 + (atan2(y, 2 * z) if kind in ("cone", "pyramid") else 0)
+    stretch, turn = np.array([x, y, z]), _turn(yaw, tilt, spin)
     patterns = "plain plain plain stripes checker clouds dots tiles planks"
-    paint = _paint(rng, patterns, (0.15, 0.9), (0.35, 0.97), (0.12, 0.4), turn.T, rng.uniform(0, 0.5))
-    return Solid(kind, ready, turn, np.zeros(3), paint)
+    paint = _paint(dice, patterns, (0.15, 0.9), (0.35, 0.97), (0.12, 0.4), dice(0, 0.5))
+    ends = _reach(kind, stretch, np.hstack([-turn.T, turn.T]))
+    radius = {"sphere": x, "torus": x * (1 + RING), "cylinder": hypot(x, z), "cone": hypot(x, z)}
+    return Solid(kind, stretch, turn, paint, np.zeros(3), -ends[:3], ends[3:], radius.get(kind, sqrt(_square(stretch))))
 
 
-def _about_z(angle: float) -> Array:
-    return np.array([[cos(angle), -sin(angle), 0], [sin(angle), cos(angle), 0], [0, 0, 1]])
+def _turn(yaw: float, tilt: float, spin: float) -> Array:
+    """About the upright axis after tilting about x after spinning about its own."""
+    a, b, c, d, e, f = cos(yaw), sin(yaw), cos(tilt), sin(tilt), cos(spin), sin(spin)
+    return np.array(
+        [
+            [a * e - b * c * f, -a * f - b * c * e, b * d],
+            [b * e + a * c * f, a * c * e - b * f, -a * d],
+            [d * f, d * e, c],
+        ]
+    )
 
 
-def _spot(rng: np.random.Generator, eye: Array, view: Array, spread: float) -> Array:
-    """A place on the floor before the camera."""
-    ahead, aside = rng.uniform(1.4, 5.5), rng.uniform(-0.9, 0.9) * spread
-    x, y = -view[0, 2], -view[1, 2]
-    across = sqrt(x * x + y * y)
-    return np.array([eye[0] + ahead * (x + aside * y) / across, eye[1] + ahead * (y - aside * x) / across, 0])
+def _square(vector: Array) -> float:
+    x, y, z = vector.tolist()
+    return float(x * x + y * y + z * z)
 
 
-# Following rays
+def _reach(kind: str, stretch: Array, directions: Array) -> Array:
+    """How far a solid extends from its centre in each direction (columns, along its own axes)."""
+    local = stretch[:, None] * directions
+    up, across, square = local[2], np.hypot(local[0], local[1]), np.abs(local[0]) + np.abs(local[1])
+    if kind in ("cone", "pyramid"):
+        return np.maximum(up, (across if kind == "cone" else square) - up)
+    if kind in ("box", "cylinder"):
+        return np.asarray((across if kind == "cylinder" else square) + np.abs(up))
+    return np.asarray(np.hypot(across, up) if kind == "sphere" else across + RING * np.hypot(across, up))
+
+
+# Following rays. Scenes are rendered several at a time, because numpy is slow at short arrays. Vectors are columns of
+# (3, n) arrays; `of` says to which scene each belongs, in order.
+
+
+class _Stage:
+    """Scenes side by side, in float32 arrays whose last axis is over scenes, solids or paints."""
+
+    def __init__(self, scenes: Sequence[Scene]):
+        self.scenes = scenes
+        self.room, self.eye, self.view = (_table([getattr(s, k) for s in scenes]) for k in ("room", "eye", "view"))
+        self.spread, self.ambient, self.exposure = _table([(s.spread, s.ambient, s.exposure) for s in scenes])
+        self.places, self.tints = _table([s.lights for s in scenes]).swapaxes(0, 1)
+        solids = [solid for scene in scenes for solid in scene.solids]
+        self.owner = np.repeat(np.arange(len(scenes)), [len(scene.solids) for scene in scenes])
+        self.kind = np.array([SOLIDS.index(solid.kind) for solid in solids], dtype=np.uint8)
+        self.centre = _table([solid.centre for solid in solids])
+        self.stretch = _table([solid.stretch for solid in solids])
+        self.turn = _table([solid.turn for solid in solids])
+        self.inward = self.turn.swapaxes(0, 1) / self.stretch[:, None]
+        self.radius = _table([solid.radius for solid in solids])
+        paints = [paint for scene in scenes for paint in scene.paints] + [solid.paint for solid in solids]
+        self.decals = [(index, decal) for index, scene in enumerate(scenes) for decal in scene.decals]
+        paints += [decal.paint for _, decal in self.decals]
+        self.base, self.other = _table([paint.colours for paint in paints])
+        self.origin = _table([paint.origin for paint in paints])
+        self.cell, self.gloss = _table([(paint.cell, paint.gloss) for paint in paints])
+        self.pattern = np.array([PATTERNS.index(paint.pattern) for paint in paints], dtype=np.uint8)
+
+    def parts(self, of: Array) -> list[slice]:
+        """Which rays belong to each scene."""
+        ends = np.searchsorted(of, np.arange(len(self.scenes) + 1)).tolist()
+        return [slice(*pair) for pair in pairwise(ends)]
 
 
 @dataclass(frozen=True)
@@ -274,11 +326,16 @@ class Hits:
 
     distance: Array
     surface: Array
-    """0, 1, 2 for wall, floor and ceiling, from 3 on for the solids"""
+    """one of SURFACES"""
     face: Array
-    """differs between any two surfaces that meet at an edge"""
+    """differs on the two sides of every crease and silhouette"""
+    paint: Array
     point: Array
     normal: Array
+
+
+def _table(values: Sequence[Any]) -> Array:
+    return np.ascontiguousarray(np.moveaxis(np.array(values, dtype=np.float32), 0, -1))
 
 
 def _dot(a: Array, b: Array) -> Array:
@@ -286,104 +343,127 @@ def _dot(a: Array, b: Array) -> Array:
 
 
 def _apply(matrix: Array, vectors: Array) -> Array:
-    m = matrix.astype(np.float32)[:, :, None]
-    return np.asarray(m[:, 0] * vectors[0] + m[:, 1] * vectors[1] + m[:, 2] * vectors[2])
+    return np.asarray(matrix[:, 0] * vectors[0] + matrix[:, 1] * vectors[1] + matrix[:, 2] * vectors[2])
 
 
-def _trace(scene: Scene, rays: Array) -> Hits:
-    eye, room = scene.eye.astype(np.float32)[:, None], scene.room.astype(np.float32)[:, None]
-    ahead = rays > 0
-    walls = (np.where(ahead, room, 0) - eye) / rays
-    axis = walls.argmin(0)
-    one = np.arange(rays.shape[1])
-    distance, positive = walls[axis, one], ahead[axis, one]
-    face = 2 * axis + positive
-    surface = np.where(axis == 2, 1 + positive, 0)
-    normal = np.zeros_like(rays)
-    normal[axis, one] = np.where(positive, -1, 1)
-    length = _dot(rays, rays)
-    for index, solid in enumerate(scene.solids):
-        near, reached, side = _meet(solid, scene.eye, rays, length)
-        first = reached < distance[near]
-        near = near[first]
-        distance[near], surface[near], face[near] = reached[first], index + 3, 8 * index + 8 + side[first]
+def _put(target: Array, where: Array, values: Array) -> None:
+    for row, part in zip(target, values, strict=True):  # many times faster than target[:, where] = values
+        row[where] = part
+
+
+def _trace(stage: _Stage, rays: Array, of: Array) -> Hits:
+    ahead, eye = rays > 0, stage.eye.take(of, axis=1)
+    x, y, z = (stage.room.take(of, axis=1) * ahead - eye) / rays
+    distance, level = np.minimum(np.minimum(x, y), z), z < np.minimum(x, y)
+    face = np.where(level, 4 + ahead[2], np.where(y < x, 2 + ahead[1], ahead[0]))
+    surface = np.where(level, 1 + ahead[2], 0)
+    paint = 3 * of + surface
+    normal = -_FACES["box"].T.take(face, axis=1)
+    ray, solid, when, side = _meet(stage, stage.eye, rays, of, np.ones_like(distance))
+    np.minimum.at(distance, ray, when)
+    first = np.flatnonzero(when == distance[ray])
+    ray, solid, side = ray[first], solid[first], side[first]
+    face[ray], surface[ray], paint[ray] = 8 * solid + 8 + side, 3 + stage.kind[solid], 3 * len(stage.scenes) + solid
     point = eye + distance * rays
-    for index, solid in enumerate(scene.solids):
-        mine = np.flatnonzero(surface == index + 3)
-        normal[:, mine] = _normal(solid, point[:, mine], face[mine] & 7)
-    return Hits(distance, surface, face, point, normal)
+    _put(normal, ray, _normal(stage, solid, side, point.take(ray, axis=1)))
+    return Hits(distance, surface, face, paint, point, normal)
 
 
-def _meet(solid: Solid, origin: Array, rays: Array, length: Array) -> tuple[Array, Array, Array]:
-    """Which rays come near the solid, at which multiple of the ray they enter it (inf: never), through which face."""
-    gap = solid.centre - origin
-    along = _dot(rays, gap.astype(np.float32))
-    near = np.flatnonzero((along > 0) & (along * along > length * np.float32((gap**2).sum() - solid.radius**2)))
-    start, local = -(solid.inward @ gap).astype(np.float32), _apply(solid.inward, rays[:, near])
-    if solid.kind in _FACES:
-        return near, *_enter_flat(_FACES[solid.kind], start, local)
-    if solid.kind in _PROFILE:
-        return near, *_enter_turned(*_PROFILE[solid.kind], start, local)
-    enter = _enter_sphere if solid.kind == "sphere" else _enter_torus
-    return near, enter(start, local), np.zeros(len(near), dtype=int)
+def _meet(stage: _Stage, origin: Array, rays: Array, of: Array, length: Array) -> tuple[Array, Array, Array, Array]:
+    """Rays, solids near them, at which multiple of the ray it enters the solid (inf: never) and through which face."""
+    gap = stage.centre - origin.take(stage.owner, axis=1)
+    tangent = np.sqrt(_dot(gap, gap) - stage.radius * stage.radius)
+    parts = stage.parts(of)
+    near = [np.zeros(0, dtype=np.int64)]
+    for solid, part in enumerate(parts[owner] for owner in stage.owner.tolist()):
+        close = _dot(rays[:, part], gap[:, solid]) > tangent[solid] * length[part]
+        near.append(np.flatnonzero(close) + part.start)
+    ray, which = np.concatenate(near), np.repeat(np.arange(len(near) - 1), [len(part) for part in near[1:]])
+    start = -_apply(stage.inward, gap).take(which, axis=1)
+    local = _apply(stage.inward.take(which, axis=2), rays.take(ray, axis=1))
+    when, side, kind = np.empty(len(ray), dtype=np.float32), np.zeros(len(ray), dtype=np.int64), stage.kind[which]
+    for index, enter in enumerate(_ENTER):
+        mine = np.flatnonzero(kind == index)
+        when[mine], side[mine] = enter(start.take(mine, axis=1), local.take(mine, axis=1))
+    return ray, which, when, side
 
 
 def _enter_flat(faces: Array, start: Array, rays: Array) -> tuple[Array, Array]:
-    speed = _apply(faces, rays)
-    when = (1 - (faces * start).sum(1))[:, None] / speed
-    enter = np.where(speed < 0, when, -np.inf)
-    side, first = enter.argmax(0), enter.max(0)
-    inside = (first > 0) & (first < np.where(speed > 0, when, np.inf).min(0))
-    return np.where(inside, first, np.inf), side
+    leave, side = np.full(rays.shape[1], np.inf, dtype=np.float32), np.zeros(rays.shape[1], dtype=np.int64)
+    enter = -leave
+    for index, face in enumerate(faces):
+        speed = _dot(face, rays)
+        when = (1 - _dot(face, start)) / speed
+        into = speed < 0
+        side[into & (when > enter)] = index
+        np.maximum(enter, when, out=enter, where=into)
+        np.minimum(leave, when, out=leave, where=~into)
+    return np.where((enter > 0) & (enter < leave), enter, np.float32(np.inf)), side
 
 
 def _enter_turned(radius: float, slope: float, start: Array, rays: Array) -> tuple[Array, Array]:
-    """Candidates are both crossings of the side and those of the two ends."""
-    wide = np.float32(radius + slope * start[2])
-    a = rays[0] * rays[0] + rays[1] * rays[1] - slope * slope * rays[2] * rays[2]
-    b = start[0] * rays[0] + start[1] * rays[1] - wide * slope * rays[2]
-    root = np.sqrt(b * b - a * (start[0] * start[0] + start[1] * start[1] - wide * wide))
-    when = np.stack([(-b - root) / a, (root - b) / a, (-1 - start[2]) / rays[2], (1 - start[2]) / rays[2]])
-    x, y, z = (start[k] + when * rays[k] for k in range(3))
-    limit = radius + slope * z[2:]
-    good = np.vstack([np.abs(z[:2]) <= 1, x[2:] * x[2:] + y[2:] * y[2:] <= limit * limit]) & (when > 0)
-    when = np.where(good, when, np.inf)
-    return when.min(0), np.maximum(when.argmin(0) - 1, 0)
+    """The nearest of both crossings of the side and those of the two ends."""
+    (x, y, z), (dx, dy, dz) = start, rays
+    wide = radius + slope * z
+    a, b = dx * dx + dy * dy - slope * slope * dz * dz, x * dx + y * dy - wide * slope * dz
+    root = np.sqrt(b * b - a * (x * x + y * y - wide * wide))
+    when, side = np.full(len(a), np.inf, dtype=np.float32), np.zeros(len(a), dtype=np.int64)
+    for crossing in ((-b - root) / a, (root - b) / a):
+        good = (np.abs(z + crossing * dz) <= 1) & (crossing > 0) & (crossing < when)
+        when = np.where(good, crossing, when)
+    for index, end in ((1, -1), (2, 1)):
+        crossing = (end - z) / dz
+        across, along, limit = x + crossing * dx, y + crossing * dy, radius + slope * end
+        good = (across * across + along * along <= limit * limit) & (crossing > 0) & (crossing < when)
+        when, side = np.where(good, crossing, when), np.where(good, index, side)
+    return when, side
 
 
-def _enter_sphere(start: Array, rays: Array, radius: float = 1.0) -> Array:
+def _enter_sphere(start: Array, rays: Array, radius: float = 1.0) -> tuple[Array, int]:
     a, b = _dot(rays, rays), _dot(rays, start)
     when = (-b - np.sqrt(b * b - a * (_dot(start, start) - np.float32(radius * radius)))) / a
-    return np.where(when > 0, when, np.inf)
+    return np.where(when > 0, when, np.float32(np.inf)), 0
 
 
-def _enter_torus(start: Array, rays: Array) -> Array:
-    """Steps as long as the distance to the surface, which is exact for a torus, cannot pass through it."""
-    speed = np.sqrt(_dot(rays, rays))
-    when = _enter_sphere(start, rays, 1 + RING)
-    when = np.where(np.isfinite(when), when, 0)
+def _enter_torus(start: Array, rays: Array) -> tuple[Array, int]:
+    """Steps as long as the distance to the surface cannot pass through it."""
+    pace = 1 / np.sqrt(_dot(rays, rays))
+    when, _ = _enter_sphere(start, rays, 1 + RING)
+    when[np.isinf(when)] = 0
     for _ in range(40):
-        gap = _to_ring(start[:, None] + when * rays)
-        when += gap / speed
-    return np.where(gap < 0.004, when, np.inf)
+        x, y, z = start + when * rays
+        out = np.sqrt(x * x + y * y) - 1
+        gap = np.sqrt(out * out + z * z) - np.float32(RING)
+        when += gap * pace
+    return np.where(gap < 0.004, when, np.float32(np.inf)), 0
 
 
-def _to_ring(point: Array) -> Array:
-    out = np.sqrt(point[0] * point[0] + point[1] * point[1]) - 1
-    return np.asarray(np.sqrt(out * out + point[2] * point[2]) - np.float32(RING))
+_ENTER: tuple[Callable[[Array, Array], tuple[Array, Array | int]], ...] = (
+    partial(_enter_flat, _FACES["box"]),
+    _enter_sphere,
+    partial(_enter_turned, *_PROFILE["cylinder"]),
+    partial(_enter_turned, *_PROFILE["cone"]),
+    partial(_enter_flat, _FACES["pyramid"]),
+    _enter_torus,
+)
 
 
-def _normal(solid: Solid, point: Array, side: Array) -> Array:
-    local = _apply(solid.inward, point - solid.centre.astype(np.float32)[:, None])
-    if solid.kind in _FACES:
-        local = _FACES[solid.kind][side].T
-    elif solid.kind in _PROFILE:
-        radius, slope = _PROFILE[solid.kind]
-        end = np.where(side == 2, 1, -1)
-        local = np.where(side > 0, end * _TOP.T, [local[0], local[1], -slope * (radius + slope * local[2])])
-    elif solid.kind == "torus":
-        local[:2] *= 1 - 1 / np.sqrt(local[0] * local[0] + local[1] * local[1])
-    normal = _apply(solid.inward.T, local.astype(np.float32))
+def _normal(stage: _Stage, solid: Array, side: Array, point: Array) -> Array:
+    inward, kind = stage.inward.take(solid, axis=2), stage.kind[solid]
+    local = _apply(inward, point - stage.centre.take(solid, axis=1))
+    for name, faces in _FACES.items():
+        mine = np.flatnonzero(kind == SOLIDS.index(name))
+        _put(local, mine, faces.T.take(side[mine], axis=1))
+    for name, (radius, slope) in _PROFILE.items():
+        mine = np.flatnonzero(kind == SOLIDS.index(name))
+        local[2][mine] = -slope * (radius + slope * local[2][mine])
+        ends = mine[side[mine] > 0]
+        _put(local, ends, [0, 0, 2 * side[ends] - 3])
+    mine = np.flatnonzero(kind == SOLIDS.index("torus"))
+    x, y, _ = local.take(mine, axis=1)
+    inner = 1 - 1 / np.sqrt(x * x + y * y)
+    _put(local[:2], mine, (x * inner, y * inner))
+    normal = _apply(inward.swapaxes(0, 1), local)
     return np.asarray(normal / np.sqrt(_dot(normal, normal)))
 
 
@@ -406,148 +486,248 @@ def _planks(q: Array) -> Array:
     row = np.floor(2 * q[0])
     tone = row * 0.618 + np.floor(0.5 * q[1] + row * 0.37) * 0.414 + np.floor(0.5 * q[2]) * 0.27
     line = np.abs(2 * q[0] - row - 0.5) > 0.45
-    return np.where(line, 1, 0.7 * (tone - np.floor(tone)))
+    return np.where(line, np.float32(1), 0.7 * (tone - np.floor(tone)))
 
 
-_PATTERNS: dict[str, Callable[[Array], Array]] = {
-    "plain": lambda q: np.zeros(q.shape[1], dtype=np.float32),
-    "stripes": lambda q: (q[0] - np.floor(q[0]) < 0.5) * 1.0,
-    "checker": lambda q: np.floor(q).sum(0) % 2,
-    "dots": lambda q: (((q - np.floor(q) - 0.5) ** 2).sum(0) < 0.15) * 1.0,
-    "tiles": lambda q: (np.abs(q - np.floor(q) - 0.5).max(0) > 0.46) * 1.0,
+_MIX: dict[str, Callable[[Array], Array]] = {
+    "stripes": lambda q: q[0] - np.floor(q[0]) < 0.5,
+    "checker": lambda q: (np.floor(q[0]) + np.floor(q[1]) + np.floor(q[2])) % 2,
+    "dots": lambda q: _dot(*[q - np.floor(q) - np.float32(0.5)] * 2) < 0.15,
+    "tiles": lambda q: np.abs(q - np.floor(q) - np.float32(0.5)).max(0) > 0.46,
     "clouds": _clouds,
     "planks": _planks,
 }
 
 
-def _painted(paint: Paint, point: Array, footprint: Array) -> Array:
-    """The paint's colour at each point; patterns finer than a pixel fade to their mean, which avoids moire."""
-    q = _apply(paint.frame / paint.cell, point) + paint.origin.astype(np.float32)[:, None]
-    mix = _PATTERNS[paint.pattern](q).astype(np.float32)
-    if paint.pattern != "plain":
-        mix = 0.5 + (mix - 0.5) * np.clip(np.float32(0.8 * paint.cell) / footprint - 0.6, 0, 1)
-    first, second = paint.colours.astype(np.float32)[:, :, None]
-    return np.asarray(first + (second - first) * mix)
+def _albedo(stage: _Stage, hits: Hits, of: Array, footprint: Array) -> Array:
+    """Colours of the paints; a pattern finer than a pixel fades to its mean, which avoids moire."""
+    count, paint, place = len(stage.scenes), hits.paint.copy(), hits.point.copy()
+    mine = np.flatnonzero(paint >= 3 * count)
+    solid = paint[mine] - 3 * count
+    local = hits.point.take(mine, axis=1) - stage.centre.take(solid, axis=1)
+    _put(place, mine, _apply(stage.turn.swapaxes(0, 1).take(solid, axis=2), local))
+    parts, first = stage.parts(of), 3 * count + len(stage.owner)
+    for index, (scene, decal) in enumerate(stage.decals, first):
+        part = parts[scene]
+        offset = (hits.point[:, part] - _column(decal.middle)) / _column(decal.half)
+        inside = _dot(offset, offset) if decal.round else np.abs(offset).max(0)
+        paint[part][(inside < 1) & (hits.surface[part] < 3)] = index
+    mix, pattern = np.zeros(len(of), dtype=np.float32), stage.pattern[paint]
+    for index, name in enumerate(PATTERNS[1:], 1):
+        mine = np.flatnonzero(pattern == index)
+        which = paint[mine]
+        cell = stage.cell[which]
+        raw = _MIX[name](place.take(mine, axis=1) / cell + stage.origin.take(which, axis=1))
+        sharp = np.clip(np.float32(0.8) * cell / footprint[mine] - np.float32(0.6), 0, 1)
+        mix[mine] = (raw - np.float32(0.5)) * sharp + np.float32(0.5)
+    return np.asarray(stage.base.take(paint, axis=1) + (stage.other - stage.base).take(paint, axis=1) * mix)
 
 
-def _albedo(scene: Scene, hits: Hits, footprint: Array) -> Array:
-    colour = np.empty_like(hits.point)
-    for index, paint in enumerate([*scene.paints, *(solid.paint for solid in scene.solids)]):
-        mine = np.flatnonzero(hits.surface == index)
-        origin = scene.solids[index - 3].centre if index > 2 else np.zeros(3)
-        if len(mine):
-            local = hits.point[:, mine] - origin.astype(np.float32)[:, None]
-            colour[:, mine] = _painted(paint, local, footprint[mine])
-    for decal in scene.decals:
-        offset = (hits.point - decal.middle.astype(np.float32)[:, None]) / decal.half.astype(np.float32)[:, None]
-        inside = _dot(offset, offset) < 1 if decal.round else np.abs(offset).max(0) < 1
-        mine = np.flatnonzero(inside & (hits.surface < 3))
-        colour[:, mine] = _painted(decal.paint, hits.point[:, mine], footprint[mine])
-    return colour
+def _column(vector: Array) -> Array:
+    return np.asarray(vector, dtype=np.float32)[:, None]
 
 
-def _open(scene: Scene, hits: Hits) -> Array:
-    """How much of the surroundings' light arrives: less in corners and beside solids."""
-    room = scene.room.astype(np.float32)[:, None]
-    wall = np.minimum(hits.point, room - hits.point)
+def _open(stage: _Stage, hits: Hits, of: Array) -> Array:
+    """How much of the light from all around arrives: less in corners and beside solids."""
+    wall = np.minimum(hits.point, stage.room.take(of, axis=1) - hits.point)
     shut = (1 - np.abs(hits.normal)) * np.float32(0.08) / (wall + np.float32(0.25))
     light = 1 - shut[0] - shut[1] - shut[2]
-    for index, solid in enumerate(scene.solids):
-        gap = solid.centre.astype(np.float32)[:, None] - hits.point
+    parts = stage.parts(of)
+    for solid, owner in enumerate(stage.owner.tolist()):
+        part, radius = parts[owner], stage.radius[solid]
+        gap = stage.centre[:, solid, None] - hits.point[:, part]
         square = _dot(gap, gap)
-        near = np.flatnonzero((square < np.float32(9 * solid.radius**2)) & (hits.surface != index + 3))
+        near = np.flatnonzero(square < 9 * radius * radius)
         square = square[near]
-        facing = np.maximum(_dot(gap[:, near], hits.normal[:, near]), 0)
-        light[near] *= 1 - np.minimum(facing * np.float32(0.5 * solid.radius**2) / (square * np.sqrt(square)), 0.7)
+        facing = np.maximum(_dot(gap.take(near, axis=1), hits.normal[:, part].take(near, axis=1)), 0)
+        hidden = facing * (np.float32(0.5) * radius * radius) / (square * np.sqrt(square))
+        light[part][near] *= 1 - np.minimum(hidden, np.float32(0.7))
     return light
 
 
-def _shade(scene: Scene, rays: Array, hits: Hits, pixel: float) -> Array:
-    """Linear colours (3, n) by Lambert's and Blinn's laws; point lights, so shadows are hard."""
+def _shade(stage: _Stage, rays: Array, of: Array, hits: Hits, size: int) -> Array:
+    """Linear colours by Lambert's and Blinn's laws; the lights are points, so shadows are hard."""
     facing = np.maximum(-_dot(hits.normal, rays), np.float32(0.05))
-    albedo = _albedo(scene, hits, hits.distance * np.float32(2 * scene.spread * pixel) / facing)
-    glosses = np.array([0, 0, 0] + [solid.paint.gloss for solid in scene.solids], dtype=np.float32)
-    gloss = glosses[hits.surface]
+    albedo = _albedo(stage, hits, of, hits.distance * (stage.spread[of] * np.float32(2 / size)) / facing)
+    gloss = stage.gloss[hits.paint]
     shiny = np.flatnonzero(gloss)
-    colour = albedo * (np.float32(scene.ambient) * (1 + 0.3 * hits.normal[2]) * _open(scene, hits))
-    for place, tint in scene.lights:
-        power = tint.astype(np.float32)[:, None]
-        away = hits.point - place.astype(np.float32)[:, None]
-        square = _dot(away, away)
-        away /= np.sqrt(square)
-        light = np.maximum(-_dot(hits.normal, away), 0) * (8 / (8 + square))
-        light[_shadowed(scene, place, hits.point, light)] = 0
-        colour += albedo * (light * power)
-        half = -away[:, shiny] - rays[:, shiny]
-        shine = np.maximum(_dot(half, hits.normal[:, shiny]), 0) ** 2 / _dot(half, half)
+    normal, mirror = hits.normal.take(shiny, axis=1), rays.take(shiny, axis=1)
+    around = stage.ambient[of] * (1 + np.float32(0.3) * hits.normal[2]) * _open(stage, hits, of)
+    total, shine = np.stack([around] * 3), np.zeros((3, len(shiny)), dtype=np.float32)
+    for which, (places, tints) in enumerate(zip(stage.places, stage.tints, strict=True)):
+        away, tint = hits.point - places.take(of, axis=1), tints.take(of, axis=1)
+        length = np.sqrt(_dot(away, away))
+        light = np.maximum(-_dot(hits.normal, away), 0) / (length * (1 + length * length * np.float32(0.125)))
+        if which == 0:  # the other is too weak for its shadows to be worth the time
+            ray, _, when, _ = _meet(stage, places, away, of, np.where(light > 0, length, np.float32(np.inf)))
+            light[ray[when < 0.997]] = 0
+        total += light * tint
+        half = away.take(shiny, axis=1) / length[shiny] + mirror
+        glint = np.minimum(_dot(half, normal), 0) ** 2 / _dot(half, half)
         for _ in range(4):
-            shine = shine * shine
-        colour[:, shiny] += gloss[shiny] * shine * (light[shiny] > 0) * power
+            glint = glint * glint
+        shine += gloss[shiny] * glint * (light[shiny] > 0) * tint.take(shiny, axis=1)
+    colour = albedo * total
+    _put(colour, shiny, colour.take(shiny, axis=1) + shine)
     return np.asarray(colour)
-
-
-def _shadowed(scene: Scene, place: Array, point: Array, light: Array) -> Array:
-    lit = np.flatnonzero(light > 0)
-    rays = point[:, lit] - place.astype(np.float32)[:, None]
-    length = _dot(rays, rays)
-    dark = np.zeros(len(lit), dtype=bool)
-    for solid in scene.solids:
-        near, reached, _ = _meet(solid, place, rays, length)
-        dark[near[reached < 0.997]] = True
-    return lit[dark]
 
 
 # Pictures and labels
 
 
-def _rays(scene: Scene, size: int, rows: Array, columns: Array) -> Array:
-    """Unit vectors through places of the picture, whose pixels' middles are at whole numbers."""
-    scale = scene.spread / size
-    x, y = (2 * columns + 1 - size) * scale, (size - 1 - 2 * rows) * scale
-    rays = _apply(scene.view, np.stack([x, y, -np.ones_like(x)]).astype(np.float32))
+def _rays(stage: _Stage, size: int, of: Array, rows: Array, columns: Array) -> Array:
+    """Unit vectors through places of the picture; the middles of pixels are at whole numbers."""
+    scale = stage.spread[of] / np.float32(size)
+    x, y = (2 * columns + 1 - size).astype(np.float32) * scale, (size - 1 - 2 * rows).astype(np.float32) * scale
+    rays = _apply(stage.view.take(of, axis=2), np.stack([x, y, np.full_like(x, -1)]))
     return np.asarray(rays / np.sqrt(_dot(rays, rays)))
 
 
-def project(scene: Scene, points: Array, size: int) -> tuple[Array, Array, Array]:
-    """Rows, columns and distances of points of the room; NaN behind the camera."""
-    x, y, z = ((points - scene.eye) @ scene.view).T
-    z = np.where(z < -0.05, -z, np.nan)
-    scale = size / (2 * scene.spread * z)
-    return (size - 1) / 2 - y * scale, (size - 1) / 2 + x * scale, np.sqrt(((points - scene.eye) ** 2).sum(1))
+def project(scene: Scene, points: Array, size: int) -> Array:
+    """Row, column and distance of those points of the room that lie within the picture, if nothing hides them."""
+    gap = points - scene.eye
+    x, y, z = (gap @ scene.view).T
+    scale = size / (2 * scene.spread * np.where(z < -0.05, -z, np.nan))
+    middle = (size - 1) / 2
+    places = np.stack([middle - y * scale, middle + x * scale, np.sqrt((gap**2).sum(1))])
+    return places[:, (np.abs(places[:2] - middle) < size / 2).all(0)]
 
 
-def _render(seed: int, index: int, size: int) -> tuple[Array, ...]:
-    """A picture and its labels, in the order of TARGETS."""
-    scene, count = draw_scene(seed, index), size * size
-    rows, columns = np.indices((size, size)).reshape(2, count)
-    down, along, away = project(scene, scene.keypoints(), size)
+def _render(seed: int, indices: Sequence[int], size: int) -> tuple[Array, ...]:
+    """Pictures and their labels, in the order of TARGETS."""
+    scenes = [draw_scene(seed, index) for index in indices]
+    stage, shape = _Stage(scenes), (len(scenes), size, size)
+    of, rows, columns = np.indices(shape).reshape(3, -1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rays = _rays(scene, size, np.append(rows, down), np.append(columns, along))
-        traced = _trace(scene, rays)
-        seen = traced.distance[count:] > away - 0.02
-        hits = Hits(*(getattr(traced, part.name)[..., :count] for part in fields(Hits)))
-        picture = _picture(scene, rays[:, :count], hits, size)
-    grain = np.random.default_rng([seed, index, size]).standard_normal(picture.shape, dtype=np.float32)
-    picture += np.float32(scene.grain) * grain
-    kinds = [0, 1, 2, *(3 + SOLIDS.index(solid.kind) for solid in scene.solids)]
-    mask = np.array(kinds, dtype=np.uint8)[hits.surface]
-    shown = np.bincount(mask, minlength=len(SURFACES)) >= VISIBLE * count
-    shown[:3] = True
+        rays = _rays(stage, size, of, rows, columns)
+        hits = _trace(stage, rays, of)
+        pictures = _pictures(stage, rays, of, hits, size)
+        bumps = _bumps(stage, size)
+    for picture, scene, index in zip(pictures, scenes, indices, strict=True):
+        grain = np.random.default_rng([seed, index, size]).standard_normal(picture.shape, dtype=np.float32)
+        picture += np.float32(scene.grain) * grain
+    mask = hits.surface.reshape(shape).astype(np.uint8)
+    shown = np.stack([np.bincount(one.ravel(), minlength=len(SURFACES)) for one in mask]) >= VISIBLE * size * size
+    shown[:, :3] = True
     return (
-        (picture.clip(0, 1) * 255 + np.float32(0.5)).astype(np.uint8),
-        shown[3:].astype(np.float32),
-        np.where(shown[mask], mask, VOID).astype(np.uint8).reshape(size, size),
-        hits.distance.reshape(size, size),
-        _apply(scene.view.T, hits.normal).reshape(3, size, size),
-        _edges(scene, hits, size),
-        _bumps(down[seen], along[seen], size),
+        (np.clip(pictures, 0, 1) * 255 + np.float32(0.5)).astype(np.uint8),
+        shown[:, 3:].astype(np.float32),
+        np.where(shown[of, mask.ravel()].reshape(shape), mask, np.uint8(VOID)),
+        hits.distance.reshape(shape),
+        _apply(stage.view.swapaxes(0, 1).take(of, axis=2), hits.normal).reshape(3, *shape).swapaxes(0, 1),
+        _edges(stage, hits, shape),
+        bumps,
     )
 
 
-def _picture(scene: Scene, rays: Array, hits: Hits, size: int) -> Array:
-    """Colours from 0 to 1, with four rays for each pixel that differs from a neighbour."""
-    colour = _shade(scene, rays, hits, 1 / size)
-    colour *= np.float32(scene.exposure) / np.median(colour[1])
-    tones = np.sqrt(colour).reshape(3, size, size)
-    rough = np.flatnonzero(_borders(lambda a, b: (np.abs(a - b) > 0.04).any(0), tones))
-    rows, columns = np.divmod(rough, size)
+def _pictures(stage: _Stage, rays: Array, of: Array, hits: Hits, size: int) -> Array:
+    """Colours from 0 to 1, with two more rays for each pixel that differs from a neighbour."""
+    colour = _shade(stage, rays, of, hits, size)
+    shape = (3, len(stage.scenes), size, size)
+    gain = (stage.exposure / np.median(colour[1].reshape(len(stage.scenes), -1), axis=1))[of]
+    tone = np.sqrt(gain * colour).reshape(shape)
+    rough = np.flatnonzero(_borders(lambda a, b: (np.abs(tone[:, *a] - tone[:, *b]) > 0.12).any(0), shape[1:]))
+    of, rows, columns = np.unravel_index(rough, shape[1:])
+    more = colour.take(rough, axis=1)
+    for down, along in ((-0.3, 0.2), (0.3, -0.2)):
+        rays = _rays(stage, size, of, rows + down, columns + along)
+        more += _shade(stage, rays, of, _trace(stage, rays, of), size)
+    _put(colour, rough, more / 3)
+    colour *= gain
+    return np.sqrt(colour / np.sqrt(1 + np.float32(0.6) * colour * colour)).reshape(shape).swapaxes(0, 1).copy()
+
+
+def _borders(differ: Callable[[Any, Any], Array], shape: tuple[int, ...]) -> Array:
+    """Pixels that differ from the one beside, above or below."""
+    marks = np.zeros(shape, dtype=bool)
+    here, later, before = slice(None), slice(1, None), slice(None, -1)
+    for a, b in (((here, here, later), (here, here, before)), ((here, later), (here, before))):
+        found = differ(a, b)
+        marks[a] |= found
+        marks[b] |= found
+    return marks
+
+
+def _edges(stage: _Stage, hits: Hits, shape: tuple[int, ...]) -> Array:
+    """Where one face meets or hides another, and where a torus hides itself; slightly blurred."""
+    torus = SURFACES.index("torus")
+    jump = np.full(len(hits.face), np.inf, dtype=np.float32)
+    mine = np.flatnonzero(hits.surface == torus)
+    jump[mine] = np.float32(RING) * stage.stretch[0][hits.paint[mine] - 3 * len(stage.scenes)]
+    face, depth, limit = (part.reshape(shape) for part in (hits.face, hits.distance, jump))
+    marks = _borders(lambda a, b: (face[a] != face[b]) | (np.abs(depth[a] - depth[b]) > limit[a]), shape)
+    wide = np.pad(marks.astype(np.float32), ((0, 0), (1, 1), (1, 1)), mode="edge")
+    wide = wide[:, :-2] + 6 * wide[:, 1:-1] + wide[:, 2:]
+    return np.minimum((wide[..., :-2] + 6 * wide[..., 1:-1] + wide[..., 2:]) / 56, np.float32(1))
+
+
+def _bumps(stage: _Stage, size: int) -> Array:
+    """Heat maps with a Gaussian bump at each keypoint that nothing hides."""
+    found = [project(scene, scene.keypoints(), size) for scene in stage.scenes]
+    of = np.repeat(np.arange(len(found)), [part.shape[1] for part in found])
+    rows, columns, away = np.hstack(found)
+    seen = _trace(stage, _rays(stage, size, of, rows, columns), of).distance > away - 0.02
+    width, pixels = max(1.0, size / 48), np.arange(size)
+    down, along = (np.exp(-0.5 * ((pixels - part[:, None]) / width) ** 2) for part in (rows, columns))
+    heat = np.zeros((len(found), size, size))
+    for scene, part in enumerate(stage.parts(of)):
+        kept = np.flatnonzero(seen[part]) + part.start
+        heat[scene] = (down[kept, :, None] * along[kept, None]).max(0, initial=0)
+    return heat.astype(np.float32)
+
+
+def make_scenes(count: int = 2000, size: int = 64, seed: int = 0) -> ArrayData:
+    """Pictures of `size` x `size` pixels with all labels; picture i depends on seed, i and size only.
+
+    >>> make_scenes(count=2, size=16).ids
+    ('scene-000000', 'scene-000001')
+    """
+    limits = {"count": (count, 1), "size": (size, SMALLEST), "seed": (seed, 0)}
+    mistakes = [
+        Mistake(name, f"{given!r} is not a whole number of {least} or more")
+        for name, (given, least) in limits.items()
+        if not isinstance(given, int | np.integer) or isinstance(given, bool) or given < least
+    ]
+    if mistakes:
+        raise InputError(mistakes)
+    step = max(1, BATCH // (size * size))
+    batches = [range(start, min(start + step, count)) for start in range(0, count, step)]
+    with ThreadPoolExecutor(2) as pool:
+        rendered = pool.map(lambda batch: _render(seed, batch, size), batches)
+        pictures, *labels = (np.concatenate(part) for part in zip(*rendered, strict=True))
+    return ArrayData(
+        name="scenes",
+        targets=TARGETS,
+        features=pictures,
+        labels={target.name: part for target, part in zip(TARGETS, labels, strict=True)},
+        ids=tuple(f"scene-{index:06d}" for index in range(count)),
+    )
+
+
+_PALETTE = ["d9d4c7", "8c7b6b", "f4f1ea", "e4572e", "2e86ab", "f2b134", "5fad56", "8e5aa8", "e88fb4"]
+_DEPTHS = ["fff3c9", "f9b45c", "dd5f55", "8a2f73", "33205c", "0d0d26"]
+
+
+def montage(data: ArrayData, instances: Sequence[int], zoom: int = 2) -> NDArray[np.uint8]:
+    """A row for each instance: picture, segmentation, depth, normals, edges, keypoints (height, width, 3)."""
+    rows = []
+    for index in instances:
+        tiles = np.stack(_tiles(data, index)).clip(0, 255).astype(np.uint8).repeat(zoom, 2).repeat(zoom, 3)
+        framed = np.pad(tiles, ((0, 0), (0, 0), (zoom, zoom), (zoom, zoom)), constant_values=255)
+        rows.append(np.hstack([*np.moveaxis(framed, 1, -1)]))
+    return np.vstack(rows)
+
+
+def _tiles(data: ArrayData, index: int) -> list[Array]:
+    mask, depth, normals, edges, points = (data.labels[target.name][index] for target in TARGETS[1:])
+    picture = data.features[index]
+    palette = _colours(_PALETTE + ["000000"] * (VOID + 1 - len(_PALETTE)))
+    steps = np.arange(len(_DEPTHS))
+    depths = np.stack([np.interp(depth / 8 * steps[-1], steps, channel) for channel in _colours(_DEPTHS)])
+    grey = 0.35 * picture.mean(0)
+    glow = np.stack([grey + points * (top - grey) for top in (255, 210, 60)])
+    return [picture, palette[:, mask], depths, (normals + 1) * 127.5, np.stack([255 * (1 - edges)] * 3), glow]
+
+
+def _colours(codes: Sequence[str]) -> Array:
+    return np.array([list(bytes.fromhex(code)) for code in codes]).T

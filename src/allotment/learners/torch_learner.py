@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from allotment.data.dataset import Dataset, Instances, Target
-from allotment.data.labels import Labels, Split
+from allotment.data.labels import Labels, Split, TaskLabels
 from allotment.errors import InputError, Mistake, suggest
 from allotment.learners.learner import Measure
 from allotment.learners.losses import answer_of, loss_of
@@ -41,7 +42,7 @@ class Recipe:
     final_rate: float = 0.0001
     """where the cosine ends (P12)"""
     momentum: float = 0.9
-    weight_decay: float = 1e-4
+    weight_decay: float = 0.0
     device: str = "cpu"
     precision: str = "float32"
     """or bfloat16: mixed precision"""
@@ -69,6 +70,8 @@ class Training:
     seeds: tuple[int, ...]
     steps: int
     done: int
+    orders: dict[str, list[Instances]]
+    """of each task and run, the labelled instances in the order that mini-batches count them"""
     scales: dict[str, tuple[Tensor, Tensor]]
     """(mean, spread) of each standardised task's labels, for each run"""
 
@@ -128,7 +131,9 @@ class TorchLearner:
         for name, target in self.targets.items():
             if target.kind in STANDARDISED:
                 scales[name] = self._scale(name, labels)
-        return Training(network, self._optimiser(network), tuple(labels), tuple(seeds), steps.pop(), 0, scales)
+        orders = {task: [_order(each[task]) for each in labels] for task in self.tasks}
+        optimiser = self._optimiser(network)
+        return Training(network, optimiser, tuple(labels), tuple(seeds), steps.pop(), 0, orders, scales)
 
     def _check(self, labels: Labels) -> None:
         mistakes = [
@@ -157,12 +162,15 @@ class TorchLearner:
     def step(self, state: Training, tasks: Sequence[str]) -> Training:
         state.network.train()
         state.optimiser.zero_grad(set_to_none=True)
-        for occasion, task in _occasions(tasks):
-            batch, values = self._batch(state, task, occasion)
-            with self._precision():
-                outputs = self._outputs(state, batch, task)
-            losses = loss_of(self.targets[task].kind, outputs.float(), values)
-            (self.targets[task].loss_weight * losses.sum()).backward()
+        batches = [self._batch(state, task, occasion) for occasion, task in _occasions(tasks)]
+        inputs = _to_float(self._inputs[torch.cat([places for places, _ in batches], dim=1)])
+        with self._precision():
+            outputs = self._outputs(state, inputs, tasks)
+        total = torch.zeros((), device=self.device)
+        for task, output, (_, values) in zip(tasks, outputs, batches, strict=True):
+            losses = loss_of(self.targets[task].kind, output.float(), values)
+            total = total + self.targets[task].loss_weight * losses.sum()  # runs share no weight
+        torch.autograd.backward(total)
         self._set_rates(state)
         state.optimiser.step()
         state.done += 1
@@ -179,7 +187,7 @@ class TorchLearner:
 
     def fork(self, state: Training) -> Training:
         network, optimiser = copy.deepcopy((state.network, state.optimiser))
-        return Training(network, optimiser, state.labels, state.seeds, state.steps, state.done, state.scales)
+        return replace(state, network=network, optimiser=optimiser)
 
     def score(self, state: Training, task: str) -> Measure:
         (found,) = self.score_runs(state, task)
@@ -188,7 +196,7 @@ class TorchLearner:
     def score_runs(self, state: Training, task: str) -> list[Measure]:
         """The score of each run of a stack."""
         known = self.split.validation[self.data.known(task)[self.split.validation]]
-        target, metric = self.targets[task], self.metrics[task]
+        metric = self.metrics[task]
         answers, loss = self._answer(state, task, known)
         values = self.data.values(task, known)
         found = []
@@ -204,7 +212,8 @@ class TorchLearner:
         """What the trunk makes of instances, for choosing among them."""
         state.network.eval()
         with torch.no_grad():
-            found = state.network.features(self._gather(state, instances), task)  # type: ignore[operator]
+            inputs = self._gather(state, instances)
+            found = state.network.features(inputs if self._tabular else inputs[0], task)  # type: ignore[operator]
         return np.asarray(found.cpu().numpy()[0] if self._tabular else found.cpu().numpy())
 
     def stack(self, runs: Sequence[tuple[Labels, int]]) -> list[Training]:
@@ -266,11 +275,11 @@ class TorchLearner:
             return raw.to(self.device)
         frozen = frozen.to(self.device).eval()
         with torch.no_grad():
-            return torch.cat([frozen(_to_float(part.to(self.device))) for part in raw.split(64)])
+            return torch.cat([frozen(_to_float(part.to(self.device))) for part in torch.split(raw, 64)])
 
     def _gather(self, state: Training, instances: Instances) -> Tensor:
         batch = _to_float(self._inputs[torch.from_numpy(instances).to(self.device)])
-        return batch.expand(state.runs, *batch.shape) if self._tabular else batch
+        return batch.expand(state.runs, *batch.shape)
 
     def _task_values(self, task: str) -> Tensor:
         """Every known label of a task; the places of unknown ones hold anything."""
@@ -281,32 +290,31 @@ class TorchLearner:
         return self._values[task]
 
     def _batch(self, state: Training, task: str, occasion: int) -> tuple[Tensor, Tensor]:
-        """Mini-batch number `done` of a task: inputs and labels, (runs, batch, ...)."""
-        size, inputs, values = self.recipe.batch_size, [], []
-        for run, (labels, seed) in enumerate(zip(state.labels, state.seeds, strict=True)):
-            have = labels[task]
-            if not len(have):
+        """Mini-batch number `done` of a task: which instances, and their labels, (runs, batch, ...)."""
+        chosen, given = [], []
+        for labels, order, seed in zip(state.labels, state.orders[task], state.seeds, strict=True):
+            if not len(order):
                 raise InputError([Mistake(f"task {task!r}", "has no labels to step on")])
-            order = np.sort(have.instances) if have.values is None else have.instances
-            picks = batch_places(len(order), size, state.done, seed, task, occasion)
-            where = torch.from_numpy(order[picks]).to(self.device)
-            inputs.append(self._inputs[where])
-            if have.values is None:
-                values.append(self._task_values(task)[where])
-            else:
-                given = have.values[picks]
-                values.append(torch.from_numpy(np.ascontiguousarray(given)).to(self.device))
-        batch, labels_in = _to_float(torch.stack(inputs)), torch.stack(values)
+            picks = batch_places(len(order), self.recipe.batch_size, state.done, seed, task, occasion)
+            chosen.append(order[picks])
+            values = labels[task].values
+            if values is not None:
+                given.append(values[picks])
+        places = torch.from_numpy(np.stack(chosen)).to(self.device)
+        if given:
+            values_in = torch.from_numpy(np.stack(given)).to(self.device)
+        else:
+            values_in = self._task_values(task)[places]
         if task in state.scales:
-            mean, spread = (_like(part, labels_in) for part in state.scales[task])
-            labels_in = (labels_in - mean) / spread
-        return (batch if self._tabular else batch[0]), labels_in
+            mean, spread = (_like(part, values_in) for part in state.scales[task])
+            values_in = (values_in - mean) / spread
+        return places, values_in
 
     def _scale(self, task: str, labels: Sequence[Labels]) -> tuple[Tensor, Tensor]:
         means, spreads = [], []
         for each in labels:
             have = each[task]
-            values = self.data.values(task, have.instances) if have.values is None else have.values
+            values = self.data.values(task, _order(have)) if have.values is None else have.values
             good = values[~np.isnan(values)]
             means.append(float(good.mean()) if len(good) else 0.0)
             spreads.append(max(float(good.std()), 1e-6) if len(good) else 1.0)
@@ -314,9 +322,13 @@ class TorchLearner:
 
     # --- answers on their way out ---
 
-    def _outputs(self, state: Training, batch: Tensor, task: str) -> Tensor:
-        outputs: Tensor = state.network(batch, task)
-        return outputs if self._tabular else outputs[None]
+    def _outputs(self, state: Training, inputs: Tensor, tasks: Sequence[str]) -> list[Tensor]:
+        """Of each task (runs, batch, ...), from their mini-batches one after the other."""
+        if hasattr(state.network, "together"):
+            return list(state.network.together(inputs, tasks))  # type: ignore[operator]
+        parts = (inputs if self._tabular else inputs[0]).chunk(len(tasks), dim=1 if self._tabular else 0)
+        outputs = [state.network(part, task) for part, task in zip(parts, tasks, strict=True)]
+        return outputs if self._tabular else [output[None] for output in outputs]
 
     def _answer(
         self, state: Training, task: str, instances: Instances, with_loss: bool = True
@@ -327,7 +339,7 @@ class TorchLearner:
         answers, losses, counts = [], [torch.zeros(state.runs)], [0]
         with torch.no_grad(), self._precision():
             for part in np.array_split(instances, max(1, math.ceil(len(instances) / 256))):
-                outputs = self._outputs(state, self._gather(state, part), task).float()
+                outputs = self._outputs(state, self._gather(state, part), [task])[0].float()
                 answer = answer_of(kind, outputs)
                 if task in state.scales:
                     mean, spread = (_like(each, answer) for each in state.scales[task])
@@ -354,9 +366,15 @@ def batch_places(count: int, size: int, number: int, seed: int, task: str, occas
     return order[start : start + size]
 
 
+@functools.lru_cache(maxsize=8192)
 def _epoch(count: int, seed: int, task: str, occasion: int, epoch: int) -> Instances:
     rng = np.random.Generator(np.random.PCG64(_hash("batches", seed, task, occasion, epoch)))
     return rng.permutation(count).astype(np.int64)
+
+
+def _order(labels: TaskLabels) -> Instances:
+    """Real labels by number, so that their listing does not matter; given values keep their own order."""
+    return np.sort(labels.instances) if labels.values is None else labels.instances
 
 
 def _hash(*key: object) -> int:

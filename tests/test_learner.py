@@ -1,0 +1,297 @@
+"""The built-in learner: the contract, that it learns, that stacks are single runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from allotment.data.dataset import ArrayData, Target
+from allotment.data.labels import Labels, Split, TaskLabels, draw, split
+from allotment.errors import InputError
+from allotment.learners.conformance import LearnerTests
+from allotment.learners.learner import Measure, Patience, measure, probe, train, train_many
+from allotment.learners.torch_learner import Recipe, TorchLearner, batch_places
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def make_table(count: int = 400) -> ArrayData:
+    """Three related tasks on 20 features: two classes, several classes at once, and a number."""
+    rng = np.random.default_rng(5)
+    inputs = rng.normal(size=(count, 20)).astype(np.float32)
+    hidden = np.tanh(inputs @ rng.normal(size=(20, 4)))
+    yes = (hidden[:, 0] + 0.3 * hidden[:, 1] > 0).astype(np.int64)
+    many = (hidden > 0.2).astype(np.float32)
+    number = (10 + 5 * hidden[:, 0] - 2 * hidden[:, 2]).astype(np.float32)
+    targets = (
+        Target("yes", "classification", ("no", "yes"), metric="roc_auc"),
+        Target("many", "multilabel", ("a", "b", "c", "d")),
+        Target("number", "regression", metric="r2"),
+    )
+    return ArrayData("table", targets, inputs, {"yes": yes, "many": many, "number": number})
+
+
+def make_images(count: int = 48, size: int = 32, side: int = 14) -> ArrayData:
+    """A bright square on a dark ground: its class by its colour, and every kind of label for each pixel."""
+    rng = np.random.default_rng(6)
+    images = rng.integers(0, 60, size=(count, 3, size, size)).astype(np.uint8)
+    mask = np.zeros((count, size, size), dtype=np.int64)
+    kind = rng.integers(0, 3, size=count)
+    for i in range(count):
+        y, x = rng.integers(1, size - side - 1, size=2)
+        images[i, kind[i], y : y + side, x : x + side] += 180
+        mask[i, y : y + side, x : x + side] = kind[i] + 1
+    inside = mask > 0
+    normals = np.where(inside[:, None], np.array([0, 0, 1.0])[:, None, None], np.array([0, 1.0, 0])[:, None, None])
+    depth = np.where(inside, 2.0, 5.0).astype(np.float32)
+    depth[:, 0, 0] = np.nan
+    border = (inside != np.roll(inside, 1, axis=1)) | (inside != np.roll(inside, 1, axis=2))
+    targets = (
+        Target("kind", "classification", ("r", "g", "b")),
+        Target("there", "multilabel", ("r", "g", "b")),
+        Target("area", "regression"),
+        Target("mask", "segmentation", ("ground", "r", "g", "b")),
+        Target("depth", "depth"),
+        Target("normals", "normals"),
+        Target("edges", "edges"),
+        Target("points", "keypoints"),
+    )
+    labels = {
+        "kind": kind,
+        "there": np.eye(3, dtype=np.float32)[kind],
+        "area": images.mean(axis=(1, 2, 3)).astype(np.float32),
+        "mask": mask.astype(np.uint8),
+        "depth": depth,
+        "normals": normals.astype(np.float32),
+        "edges": border.astype(np.float32),
+        "points": border.astype(np.float32) * 0.9,
+    }
+    return ArrayData("squares", targets, images, labels)
+
+
+def table_learner(**recipe: object) -> TorchLearner:
+    data = make_table()
+    return TorchLearner(data, split(data, 0, 0.25, 0.1), Recipe(**{"epochs": 20, "batch_size": 16} | recipe))
+
+
+class TestTable(LearnerTests):
+    def make(self) -> tuple[TorchLearner, Labels]:
+        learner = table_learner()
+        return learner, draw(learner.data, learner.split.train, {"yes": 60, "many": 50, "number": 70}, 0)
+
+
+class TestImages(LearnerTests):
+    steps = 3
+
+    def make(self) -> tuple[TorchLearner, Labels]:
+        data = make_images()
+        learner = TorchLearner(data, split(data, 0, 0.3, 0.1), Recipe(steps=8, batch_size=4))
+        return learner, draw(data, learner.split.train, {"kind": 8, "mask": 8, "normals": 6}, 0)
+
+
+class TestBfloat16(LearnerTests):
+    def make(self) -> tuple[TorchLearner, Labels]:
+        learner = table_learner(precision="bfloat16", optimiser="adam", trunk_rate=0.003, head_rate=0.003)
+        return learner, draw(learner.data, learner.split.train, {"yes": 60, "many": 50, "number": 70}, 0)
+
+
+@pytest.mark.parametrize("task", [target.name for target in make_images().targets])
+def test_every_kind_of_task_overfits_eight_images(task: str) -> None:
+    data = make_images()
+    eight = np.arange(8)
+    # scored on the very images that it is trained on
+    learner = TorchLearner(
+        data,
+        _scored_on(data, eight),
+        Recipe(steps=120, batch_size=8, optimiser="adam", trunk_rate=0.01, head_rate=0.01),
+    )
+    labels = Labels({task: eight})
+    before = learner.score(learner.start(labels, 0), task).loss
+    after = learner.score(train(learner, labels, 0), task)
+    floor = {"points": 0.62, "edges": 0.3}.get(task, 0.15)  # a heat map of 0.9 keeps its own entropy
+    assert after.loss < floor * before, (before, after)
+
+
+def _scored_on(data: ArrayData, instances: np.ndarray) -> Split:
+    rest = np.setdiff1d(np.arange(data.size), instances)
+    return Split(train=instances, validation=instances, test=rest)
+
+
+@pytest.mark.parametrize("task", ["yes", "many", "number"])
+def test_every_kind_of_table_task_overfits_eight_rows(task: str) -> None:
+    data = make_table()
+    eight = np.arange(8)
+    learner = TorchLearner(data, _scored_on(data, eight), Recipe(steps=200, batch_size=8))
+    labels = Labels({task: eight})
+    before = learner.score(learner.start(labels, 0), task).loss
+    assert learner.score(train(learner, labels, 0), task).loss < 0.1 * before
+
+
+def test_more_labels_are_better() -> None:
+    learner = table_learner()
+    found = []
+    for count in (10, 40, 160):
+        runs = [(draw(learner.data, learner.split.train, dict.fromkeys(learner.tasks, count), s), s) for s in range(4)]
+        states = [train(learner, *run) for run in runs]
+        found.append([np.mean([learner.score(state, task).metric for state in states]) for task in learner.tasks])
+    assert all(a < b < c for a, b, c in zip(*found, strict=True)), found
+
+
+def test_sixteen_stacked_runs_are_sixteen_single_runs() -> None:
+    learner = table_learner(epochs=5)
+    counts = {"yes": 40, "many": 30, "number": 50}
+    runs = [(draw(learner.data, learner.split.train, counts, seed), seed) for seed in range(16)]
+    stacked = train_many(learner, runs)
+    for (labels, seed), state in zip(runs, stacked, strict=True):
+        single = train(learner, labels, seed)
+        for task in learner.tasks:
+            assert np.allclose(
+                learner.predict(single, task, learner.split.test), learner.predict(state, task, learner.split.test),
+                atol=1e-5,
+            )  # fmt: skip
+            a, b = learner.score(single, task), learner.score(state, task)
+            assert abs(a.metric - b.metric) < 1e-5
+            assert abs(a.loss - b.loss) < 1e-5
+
+
+def test_same_bytes_in_another_process() -> None:
+    script = (
+        "import sys; sys.path.insert(0, 'tests'); import torch, hashlib; torch.set_num_threads(1);"
+        "from test_learner import *; learner, labels = TestTable().make(); state = train(learner, labels, 3);"
+        "parts = [p.numpy().tobytes() for p in state.network.state_dict().values()];"
+        "print(hashlib.sha256(b''.join(parts)).hexdigest())"
+    )
+    found = [
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert found[0] == found[1]
+
+
+def test_probing_and_scoring_leave_the_weights_as_they_would_be() -> None:
+    learner, labels = TestTable().make()
+    plain = train(learner, labels, 0)
+    state = learner.start(labels, 0)
+    for step in range(learner.steps(labels)):
+        if step % 10 == 0:
+            ends = probe(learner, state, {"yes": ["yes"], "both": ["yes", "number"], "twice": ["yes", "yes"]}, 2)
+            assert {name: learner.score(end, "yes") for name, end in ends.items()}
+        state = learner.step(state, learner.tasks)
+    for a, b in zip(plain.network.state_dict().values(), state.network.state_dict().values(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_mini_batches_depend_on_seed_task_and_number_only() -> None:
+    assert batch_places(50, 16, 7, 1, "a").tolist() == batch_places(50, 16, 7, 1, "a").tolist()
+    assert batch_places(50, 16, 7, 1, "a").tolist() != batch_places(50, 16, 7, 1, "b").tolist()
+    assert batch_places(50, 16, 7, 1, "a").tolist() != batch_places(50, 16, 7, 1, "a", occasion=1).tolist()
+    epoch = np.concatenate([batch_places(48, 16, number, 1, "a") for number in range(3)])
+    assert sorted(epoch.tolist()) == list(range(48))
+    assert len(batch_places(3, 16, 0, 1, "a")) == 16
+
+
+def test_batch_norm_of_one_task_does_not_touch_another() -> None:
+    learner, labels = TestTable().make()
+    state = learner.start(labels, 0)
+    places = state.network.places
+    before = state.network.norms[0].mean.clone()
+    state = learner.step(state, ["yes"])
+    moved = (state.network.norms[0].mean != before).any(dim=3).squeeze()
+    assert moved.tolist() == [place == places["yes"] for place in sorted(places.values())]
+
+
+def test_patience_stops_early() -> None:
+    learner, labels = TestTable().make()
+    seen = []
+    train(learner, labels, 0, patience=Patience(every=2, looks=2, least=0.9), watch=lambda step, _: seen.append(step))
+    assert seen[-1] == 6 < learner.steps(labels)
+
+
+def test_weights_are_saved_and_read_back(tmp_path: object) -> None:
+    learner, labels = TestTable().make()
+    state = train(learner, labels, 0)
+    path = f"{tmp_path}/weights.safetensors"
+    learner.save(state, path)
+    again = learner.load(path, labels, 0)
+    assert measure(learner, again) == measure(learner, state)
+    other = TorchLearner(make_images(), split(make_images(), 0))
+    with pytest.raises(InputError, match="do not fit the network"):
+        other.load(path, Labels({}), 0)
+
+
+def test_frozen_layers_are_computed_once() -> None:
+    data = make_images()
+    calls = []
+
+    class Frozen(torch.nn.Module):
+        def forward(self, batch: torch.Tensor) -> torch.Tensor:
+            calls.append(len(batch))
+            return torch.nn.functional.avg_pool2d(batch, 2).flatten(1)
+
+    tasks = tuple(target for target in data.targets if target.name in ("kind", "area"))
+    small = ArrayData("squares", tasks, data.features, {t.name: data.labels[t.name] for t in tasks})
+    learner = TorchLearner(small, split(small, 0), Recipe(epochs=3), frozen=Frozen())
+    train(learner, draw(small, learner.split.train, {"kind": 20, "area": 20}, 0), 0)
+    assert sum(calls) == data.size
+
+
+def test_soft_pseudo_labels_train() -> None:
+    learner, labels = TestTable().make()
+    state = train(learner, labels, 0)
+    pool = np.setdiff1d(learner.split.train, labels["yes"].instances)[:50]
+    soft = learner.predict(state, "yes", pool)
+    hard = soft.argmax(axis=1)
+    for values in (soft, hard):
+        more = Labels({"yes": TaskLabels(pool, values)})
+        assert learner.score(train(learner, more, 0), "yes").metric > 0.6
+
+
+def test_gain_follows_the_direction() -> None:
+    assert Measure(0.6, 1, True).gain_over(Measure(0.5, 1, True)) == pytest.approx(20)
+    assert Measure(0.4, 1, False).gain_over(Measure(0.5, 1, False)) == pytest.approx(20)
+
+
+BAD = [
+    ("unknown optimiser", lambda: Recipe(optimiser="sdg"), "did you mean 'sgd'"),
+    ("no batch", lambda: Recipe(batch_size=0), "batch_size: 0 is below 1"),
+    ("precision", lambda: Recipe(precision="float8"), "neither float32 nor bfloat16"),
+    ("unknown task", lambda: table_learner().start(Labels({"yess": [1]}), 0), "did you mean 'yes'"),
+    ("unknown metric", lambda: _with_metric("rocauc"), "did you mean 'roc_auc'"),
+    ("metric of another kind", lambda: _with_metric("miou2"), "does not score a task of kind classification"),
+    ("labelled twice", lambda: Labels({"yes": [1, 1]}), "labelled twice"),
+    ("kind", lambda: Target("a", "classify", ("x",)), "did you mean 'classification'"),
+    ("classes missing", lambda: Target("a", "segmentation"), "needs its classes"),
+    ("classes too many", lambda: Target("a", "regression", ("x",)), "has no classes"),
+    ("more than there are", lambda: draw(make_table(), np.arange(5), {"yes": 9}, 0), "9 labels wanted, 5 instances"),
+    ("splits", lambda: split(make_table(), 0, 0.6, 0.5), "leave nothing to train on"),
+]
+
+
+def _with_metric(metric: str) -> TorchLearner:
+    data = make_table()
+    wrong = ArrayData(
+        "t", (Target("yes", "classification", ("n", "y"), metric=metric),), data.features, {"yes": data.labels["yes"]}
+    )
+    return TorchLearner(wrong, split(wrong, 0))
+
+
+@pytest.mark.parametrize(("make", "words"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+def test_bad_input_is_named(make: object, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        make()  # type: ignore[operator]
+
+
+def test_a_label_that_the_data_does_not_have() -> None:
+    data = make_table()
+    missing = {"yes": np.arange(data.size) > 10}
+    partial = ArrayData("t", data.targets, data.features, data.labels, missing)
+    learner = TorchLearner(partial, split(partial, 0))
+    with pytest.raises(InputError, match="does not have"):
+        learner.start(Labels({"yes": [50]}), 0)
