@@ -478,7 +478,7 @@ def test_help_and_version() -> None:
     assert fine("--version") == f"allot {al.__version__}\n"
     assert fine("-h") == fine("--help") == fine()
     listed = re.findall(r"^  (\w+)  ", fine("--help").partition("Commands:")[2], re.MULTILINE)
-    assert listed == ["plan", "frontier", "score", "cheapest", "check", "example", "demo"]
+    assert listed == ["plan", "frontier", "score", "cheapest", "check", "example", "demo", "data"]
     for command in listed:
         assert "\n  Example:  allot " + command in fine(command, "-h")
 

@@ -30,6 +30,13 @@ CONCAVE = ("pool", "least", "most", "frozen", "lot", "tiers_up", "weight", "cent
 TIGHT = 1e-9
 
 
+def instance(label: str, seed: int) -> Instance:
+    """Two large ones limited by money alone, then a smaller one with limits on several tasks at once."""
+    if seed % 3:
+        return large_problem(f"{label} {seed}", SINGLE)
+    return large_problem(f"{label} {seed}", KINDS, sizes=(2, 6), budgets=(100, 20_000))
+
+
 def at_least(value: float, other: float) -> bool:
     return value >= other - TIGHT * max(abs(value), abs(other))
 
@@ -40,7 +47,7 @@ def close(value: float, other: float) -> bool:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_no_worse_than_any_baseline_and_the_greedy_plan(seed: int) -> None:
-    problem, gains = large_problem(seed)
+    problem, gains = instance("plan", seed)
     plan = al.allocate(problem, gains)
     assert keeps_limits(problem, plan.counts)
     assert not plan.score().broken
@@ -76,7 +83,7 @@ def test_concave_problems_come_within_one_lot_of_the_dual(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_the_order_of_tasks_changes_nothing(seed: int) -> None:
-    problem, gains = large_problem(f"order {seed}")
+    problem, gains = instance("order", seed)
     plan = al.allocate(problem, gains)
     tasks = list(problem.tasks)
     random.Random(seed).shuffle(tasks)
@@ -100,7 +107,7 @@ def in_other_money(problem: al.Problem, factor: Fraction) -> al.Problem:
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("factor", [Fraction(7), Fraction(1, 8), Fraction("0.01")], ids=str)
 def test_the_unit_of_money_changes_nothing(seed: int, factor: Fraction) -> None:
-    problem, gains = large_problem(f"money {seed}")
+    problem, gains = instance("money", seed)
     plan = al.allocate(problem, gains)
     other = al.allocate(in_other_money(problem, factor), gains)
     assert other.counts == plan.counts
@@ -110,7 +117,7 @@ def test_the_unit_of_money_changes_nothing(seed: int, factor: Fraction) -> None:
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("factor", [0.125, 3.7, 1e-30, 1e30])
 def test_the_unit_of_worth_changes_nothing(seed: int, factor: float) -> None:
-    problem, gains = large_problem(f"worth {seed}")
+    problem, gains = instance("worth", seed)
     plan = al.allocate(problem, gains)
     other = al.allocate(problem, {name: factor * curve for name, curve in gains.items()})
     assert other.counts == plan.counts
@@ -119,7 +126,7 @@ def test_the_unit_of_worth_changes_nothing(seed: int, factor: float) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_more_money_is_never_worse(seed: int) -> None:
-    problem, gains = large_problem(f"more {seed}")
+    problem, gains = instance("more", seed)
     floor = problem.price({task.name: task.floor for task in problem.tasks})
     room = problem.budget - floor
     last = -np.inf
@@ -181,7 +188,7 @@ def test_a_frontier_at_breakpoints_is_exact_there(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(24))
 def test_cheapest_is_the_least_money(seed: int) -> None:
     rng = random.Random(seed)
-    problem, gains = large_problem(f"cheap {seed}", KINDS if seed % 3 == 0 else SINGLE, sizes=(2, 6))
+    problem, gains = instance("cheap", seed)
     floors = {task.name: task.floor for task in problem.tasks}
     top = al.allocate(problem, gains)
     task = None if seed % 2 else rng.choice(problem.names)
@@ -286,7 +293,7 @@ def test_break_even_prices(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_everything_survives_json(seed: int) -> None:
-    problem, gains = large_problem(f"json {seed}")
+    problem, gains = instance("json", seed)
     assert al.Problem.from_dict(json.loads(json.dumps(problem.to_dict()))) == problem
     plan = al.allocate(problem, gains)
     again = al.Plan.from_dict(json.loads(json.dumps(plan.to_dict())))

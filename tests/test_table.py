@@ -175,6 +175,22 @@ def test_quotes_line_ends_and_letters_survive(tmp_path: Path, cells: list[tuple[
     same(data, read_table(pd.DataFrame({"label": labels, "x": [x for _, x in cells]}), "label"))
 
 
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    content=st.one_of(st.binary(max_size=60), st.text('xy,"\n\r;1.-|aeinf ', max_size=60).map(str.encode)),
+    start=st.sampled_from([b"", b"x,y\n", b"x,y,tags\n1,2,a|b\n"]),
+)
+def test_any_bytes_are_a_table_or_an_error(tmp_path: Path, content: bytes, start: bytes) -> None:
+    path = write(tmp_path, start + content)
+    try:
+        data = read_table(path, "y")
+    except InputError:
+        return
+    assert np.isfinite(data.features).all()
+    assert len(data.labels["y"]) == data.size == len(data.missing["y"])
+    assert describe(data).instances == data.size
+
+
 def test_byte_order_mark_crlf_and_blank_lines(tmp_path: Path) -> None:
     plain = read_table(write(tmp_path, "a,y\n1,cat\n2,dog\n"), "y")
     marked = read_table(write(tmp_path, b"\xef\xbb\xbfa,y\r\n1,cat\r\n\r\n2,dog\r\n"), "y")
@@ -636,7 +652,7 @@ def test_what_is_there_in_numbers(tmp_path: Path) -> None:
     path = write(tmp_path, many(100, lambda k: f"{k},{'' if k % 4 == 0 else 'ab'[k % 2]},{k / 7}", "x,y,z"))
     data = read_table(path, ["y", "z"])
     summary = describe(data, seed=3)
-    assert (summary.instances, summary.input, summary.seed) == (100, "1 numbers", 3)
+    assert (summary.instances, summary.input, summary.seed) == (100, "1 number", 3)
     assert summary.splits == {"train": 70, "validation": 15, "test": 15}
     y, z = summary.tasks
     assert (y.kind, y.guessed, y.labelled, y.missing, y.share) == ("classification", True, 75, 25, 0.75)

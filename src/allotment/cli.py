@@ -21,7 +21,6 @@ from allotment import __version__
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
     from allotment.budgets import Frontier
-    from allotment.data.dataset import Dataset
     from allotment.document import Document
     from allotment.errors import InputError
     from allotment.gains import Curve
@@ -527,7 +526,11 @@ def demo() -> None:
 @main.group(cls=Allot, invoke_without_command=True)
 @click.pass_context
 def data(ctx: click.Context) -> None:
-    """What is in a data set: instances, labels per task and split, kinds, what is odd."""
+    """What is in a data set: instances, labels, kinds, oddities.
+
+    \b
+    Example:  allot data table pets.csv --target species
+    """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -578,7 +581,37 @@ def table(
         )
     except InputError as error:
         _fail(_located(error, path), BAD_INPUT)
-    summary = describe(cast("Dataset", read), seed)  # frozen, so mypy misses the protocol's settable attributes
+    summary = describe(read, seed)
+    if as_json:
+        _print_json(summary.to_dict())
+    else:
+        from allotment import tables
+
+        tables.show_data(tables.Page(), summary)
+
+
+@data.command()
+@click.option("--count", type=int, default=200, show_default=True, help="How many pictures.")
+@click.option("--size", type=int, default=64, show_default=True, help="Pixels on each side.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the pictures and of the splits.")
+@click.option("--montage", metavar="FILE.png", help="Also draw the first pictures with all their labels.")
+@click.option("--json", "as_json", is_flag=True, help="JSON, for machines.")
+def scenes(count: int, size: int, seed: int, montage: str | None, as_json: bool) -> None:
+    """The built-in scenes: solids in a room, six tasks, all labels exact.
+
+    \b
+    Example:  allot data scenes --montage scenes.png
+    """
+    from allotment.data.scenes import make_scenes
+    from allotment.data.scenes import montage as draw_montage
+    from allotment.data.table import describe
+
+    made = make_scenes(count, size, seed)
+    summary = describe(made, seed)
+    if montage is not None:
+        from PIL import Image
+
+        Image.fromarray(draw_montage(made, range(min(8, made.size)))).save(montage, "PNG")
     if as_json:
         _print_json(summary.to_dict())
     else:

@@ -43,7 +43,7 @@ NEUTRAL = (
 
 @dataclass(frozen=True)
 class Column:
-    """A column of finished text; those of tasks may be cut in their head, those of names in every cell."""
+    """A column of finished text; those of tasks may be cut in their head, those of names in every cell, words never."""
 
     head: str
     cells: Sequence[str]
@@ -91,7 +91,7 @@ class Page:
         rule, gap = (box.SIMPLE_HEAD, GAP - 1) if self._ruled else (None, GAP)
         table = Table(box=rule, show_edge=False, pad_edge=False, padding=(0, gap, 0, 0))
         for column in fitted:
-            side = "left" if column.kind == "name" else "right"
+            side = "left" if column.kind in ("name", "word") else "right"
             table.add_column(Text(column.head), justify=side, no_wrap=True)  # type: ignore[arg-type]
         for row in zip(*(column.cells for column in fitted), strict=True):
             table.add_row(*map(Text, row))
@@ -413,6 +413,15 @@ def show_data(page: Page, summary: Summary) -> None:
     page.text(f"Instances of each split (seed {summary.seed}): {sizes}.")
     if any(task.guessed for task in summary.tasks):
         page.text("Kinds marked with ? are guessed; --kind NAME=KIND sets one.")
+    if listed := [task for task in summary.tasks[:MOST_ROWS] if task.classes]:
+        page.text()
+        page.title("Classes")
+        page.table(
+            [
+                Column("task", [visible(task.name) for task in listed], "name"),
+                Column("labels of each", [_class_list(task.classes) for task in listed], "name"),
+            ]
+        )
     if summary.columns:
         page.text()
         page.title("Features")
@@ -428,17 +437,14 @@ def show_data(page: Page, summary: Summary) -> None:
 
 def _label_columns(summary: Summary) -> list[Column]:
     tasks = summary.tasks[:MOST_ROWS]
-    columns = [
+    return [
         Column("task", [visible(task.name) for task in tasks], "name"),
-        Column("kind", [task.kind + "?" * task.guessed for task in tasks], "name"),
+        Column("kind", [task.kind + "?" * task.guessed for task in tasks], "word"),
         Column("labels", [str(task.labelled) for task in tasks]),
         Column("missing", [str(task.missing) for task in tasks]),
         Column("known", [percent(task.share) for task in tasks]),
         *(Column(part, [str(task.splits[part]) for task in tasks]) for part in summary.splits),
     ]
-    if any(task.classes for task in tasks):
-        columns.append(Column("labels of each class", [_class_list(task.classes) for task in tasks], "name"))
-    return columns
 
 
 def _class_list(classes: Mapping[str, int]) -> str:
@@ -452,13 +458,13 @@ def _feature_columns(columns: Sequence[FeatureColumn]) -> list[Column]:
     if len(columns) <= FEW:
         return [
             Column("column", [visible(each.name) for each in columns], "name"),
-            Column("form", [each.form for each in columns], "name"),
+            Column("form", [each.form for each in columns], "word"),
             Column("width", [str(each.width) for each in columns]),
             Column("missing", [str(each.missing) for each in columns]),
         ]
     forms = {form: [each for each in columns if each.form == form] for form in sorted({each.form for each in columns})}
     return [
-        Column("form", list(forms), "name"),
+        Column("form", list(forms), "word"),
         Column("columns", [str(len(each)) for each in forms.values()]),
         Column("width", [str(sum(one.width for one in each)) for each in forms.values()]),
         Column("missing", [str(sum(one.missing for one in each)) for each in forms.values()]),

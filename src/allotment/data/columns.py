@@ -306,11 +306,12 @@ def _open_parquet(path: Path, name: str) -> Source:
         import pyarrow.parquet as pq  # type: ignore[import-untyped]
     except ImportError:
         raise _refuse(path, "reading Parquet needs pyarrow: pip install 'allotment[data]'") from None
+    damage = (pa.ArrowException, OSError, UnicodeDecodeError)
     try:
         with pq.ParquetFile(path) as file:
             names, rows = tuple(file.schema_arrow.names), file.metadata.num_rows
-    except (pa.ArrowException, OSError) as error:
-        raise _refuse(path, f"is not a whole Parquet file ({str(error).splitlines()[0][:200]})") from None
+    except damage as error:
+        raise _refuse(path, f"is not a whole Parquet file ({str(error)[:200]!r})") from None
     if not rows:
         raise _refuse(path, "has columns but no rows")
 
@@ -320,14 +321,14 @@ def _open_parquet(path: Path, name: str) -> Source:
         try:
             with pq.ParquetFile(path) as file:
                 table = file.read(columns=list(wanted))
-        except (pa.ArrowException, OSError) as error:
-            raise _refuse(path, f"is damaged ({str(error).splitlines()[0][:200]})") from None
-        # As an array, a dictionary with nulls would get values in their place.
-        plainly = {
-            each: column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-            for each, column in zip(table.column_names, table.columns, strict=True)
-        }
-        return columns_of(plainly, as_text)
+            # As an array, a dictionary with nulls would get values in their place.
+            plainly = {
+                each: column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+                for each, column in zip(table.column_names, table.columns, strict=True)
+            }
+            return columns_of(plainly, as_text)
+        except damage as error:
+            raise _refuse(path, f"is not a whole Parquet file ({str(error)[:200]!r})") from None
 
     return Source(name, names, read, folder=path.parent)
 
@@ -369,9 +370,10 @@ def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
                 raise _refuse(path, f"unpacks to more than {8 * MOST_CELLS >> 30} GB")
         with np.load(path, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
-    except (ValueError, EOFError, MemoryError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    # a RuntimeError is an archive with a password or an unknown way of packing
+    except (ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         pickled = "object arrays" in str(error).lower()
         hint = "an array of Python objects, which is never unpickled; save numbers or text" if pickled else str(error)
         raise _refuse(path, f"is not a whole npz file of arrays ({hint})") from None

@@ -69,13 +69,22 @@ class Target:
 class Dataset(Protocol):
     """What a built-in learner reads. Instances are the whole numbers from 0 to `size` - 1."""
 
-    name: str
-    targets: tuple[Target, ...]
-    size: int
-    groups: NDArray[Any] | None
-    """of each instance; those of one group never fall into two splits"""
-    fingerprint: str
-    """changes when anything in the data does"""
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def targets(self) -> tuple[Target, ...]: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def groups(self) -> NDArray[Any] | None:
+        """Of each instance; those of one group never fall into two splits."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when anything in the data does."""
 
     def known(self, task: str) -> NDArray[np.bool_]:
         """Which instances have a label of the task."""

@@ -7,7 +7,6 @@ sines): the bytes are the same on every machine but for the last bit of an angle
 
 from __future__ import annotations
 
-import colorsys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -24,10 +23,14 @@ from allotment.errors import InputError, Mistake
 
 Array = NDArray[Any]
 
-FREQUENCY = {"box": 24, "sphere": 22, "cylinder": 19, "cone": 16, "pyramid": 13, "torus": 6}
+
+def _colours(codes: str) -> Array:
+    return np.array([list(bytes.fromhex(code)) for code in codes.split()]) / 255
+
+
+FREQUENCY = {"box": 22, "sphere": 21, "cylinder": 20, "cone": 17, "pyramid": 14, "torus": 6}
 """of the kinds in a hundred solids: unequal, as in real data"""
 SOLIDS = tuple(FREQUENCY)
-_LOTS = tuple(kind for kind, share in FREQUENCY.items() for _ in range(share))
 SURFACES = ("wall", "floor", "ceiling", *SOLIDS)
 TARGETS = (
     Target("classes", "multilabel", SOLIDS),
@@ -40,7 +43,8 @@ TARGETS = (
 VISIBLE = 1 / 512
 """share of the picture (8 pixels of 64 x 64) below which a kind is not there: 0 in `classes`, VOID in the mask"""
 SMALLEST = 16
-BATCH = 8 * 64 * 64
+_BATCH = 16 * 64 * 64
+"""rays at a time: fewer are slowed down by Python, more by the cache"""
 RING = 0.36
 """thickness of a torus, as a share of its radius"""
 
@@ -56,6 +60,11 @@ _FACES = {
 """normals of the flat faces, of such lengths that normal . point = 1 on the face"""
 _PROFILE = {"cylinder": (1.0, 0.0), "cone": (0.5, -0.5)}
 """radius at height z: first + second * z"""
+_LOTS = tuple(kind for kind, share in FREQUENCY.items() for _ in range(share))
+_PALETTE = _colours(
+    "c8553d e07a5f f2a65a eec643 a3b18a 588157 2a9d8f 1d7874 77b6d9 3d6fb6 1d3557"
+    " 7d5ba6 b56576 e5989b 8d6346 c9a27c 6c757d 343a40 dad7cd b23a48"
+)
 PATTERNS = ("plain", "stripes", "checker", "dots", "tiles", "clouds", "planks")
 
 
@@ -146,7 +155,7 @@ class _Dice:
     def point(self, low: Sequence[float], high: Sequence[float]) -> Array:
         return np.array([self(*ends) for ends in zip(low, high, strict=True)])
 
-    def pick(self, *choices: Any) -> Any:
+    def pick(self, choices: Sequence[Any] | Array) -> Any:
         return choices[int(self(0, len(choices)))]
 
 
@@ -164,11 +173,11 @@ def draw_scene(seed: int, index: int) -> Scene:
         spread=spread,
         lights=(_light(dice, room, dice(0.8, 1.2)), _light(dice, room, max(0.0, dice(-0.4, 0.5)))),
         paints=(
-            _paint(dice, "plain plain plain stripes clouds tiles dots", (0.04, 0.4), (0.65, 0.97), (0.3, 0.9)),
-            _paint(dice, "planks planks checker tiles clouds plain", (0.05, 0.55), (0.4, 0.9), (0.35, 0.8)),
-            _paint(dice, "plain", (0.0, 0.08), (0.85, 1.0), (1, 1)),
+            _paint(dice, "plain plain plain stripes clouds tiles dots", (0.3, 0.85), (0.35, 0.9)),
+            _paint(dice, "planks planks checker tiles clouds plain", (0.05, 0.6), (0.35, 0.8)),
+            _paint(dice, "plain", (0.85, 1.0), (1, 1)),
         ),
-        decals=tuple(_decal(dice, room) for _ in range(dice.pick(0, 1, 2, 3))),
+        decals=tuple(_decal(dice, room) for _ in range(dice.pick((0, 1, 2, 3)))),
         solids=_solids(dice, room, eye, view, spread),
         ambient=dice(0.16, 0.32),
         exposure=dice(0.28, 0.5),
@@ -192,31 +201,34 @@ def _light(dice: _Dice, room: Array, power: float) -> tuple[Array, Array]:
 Range = tuple[float, float]
 
 
-def _paint(dice: _Dice, patterns: str, saturation: Range, value: Range, cell: Range, gloss: float = 0.0) -> Paint:
-    hue, vivid, bright = dice(), dice(*saturation), dice(*value)
-    shift = dice(0.6, 0.82)
-    other = bright * shift if bright > 0.6 else 1 - (1 - bright) * shift
-    near = (hue + dice(-0.1, 0.1) + dice.pick(0, 0, 0, 0.5)) % 1
-    colours = [colorsys.hsv_to_rgb(hue, vivid, bright), colorsys.hsv_to_rgb(near, vivid * dice(0.6, 1), other)]
-    pattern = dice.pick(*patterns.split())
-    return Paint(np.array(colours) ** 2, pattern, dice(*cell), dice.point((-9,) * 3, (9,) * 3), gloss)
+def _paint(dice: _Dice, patterns: str, pale: Range, cell: Range, gloss: float = 0.0) -> Paint:
+    """Colours from the palette, more or less pale; the second is another one or a shade of the first."""
+    first, second = dice.pick(_PALETTE), dice.pick(_PALETTE)
+    if dice() < 0.5:
+        second = first * dice(0.45, 0.8) if first[1] > 0.45 else 1 - (1 - first) * dice(0.45, 0.8)
+    white, jitter = dice(*pale), dice.point((-0.06,) * 3, (0.06,) * 3)
+    colours = np.array([first, second]) * (1 - white) + (0.93 * white + jitter)
+    linear = np.minimum(np.maximum(colours, 0.04), 0.96) ** 2
+    return Paint(linear, dice.pick(patterns.split()), dice(*cell), dice.point((-9,) * 3, (9,) * 3), gloss)
 
 
 def _decal(dice: _Dice, room: Array) -> Decal:
-    axis = dice.pick(0, 1, 1, 2)
+    axis = dice.pick((0, 1, 1, 2))
     middle, half = room * dice.point((0.25,) * 3, (0.75,) * 3), dice.point((0.25,) * 3, (0.7,) * 3)
-    middle[axis] = room[axis] * (dice.pick(0, 1), 1, 0)[axis]
+    middle[axis] = room[axis] * (dice.pick((0, 1)), 1, 0)[axis]
     half *= 2 if axis == 2 else 1
     half[axis] = 0.05
-    paint = _paint(dice, "plain stripes clouds checker dots", (0.1, 0.8), (0.3, 0.95), (0.15, 0.5))
+    paint = _paint(dice, "plain stripes clouds checker dots", (0.0, 0.4), (0.15, 0.5))
     return Decal(middle, half, dice() < 0.4, paint)
 
 
 def _solids(dice: _Dice, room: Array, eye: Array, view: Array, spread: float) -> tuple[Solid, ...]:
     """Solids before the camera that do not touch: on the floor, on one another or in the air."""
     placed: list[Solid] = []
-    for _ in range(dice.pick(2, 3, 4, 5, 6, 7)):
-        solid = _solid(dice, dice.pick(*_LOTS))
+    wanted = dice.pick((2, 3, 4, 5, 6))
+    while wanted > 0 or not placed:
+        wanted -= 1
+        solid = _solid(dice, dice.pick(_LOTS))
         for _ in range(8):
             spot = _spot(dice, eye, view, spread, placed)
             spot[2] -= solid.low[2]
@@ -233,7 +245,7 @@ def _spot(dice: _Dice, eye: Array, view: Array, spread: float, placed: list[Soli
     """What a solid may stand on: the floor before the camera, a flat top or, at times, nothing."""
     flat = [solid for solid in placed if solid.kind in ("box", "cylinder") and abs(solid.turn[2, 2]) > 0.999]
     if flat and dice() < 0.35:
-        base = dice.pick(*flat)
+        base = dice.pick(flat)
         return np.array([base.centre[0], base.centre[1], base.high[2]])
     ahead, aside = dice(1.4, 5.5), dice(-0.9, 0.9) * spread
     x, y = -view[:2, 2] * (ahead / hypot(view[0, 2], view[1, 2]))
@@ -252,7 +264,7 @@ def _solid(dice: _Dice, kind: str) -> Solid:
         tilt = pi / 2 + (atan2(y, 2 * z) if kind in ("cone", "pyramid") else 0)
     stretch, turn = np.array([x, y, z]), _turn(yaw, tilt, spin)
     patterns = "plain plain plain stripes checker clouds dots tiles planks"
-    paint = _paint(dice, patterns, (0.15, 0.9), (0.35, 0.97), (0.12, 0.4), dice(0, 0.5))
+    paint = _paint(dice, patterns, (0.0, 0.4), (0.12, 0.4), dice(0, 0.5))
     ends = _reach(kind, stretch, np.hstack([-turn.T, turn.T]))
     radius = {"sphere": x, "torus": x * (1 + RING), "cylinder": hypot(x, z), "cone": hypot(x, z)}
     return Solid(kind, stretch, turn, paint, np.zeros(3), -ends[:3], ends[3:], radius.get(kind, sqrt(_square(stretch))))
@@ -261,13 +273,9 @@ def _solid(dice: _Dice, kind: str) -> Solid:
 def _turn(yaw: float, tilt: float, spin: float) -> Array:
     """About the upright axis after tilting about x after spinning about its own."""
     a, b, c, d, e, f = cos(yaw), sin(yaw), cos(tilt), sin(tilt), cos(spin), sin(spin)
-    return np.array(
-        [
-            [a * e - b * c * f, -a * f - b * c * e, b * d],
-            [b * e + a * c * f, a * c * e - b * f, -a * d],
-            [d * f, d * e, c],
-        ]
-    )
+    x = (a * e - b * c * f, -a * f - b * c * e, b * d)
+    y = (b * e + a * c * f, a * c * e - b * f, -a * d)
+    return np.array([x, y, (d * f, d * e, c)])
 
 
 def _square(vector: Array) -> float:
@@ -280,7 +288,7 @@ def _reach(kind: str, stretch: Array, directions: Array) -> Array:
     local = stretch[:, None] * directions
     up, across, square = local[2], np.hypot(local[0], local[1]), np.abs(local[0]) + np.abs(local[1])
     if kind in ("cone", "pyramid"):
-        return np.maximum(up, (across if kind == "cone" else square) - up)
+        return np.asarray(np.maximum(up, (across if kind == "cone" else square) - up))
     if kind in ("box", "cylinder"):
         return np.asarray((across if kind == "cylinder" else square) + np.abs(up))
     return np.asarray(np.hypot(across, up) if kind == "sphere" else across + RING * np.hypot(across, up))
@@ -339,14 +347,17 @@ def _table(values: Sequence[Any]) -> Array:
 
 
 def _dot(a: Array, b: Array) -> Array:
-    return np.asarray(a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
+    total = a[0] * b[0]
+    total += a[1] * b[1]
+    total += a[2] * b[2]
+    return np.asarray(total)
 
 
 def _apply(matrix: Array, vectors: Array) -> Array:
-    return np.asarray(matrix[:, 0] * vectors[0] + matrix[:, 1] * vectors[1] + matrix[:, 2] * vectors[2])
+    return _dot(matrix.swapaxes(0, 1), vectors)
 
 
-def _put(target: Array, where: Array, values: Array) -> None:
+def _put(target: Array, where: Array, values: Array | Sequence[Any]) -> None:
     for row, part in zip(target, values, strict=True):  # many times faster than target[:, where] = values
         row[where] = part
 
@@ -372,7 +383,7 @@ def _trace(stage: _Stage, rays: Array, of: Array) -> Hits:
 def _meet(stage: _Stage, origin: Array, rays: Array, of: Array, length: Array) -> tuple[Array, Array, Array, Array]:
     """Rays, solids near them, at which multiple of the ray it enters the solid (inf: never) and through which face."""
     gap = stage.centre - origin.take(stage.owner, axis=1)
-    tangent = np.sqrt(_dot(gap, gap) - stage.radius * stage.radius)
+    tangent = np.sqrt(np.maximum(_dot(gap, gap) - stage.radius * stage.radius, 0))
     parts = stage.parts(of)
     near = [np.zeros(0, dtype=np.int64)]
     for solid, part in enumerate(parts[owner] for owner in stage.owner.tolist()):
@@ -426,16 +437,33 @@ def _enter_sphere(start: Array, rays: Array, radius: float = 1.0) -> tuple[Array
 
 
 def _enter_torus(start: Array, rays: Array) -> tuple[Array, int]:
-    """Steps as long as the distance to the surface cannot pass through it."""
+    """By steps from where the ray enters the ball and the slab around the torus."""
+    ball, _ = _enter_sphere(start, rays, 1 + RING)
+    steps = np.maximum(ball, (-np.sign(rays[2]) * np.float32(RING) - start[2]) / rays[2])
+    x, y, z = start + steps * rays
+    left = np.flatnonzero((x * x + y * y + z * z < (1 + RING) ** 2 + 0.01) & (np.abs(z) < RING + 0.01))
+    when = np.full(len(ball), np.inf, dtype=np.float32)
+    for count in (12, 30):  # few rays need the second turn
+        way = start.take(left, axis=1), rays.take(left, axis=1)
+        steps[left], gap, slope = _approach_torus(*way, steps[left], count)
+        there = (gap < 0.0005) & (slope > 0)
+        when[left[there]] = steps[left[there]]
+        left = left[~there & (gap < 0.7)]
+    return when, 0
+
+
+def _approach_torus(start: Array, rays: Array, when: Array, count: int) -> tuple[Array, Array, Array]:
+    """Steps as long as the distance to the surface cannot pass through it; close to it, Newton's are faster."""
     pace = 1 / np.sqrt(_dot(rays, rays))
-    when, _ = _enter_sphere(start, rays, 1 + RING)
-    when[np.isinf(when)] = 0
-    for _ in range(40):
+    for _ in range(count):
         x, y, z = start + when * rays
-        out = np.sqrt(x * x + y * y) - 1
-        gap = np.sqrt(out * out + z * z) - np.float32(RING)
-        when += gap * pace
-    return np.where(gap < 0.004, when, np.float32(np.inf)), 0
+        around = np.sqrt(x * x + y * y)
+        out = around - 1
+        thick = np.sqrt(out * out + z * z)
+        gap = thick - np.float32(RING)
+        slope = -((x * rays[0] + y * rays[1]) * out / around + z * rays[2]) * pace / thick
+        when = when + gap * pace / np.where((gap < 0.03) & (slope > 0), np.maximum(slope, np.float32(0.12)), 1)
+    return when, gap, slope
 
 
 _ENTER: tuple[Callable[[Array, Array], tuple[Array, Array | int]], ...] = (
@@ -493,7 +521,7 @@ _MIX: dict[str, Callable[[Array], Array]] = {
     "stripes": lambda q: q[0] - np.floor(q[0]) < 0.5,
     "checker": lambda q: (np.floor(q[0]) + np.floor(q[1]) + np.floor(q[2])) % 2,
     "dots": lambda q: _dot(*[q - np.floor(q) - np.float32(0.5)] * 2) < 0.15,
-    "tiles": lambda q: np.abs(q - np.floor(q) - np.float32(0.5)).max(0) > 0.46,
+    "tiles": lambda q: np.abs(q * np.float32(0.6) - np.floor(q * np.float32(0.6)) - np.float32(0.5)).max(0) > 0.44,
     "clouds": _clouds,
     "planks": _planks,
 }
@@ -542,7 +570,7 @@ def _open(stage: _Stage, hits: Hits, of: Array) -> Array:
         facing = np.maximum(_dot(gap.take(near, axis=1), hits.normal[:, part].take(near, axis=1)), 0)
         hidden = facing * (np.float32(0.5) * radius * radius) / (square * np.sqrt(square))
         light[part][near] *= 1 - np.minimum(hidden, np.float32(0.7))
-    return light
+    return np.asarray(light)
 
 
 def _shade(stage: _Stage, rays: Array, of: Array, hits: Hits, size: int) -> Array:
@@ -634,7 +662,8 @@ def _pictures(stage: _Stage, rays: Array, of: Array, hits: Hits, size: int) -> A
         more += _shade(stage, rays, of, _trace(stage, rays, of), size)
     _put(colour, rough, more / 3)
     colour *= gain
-    return np.sqrt(colour / np.sqrt(1 + np.float32(0.6) * colour * colour)).reshape(shape).swapaxes(0, 1).copy()
+    bright = np.sqrt(colour / np.sqrt(1 + np.float32(0.6) * colour * colour))
+    return np.ascontiguousarray(bright.reshape(shape).swapaxes(0, 1))
 
 
 def _borders(differ: Callable[[Any, Any], Array], shape: tuple[int, ...]) -> Array:
@@ -658,7 +687,7 @@ def _edges(stage: _Stage, hits: Hits, shape: tuple[int, ...]) -> Array:
     marks = _borders(lambda a, b: (face[a] != face[b]) | (np.abs(depth[a] - depth[b]) > limit[a]), shape)
     wide = np.pad(marks.astype(np.float32), ((0, 0), (1, 1), (1, 1)), mode="edge")
     wide = wide[:, :-2] + 6 * wide[:, 1:-1] + wide[:, 2:]
-    return np.minimum((wide[..., :-2] + 6 * wide[..., 1:-1] + wide[..., 2:]) / 56, np.float32(1))
+    return np.maximum((wide[..., :-2] + 6 * wide[..., 1:-1] + wide[..., 2:]) / 64, marks)
 
 
 def _bumps(stage: _Stage, size: int) -> Array:
@@ -690,7 +719,7 @@ def make_scenes(count: int = 2000, size: int = 64, seed: int = 0) -> ArrayData:
     ]
     if mistakes:
         raise InputError(mistakes)
-    step = max(1, BATCH // (size * size))
+    step = max(1, _BATCH // (size * size))
     batches = [range(start, min(start + step, count)) for start in range(0, count, step)]
     with ThreadPoolExecutor(2) as pool:
         rendered = pool.map(lambda batch: _render(seed, batch, size), batches)
@@ -704,30 +733,23 @@ def make_scenes(count: int = 2000, size: int = 64, seed: int = 0) -> ArrayData:
     )
 
 
-_PALETTE = ["d9d4c7", "8c7b6b", "f4f1ea", "e4572e", "2e86ab", "f2b134", "5fad56", "8e5aa8", "e88fb4"]
-_DEPTHS = ["fff3c9", "f9b45c", "dd5f55", "8a2f73", "33205c", "0d0d26"]
+_CLASSES = _colours("d9d4c7 8c7b6b f4f1ea e4572e 2e86ab f2b134 5fad56 8e5aa8 e88fb4" + " 000000" * (VOID - 8))
+_DEPTHS = _colours("fff3c9 f9b45c dd5f55 8a2f73 33205c 0d0d26")
 
 
 def montage(data: ArrayData, instances: Sequence[int], zoom: int = 2) -> NDArray[np.uint8]:
     """A row for each instance: picture, segmentation, depth, normals, edges, keypoints (height, width, 3)."""
-    rows = []
-    for index in instances:
-        tiles = np.stack(_tiles(data, index)).clip(0, 255).astype(np.uint8).repeat(zoom, 2).repeat(zoom, 3)
-        framed = np.pad(tiles, ((0, 0), (0, 0), (zoom, zoom), (zoom, zoom)), constant_values=255)
-        rows.append(np.hstack([*np.moveaxis(framed, 1, -1)]))
-    return np.vstack(rows)
+    tiles = np.stack([_tiles(data, index) for index in instances]).repeat(zoom, 3).repeat(zoom, 4)
+    framed = np.pad(tiles, ((0, 0), (0, 0), (0, 0), (zoom, zoom), (zoom, zoom)), constant_values=1)
+    rows, columns, _, height, width = framed.shape
+    whole = framed.transpose(0, 3, 1, 4, 2).reshape(rows * height, columns * width, 3)
+    return np.asarray(np.clip(whole, 0, 1) * 255 + 0.5, dtype=np.uint8)
 
 
-def _tiles(data: ArrayData, index: int) -> list[Array]:
+def _tiles(data: ArrayData, index: int) -> Array:
     mask, depth, normals, edges, points = (data.labels[target.name][index] for target in TARGETS[1:])
-    picture = data.features[index]
-    palette = _colours(_PALETTE + ["000000"] * (VOID + 1 - len(_PALETTE)))
-    steps = np.arange(len(_DEPTHS))
-    depths = np.stack([np.interp(depth / 8 * steps[-1], steps, channel) for channel in _colours(_DEPTHS)])
-    grey = 0.35 * picture.mean(0)
-    glow = np.stack([grey + points * (top - grey) for top in (255, 210, 60)])
-    return [picture, palette[:, mask], depths, (normals + 1) * 127.5, np.stack([255 * (1 - edges)] * 3), glow]
-
-
-def _colours(codes: Sequence[str]) -> Array:
-    return np.array([list(bytes.fromhex(code)) for code in codes]).T
+    picture, steps = data.features[index] / 255, np.arange(len(_DEPTHS))
+    depths = np.stack([np.interp(depth / 8 * steps[-1], steps, channel) for channel in _DEPTHS.T])
+    dim = np.stack([0.35 * picture.mean(0)] * 3)
+    glow = dim + points * (np.array([1, 0.82, 0.24])[:, None, None] - dim)
+    return np.stack([picture, _CLASSES.T[:, mask], depths, (normals + 1) / 2, np.stack([1 - edges] * 3), glow])

@@ -733,7 +733,8 @@ def describe(data: Dataset, seed: int = 0) -> Summary:
     sizes = {part: len(rows) for part, rows in parts.items()}
     notes += [f"the {part} split is empty" for part, size in sizes.items() if not size]
     shape = data.inputs(np.zeros(1, dtype=np.int64)).shape[1:]
-    form = f"{shape[0]} numbers" if len(shape) == 1 else f"images of {' x '.join(map(str, shape))}"
+    numbers = "1 number" if shape == (1,) else f"{shape[0]} numbers"
+    form = numbers if len(shape) == 1 else f"images of {' x '.join(map(str, shape))}"
     return Summary(data.name, data.size, form, seed, sizes, tuple(tasks), columns, tuple(notes), data.fingerprint)
 
 

@@ -1,8 +1,8 @@
 """All budgets at once: f(b) is the most worth that b units of money buy.
 
-A task is added by f'(b) = max_k f(b - cost k) + g(k). For a concave g the budget b - cost k that is built on never falls
-from one b to the next of the same remainder by cost, so the rows between two solved ones search only between their
-answers: halving, level by level, for all remainders together.
+A task is added by f'(b) = max_k f(b - cost k) + g(k). For a concave g the budget b - cost k that is built on never
+falls from one b to the next of the same remainder by cost, so the rows between two solved ones search only between
+their answers: halving, level by level, for all remainders together.
 """
 
 from __future__ import annotations
