@@ -32,12 +32,12 @@ class OwnLoop:
         values = copy.deepcopy(TRUTH)
         for task, mine in labels.items():
             if mine.values is not None:  # pseudo-labels, which stand for the truth: classes or their probabilities
-                given = torch.from_numpy(mine.values)[mine.is_pseudo]
-                values[task][mine.instances[mine.is_pseudo]] = given if given.ndim == 2 else torch.eye(3)[given]
-        return nets, torch.optim.Adam(nets.parameters(), lr=0.01), streams, labels, values
+                given, where = mine.values[mine.is_pseudo], mine.instances[mine.is_pseudo]
+                values[task][where] = torch.tensor(given if given.ndim == 2 else np.eye(3)[given]).float()
+        return nets, streams, torch.optim.Adam(nets.parameters(), lr=0.01), labels, values
 
     def step(self, state, tasks):
-        nets, adam, streams, labels, values = state
+        nets, streams, adam, labels, values = state
         adam.zero_grad()
         for task in tasks:  # gradients add up
             batch = streams[task].choice(np.sort(labels[task].instances), 16)

@@ -27,14 +27,14 @@ class ScikitLearn:
 
     def start(self, labels, seed):
         species, weight = SGDClassifier(loss="log_loss", alpha=0.01, random_state=seed), SGDRegressor(random_state=seed)
-        species.partial_fit(0 * INPUTS[:3], [0, 1, 2], classes=[0, 1, 2])  # blank rows: before its first,
-        weight.partial_fit(0 * INPUTS[:3], [0, 0, 0])  # a model can't answer
+        species.partial_fit(0 * INPUTS[:3], [0, 1, 2], classes=[0, 1, 2])  # blank rows: an unfitted model can't answer
+        weight.partial_fit(0 * INPUTS[:3], [0, 0, 0])
         streams = {task: np.random.default_rng([seed, place]) for place, task in enumerate(self.tasks)}
         values = copy.deepcopy(TRUTH)
         for task, mine in labels.items():
             if mine.values is not None:  # pseudo-labels, which stand for the truth
-                given = mine.values[mine.is_pseudo]
-                values[task][mine.instances[mine.is_pseudo]] = given.argmax(axis=1) if given.ndim == 2 else given
+                given, where = mine.values[mine.is_pseudo], mine.instances[mine.is_pseudo]
+                values[task][where] = given.argmax(axis=1) if given.ndim == 2 else given
         return {"species": species, "weight": weight}, streams, labels, values
 
     def step(self, state, tasks):

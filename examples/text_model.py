@@ -60,5 +60,5 @@ def make():
     inputs = torch.stack([tokens["input_ids"], tokens["attention_mask"]], dim=1).numpy()
     targets = Target("topic", "classification", ("sport", "politics", "space")), Target("mood", "regression")
     data = ArrayData("texts", targets, inputs, {"topic": (NOUN - 1) // 2, "mood": (MOOD - 8.5) * (1 + VERY)})
-    learner = TorchLearner(data, split(data, 0), Recipe(steps=60, trunk_rate=0.1), network=TwoHeads)
+    learner = TorchLearner(data, split(data, 0), Recipe(steps=60, optimiser="adam", trunk_rate=0.02), network=TwoHeads)
     return learner, draw(data, learner.split.train, {"topic": 80, "mood": 80}, seed=0)

@@ -90,10 +90,13 @@ def test_data_fingerprints_see_every_array() -> None:
 
 
 def test_pseudo_labels_are_marked() -> None:
-    labels = Labels({"a": [0, 1]}).with_pseudo("a", np.array([7, 8]), np.array([0.5, 0.6]), np.array([0.0, 1.0]))
+    labels = Labels({"a": [0, 1]}).with_pseudo("a", np.array([7, 8]), np.array([0.5, 0.6]))
     assert labels["a"].is_pseudo.tolist() == [False, False, True, True]
-    assert labels["a"].values is not None
-    assert labels["a"].values.tolist() == [0.0, 1.0, 0.5, 0.6]
+    assert labels["a"].fill(lambda instances: instances * 10.0).tolist() == [0.0, 10.0, 0.5, 0.6]
+    soft = Labels({"a": [0, 1]}).with_pseudo("a", np.array([7]), np.array([[0.2, 0.8]]))
+    assert soft["a"].fill(lambda instances: instances).tolist() == [[1, 0], [0, 1], [0.2, 0.8]]
+    assert "a" in labels
+    assert "unknown" not in labels
     assert not Labels({"a": [0, 1]})["a"].is_pseudo.any()
     assert len(labels["unknown"]) == 0
 

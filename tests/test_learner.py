@@ -295,3 +295,31 @@ def test_a_label_that_the_data_does_not_have() -> None:
     learner = TorchLearner(partial, split(partial, 0))
     with pytest.raises(InputError, match="does not have"):
         learner.start(Labels({"yes": [50]}), 0)
+
+
+def test_only_values_marked_as_pseudo_are_used() -> None:
+    learner, labels = TestTable().make()
+    have = labels["number"].instances
+    nonsense = np.full(len(have), 1e6, dtype=np.float32)
+    real = TaskLabels(np.sort(have), nonsense, pseudo=np.zeros(len(have), dtype=bool))
+    plain, masked = (train(learner, each, 0) for each in (labels, labels.with_task("number", real)))
+    assert measure(learner, masked) == measure(learner, plain)
+
+
+def test_a_stack_of_runs_with_and_without_pseudo_labels() -> None:
+    learner, labels = TestTable().make()
+    have = labels["number"].instances
+    odd = labels.with_task("number", TaskLabels(have, np.linspace(-50, 50, len(have), dtype=np.float32)))
+    runs = [(labels, 0), (odd, 1)]
+    for (each, seed), state in zip(runs, train_many(learner, runs), strict=True):
+        single = train(learner, each, seed)
+        for task in learner.tasks:
+            assert learner.score(state, task).loss == pytest.approx(learner.score(single, task).loss, abs=1e-5)
+
+
+def test_runs_of_unequal_length_are_trained_one_by_one() -> None:
+    learner = table_learner(epochs=2)
+    train_part = learner.split.train
+    runs = [(draw(learner.data, train_part, dict.fromkeys(learner.tasks, count), 0), 0) for count in (20, 90)]
+    states = train_many(learner, runs)
+    assert [state.done for state in states] == [learner.steps(labels) for labels, _ in runs]

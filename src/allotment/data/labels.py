@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,22 @@ class TaskLabels:
 
     def __len__(self) -> int:
         return len(self.instances)
+
+    def fill(self, own: Callable[[Instances], NDArray[Any]]) -> NDArray[Any]:
+        """The values to train on: the data's `own`, and where they are pseudo the given ones.
+
+        Given probabilities of classes make the data's own classes certain ones.
+        """
+        if self.values is None:
+            return own(self.instances)
+        filled = self.values.copy()
+        real = ~self.is_pseudo
+        if real.any():
+            values = own(self.instances[real])
+            if filled.ndim > values.ndim:  # one class each, beside probabilities of all
+                values = np.moveaxis(np.eye(filled.shape[1])[values.astype(np.int64)], -1, 1)
+            filled[real] = values
+        return filled
 
     @property
     def is_pseudo(self) -> NDArray[np.bool_]:
@@ -65,6 +81,9 @@ class Labels(Mapping[str, TaskLabels]):
     def __getitem__(self, task: str) -> TaskLabels:
         return self.by_task.get(task, NONE)
 
+    def __contains__(self, task: object) -> bool:
+        return task in self.by_task
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.by_task)
 
@@ -84,14 +103,15 @@ class Labels(Mapping[str, TaskLabels]):
         """The same labels but for one task."""
         return Labels({**self.by_task, task: labels})
 
-    def with_pseudo(self, task: str, instances: Instances, values: NDArray[Any], real: NDArray[Any]) -> Labels:
-        """The same labels and, for one task, predicted ones; `real` are the values of those it has already."""
+    def with_pseudo(self, task: str, instances: Instances, values: NDArray[Any]) -> Labels:
+        """The same labels and, for one task, predicted ones for other instances."""
         have = self[task]
+        before = np.zeros((len(have), *values.shape[1:]), values.dtype) if have.values is None else have.values
         return self.with_task(
             task,
             TaskLabels(
                 np.concatenate([have.instances, instances]),
-                np.concatenate([real, values.astype(real.dtype, copy=False)]),
+                np.concatenate([before, values]),
                 np.concatenate([have.is_pseudo, np.ones(len(instances), dtype=bool)]),
             ),
         )
@@ -107,6 +127,7 @@ class Labels(Mapping[str, TaskLabels]):
             digest.update(np.ascontiguousarray(labels.instances[order]).tobytes())
             if labels.values is not None:
                 digest.update(np.ascontiguousarray(labels.values[order]).tobytes())
+                digest.update(labels.is_pseudo[order].tobytes())
         return digest.hexdigest()
 
 

@@ -28,7 +28,7 @@ def _colours(codes: str) -> Array:
     return np.array([list(bytes.fromhex(code)) for code in codes.split()]) / 255
 
 
-FREQUENCY = {"box": 22, "sphere": 21, "cylinder": 20, "cone": 17, "pyramid": 14, "torus": 6}
+FREQUENCY = {"box": 21, "sphere": 20, "cylinder": 20, "cone": 18, "pyramid": 16, "torus": 5}
 """of the kinds in a hundred solids: unequal, as in real data"""
 SOLIDS = tuple(FREQUENCY)
 SURFACES = ("wall", "floor", "ceiling", *SOLIDS)
@@ -295,7 +295,7 @@ def _reach(kind: str, stretch: Array, directions: Array) -> Array:
 
 
 # Following rays. Scenes are rendered several at a time, because numpy is slow at short arrays. Vectors are columns of
-# (3, n) arrays; `of` says to which scene each belongs, in order.
+# (3, n) arrays, scene after scene; `counts` says how many belong to each.
 
 
 class _Stage:
@@ -322,10 +322,10 @@ class _Stage:
         self.cell, self.gloss = _table([(paint.cell, paint.gloss) for paint in paints])
         self.pattern = np.array([PATTERNS.index(paint.pattern) for paint in paints], dtype=np.uint8)
 
-    def parts(self, of: Array) -> list[slice]:
-        """Which rays belong to each scene."""
-        ends = np.searchsorted(of, np.arange(len(self.scenes) + 1)).tolist()
-        return [slice(*pair) for pair in pairwise(ends)]
+    def parts(self, counts: Array) -> list[slice]:
+        """Which rays belong to each solid's scene."""
+        parts = [slice(*pair) for pair in pairwise([0, *np.cumsum(counts).tolist()])]
+        return [parts[owner] for owner in self.owner.tolist()]
 
 
 @dataclass(frozen=True)
@@ -357,20 +357,25 @@ def _apply(matrix: Array, vectors: Array) -> Array:
     return _dot(matrix.swapaxes(0, 1), vectors)
 
 
+def _each(table: Array, counts: Array | Sequence[int]) -> Array:
+    return np.repeat(table, counts, axis=-1)
+
+
 def _put(target: Array, where: Array, values: Array | Sequence[Any]) -> None:
     for row, part in zip(target, values, strict=True):  # many times faster than target[:, where] = values
         row[where] = part
 
 
-def _trace(stage: _Stage, rays: Array, of: Array) -> Hits:
-    ahead, eye = rays > 0, stage.eye.take(of, axis=1)
-    x, y, z = (stage.room.take(of, axis=1) * ahead - eye) / rays
-    distance, level = np.minimum(np.minimum(x, y), z), z < np.minimum(x, y)
-    face = np.where(level, 4 + ahead[2], np.where(y < x, 2 + ahead[1], ahead[0]))
-    surface = np.where(level, 1 + ahead[2], 0)
-    paint = 3 * of + surface
+def _trace(stage: _Stage, rays: Array, counts: Array) -> Hits:
+    ahead, eye = (rays > 0).astype(np.uint8), _each(stage.eye, counts)
+    x, y, z = (_each(stage.room, counts) * ahead - eye) / rays
+    distance = np.minimum(x, y)
+    level = z < distance
+    face = np.where(level, 4 + ahead[2], np.where(y < x, 2 + ahead[1], ahead[0])).astype(np.int32)
+    surface = level * (1 + ahead[2])
+    distance, paint = np.minimum(distance, z), _each(3 * np.arange(len(counts)), counts) + surface
     normal = -_FACES["box"].T.take(face, axis=1)
-    ray, solid, when, side = _meet(stage, stage.eye, rays, of, np.ones_like(distance))
+    ray, solid, when, side = _meet(stage, stage.eye, rays, counts, np.ones_like(distance))
     np.minimum.at(distance, ray, when)
     first = np.flatnonzero(when == distance[ray])
     ray, solid, side = ray[first], solid[first], side[first]
@@ -380,23 +385,26 @@ def _trace(stage: _Stage, rays: Array, of: Array) -> Hits:
     return Hits(distance, surface, face, paint, point, normal)
 
 
-def _meet(stage: _Stage, origin: Array, rays: Array, of: Array, length: Array) -> tuple[Array, Array, Array, Array]:
+def _meet(stage: _Stage, origin: Array, rays: Array, counts: Array, length: Array) -> tuple[Array, Array, Array, Array]:
     """Rays, solids near them, at which multiple of the ray it enters the solid (inf: never) and through which face."""
     gap = stage.centre - origin.take(stage.owner, axis=1)
     tangent = np.sqrt(np.maximum(_dot(gap, gap) - stage.radius * stage.radius, 0))
-    parts = stage.parts(of)
-    near = [np.zeros(0, dtype=np.int64)]
-    for solid, part in enumerate(parts[owner] for owner in stage.owner.tolist()):
+    near = []
+    for solid, part in enumerate(stage.parts(counts)):
         close = _dot(rays[:, part], gap[:, solid]) > tangent[solid] * length[part]
         near.append(np.flatnonzero(close) + part.start)
-    ray, which = np.concatenate(near), np.repeat(np.arange(len(near) - 1), [len(part) for part in near[1:]])
-    start = -_apply(stage.inward, gap).take(which, axis=1)
-    local = _apply(stage.inward.take(which, axis=2), rays.take(ray, axis=1))
-    when, side, kind = np.empty(len(ray), dtype=np.float32), np.zeros(len(ray), dtype=np.int64), stage.kind[which]
+    ray, pairs = np.concatenate(near), [len(part) for part in near]
+    start = _each(-_apply(stage.inward, gap), pairs)
+    local = _apply(_each(stage.inward, pairs), rays.take(ray, axis=1))
+    when, side, kind = (
+        np.empty(len(ray), dtype=np.float32),
+        np.zeros(len(ray), dtype=np.int64),
+        _each(stage.kind, pairs),
+    )
     for index, enter in enumerate(_ENTER):
         mine = np.flatnonzero(kind == index)
         when[mine], side[mine] = enter(start.take(mine, axis=1), local.take(mine, axis=1))
-    return ray, which, when, side
+    return ray, _each(np.arange(len(near)), pairs), when, side
 
 
 def _enter_flat(faces: Array, start: Array, rays: Array) -> tuple[Array, Array]:
@@ -527,20 +535,20 @@ _MIX: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def _albedo(stage: _Stage, hits: Hits, of: Array, footprint: Array) -> Array:
+def _albedo(stage: _Stage, hits: Hits, counts: Array, footprint: Array) -> Array:
     """Colours of the paints; a pattern finer than a pixel fades to its mean, which avoids moire."""
     count, paint, place = len(stage.scenes), hits.paint.copy(), hits.point.copy()
     mine = np.flatnonzero(paint >= 3 * count)
     solid = paint[mine] - 3 * count
     local = hits.point.take(mine, axis=1) - stage.centre.take(solid, axis=1)
     _put(place, mine, _apply(stage.turn.swapaxes(0, 1).take(solid, axis=2), local))
-    parts, first = stage.parts(of), 3 * count + len(stage.owner)
-    for index, (scene, decal) in enumerate(stage.decals, first):
-        part = parts[scene]
+    ends = np.cumsum(counts)
+    for index, (scene, decal) in enumerate(stage.decals, 3 * count + len(stage.owner)):
+        part = slice(ends[scene] - counts[scene], ends[scene])
         offset = (hits.point[:, part] - _column(decal.middle)) / _column(decal.half)
         inside = _dot(offset, offset) if decal.round else np.abs(offset).max(0)
         paint[part][(inside < 1) & (hits.surface[part] < 3)] = index
-    mix, pattern = np.zeros(len(of), dtype=np.float32), stage.pattern[paint]
+    mix, pattern = np.zeros(len(paint), dtype=np.float32), stage.pattern[paint]
     for index, name in enumerate(PATTERNS[1:], 1):
         mine = np.flatnonzero(pattern == index)
         which = paint[mine]
@@ -555,14 +563,12 @@ def _column(vector: Array) -> Array:
     return np.asarray(vector, dtype=np.float32)[:, None]
 
 
-def _open(stage: _Stage, hits: Hits, of: Array) -> Array:
+def _open(stage: _Stage, hits: Hits, counts: Array) -> Array:
     """How much of the light from all around arrives: less in corners and beside solids."""
-    wall = np.minimum(hits.point, stage.room.take(of, axis=1) - hits.point)
+    wall = np.minimum(hits.point, _each(stage.room, counts) - hits.point)
     shut = (1 - np.abs(hits.normal)) * np.float32(0.08) / (wall + np.float32(0.25))
     light = 1 - shut[0] - shut[1] - shut[2]
-    parts = stage.parts(of)
-    for solid, owner in enumerate(stage.owner.tolist()):
-        part, radius = parts[owner], stage.radius[solid]
+    for solid, (part, radius) in enumerate(zip(stage.parts(counts), stage.radius, strict=True)):
         gap = stage.centre[:, solid, None] - hits.point[:, part]
         square = _dot(gap, gap)
         near = np.flatnonzero(square < 9 * radius * radius)
@@ -573,21 +579,21 @@ def _open(stage: _Stage, hits: Hits, of: Array) -> Array:
     return np.asarray(light)
 
 
-def _shade(stage: _Stage, rays: Array, of: Array, hits: Hits, size: int) -> Array:
+def _shade(stage: _Stage, rays: Array, counts: Array, hits: Hits, size: int) -> Array:
     """Linear colours by Lambert's and Blinn's laws; the lights are points, so shadows are hard."""
     facing = np.maximum(-_dot(hits.normal, rays), np.float32(0.05))
-    albedo = _albedo(stage, hits, of, hits.distance * (stage.spread[of] * np.float32(2 / size)) / facing)
+    albedo = _albedo(stage, hits, counts, hits.distance * _each(stage.spread * np.float32(2 / size), counts) / facing)
     gloss = stage.gloss[hits.paint]
     shiny = np.flatnonzero(gloss)
     normal, mirror = hits.normal.take(shiny, axis=1), rays.take(shiny, axis=1)
-    around = stage.ambient[of] * (1 + np.float32(0.3) * hits.normal[2]) * _open(stage, hits, of)
+    around = _each(stage.ambient, counts) * (1 + np.float32(0.3) * hits.normal[2]) * _open(stage, hits, counts)
     total, shine = np.stack([around] * 3), np.zeros((3, len(shiny)), dtype=np.float32)
     for which, (places, tints) in enumerate(zip(stage.places, stage.tints, strict=True)):
-        away, tint = hits.point - places.take(of, axis=1), tints.take(of, axis=1)
+        away, tint = hits.point - _each(places, counts), _each(tints, counts)
         length = np.sqrt(_dot(away, away))
         light = np.maximum(-_dot(hits.normal, away), 0) / (length * (1 + length * length * np.float32(0.125)))
         if which == 0:  # the other is too weak for its shadows to be worth the time
-            ray, _, when, _ = _meet(stage, places, away, of, np.where(light > 0, length, np.float32(np.inf)))
+            ray, _, when, _ = _meet(stage, places, away, counts, np.where(light > 0, length, np.float32(np.inf)))
             light[ray[when < 0.997]] = 0
         total += light * tint
         half = away.take(shiny, axis=1) / length[shiny] + mirror
@@ -603,11 +609,11 @@ def _shade(stage: _Stage, rays: Array, of: Array, hits: Hits, size: int) -> Arra
 # Pictures and labels
 
 
-def _rays(stage: _Stage, size: int, of: Array, rows: Array, columns: Array) -> Array:
+def _rays(stage: _Stage, size: int, counts: Array, rows: Array, columns: Array) -> Array:
     """Unit vectors through places of the picture; the middles of pixels are at whole numbers."""
-    scale = stage.spread[of] / np.float32(size)
+    scale = _each(stage.spread / np.float32(size), counts)
     x, y = (2 * columns + 1 - size).astype(np.float32) * scale, (size - 1 - 2 * rows).astype(np.float32) * scale
-    rays = _apply(stage.view.take(of, axis=2), np.stack([x, y, np.full_like(x, -1)]))
+    rays = _apply(_each(stage.view, counts), np.stack([x, y, np.full_like(x, -1)]))
     return np.asarray(rays / np.sqrt(_dot(rays, rays)))
 
 
@@ -626,15 +632,16 @@ def _render(seed: int, indices: Sequence[int], size: int) -> tuple[Array, ...]:
     scenes = [draw_scene(seed, index) for index in indices]
     stage, shape = _Stage(scenes), (len(scenes), size, size)
     of, rows, columns = np.indices(shape).reshape(3, -1)
+    counts = np.full(len(scenes), size * size)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rays = _rays(stage, size, of, rows, columns)
-        hits = _trace(stage, rays, of)
-        pictures = _pictures(stage, rays, of, hits, size)
+        rays = _rays(stage, size, counts, rows, columns)
+        hits = _trace(stage, rays, counts)
+        pictures = _pictures(stage, rays, counts, hits, size)
         bumps = _bumps(stage, size)
     for picture, scene, index in zip(pictures, scenes, indices, strict=True):
         grain = np.random.default_rng([seed, index, size]).standard_normal(picture.shape, dtype=np.float32)
         picture += np.float32(scene.grain) * grain
-    mask = hits.surface.reshape(shape).astype(np.uint8)
+    mask = hits.surface.reshape(shape)
     shown = np.stack([np.bincount(one.ravel(), minlength=len(SURFACES)) for one in mask]) >= VISIBLE * size * size
     shown[:, :3] = True
     return (
@@ -642,25 +649,24 @@ def _render(seed: int, indices: Sequence[int], size: int) -> tuple[Array, ...]:
         shown[:, 3:].astype(np.float32),
         np.where(shown[of, mask.ravel()].reshape(shape), mask, np.uint8(VOID)),
         hits.distance.reshape(shape),
-        _apply(stage.view.swapaxes(0, 1).take(of, axis=2), hits.normal).reshape(3, *shape).swapaxes(0, 1),
+        _apply(_each(stage.view.swapaxes(0, 1), counts), hits.normal).reshape(3, *shape).swapaxes(0, 1),
         _edges(stage, hits, shape),
         bumps,
     )
 
 
-def _pictures(stage: _Stage, rays: Array, of: Array, hits: Hits, size: int) -> Array:
+def _pictures(stage: _Stage, rays: Array, counts: Array, hits: Hits, size: int) -> Array:
     """Colours from 0 to 1, with two more rays for each pixel that differs from a neighbour."""
-    colour = _shade(stage, rays, of, hits, size)
-    shape = (3, len(stage.scenes), size, size)
-    gain = (stage.exposure / np.median(colour[1].reshape(len(stage.scenes), -1), axis=1))[of]
+    colour = _shade(stage, rays, counts, hits, size)
+    shape = (3, len(counts), size, size)
+    gain = _each(stage.exposure / np.median(colour[1].reshape(len(counts), -1), axis=1), counts)
     tone = np.sqrt(gain * colour).reshape(shape)
-    rough = np.flatnonzero(_borders(lambda a, b: (np.abs(tone[:, *a] - tone[:, *b]) > 0.12).any(0), shape[1:]))
+    rough = np.flatnonzero(_borders(lambda a, b: (np.abs(tone[:, *a] - tone[:, *b]) > 0.16).any(0), shape[1:]))
     of, rows, columns = np.unravel_index(rough, shape[1:])
-    more = colour.take(rough, axis=1)
-    for down, along in ((-0.3, 0.2), (0.3, -0.2)):
-        rays = _rays(stage, size, of, rows + down, columns + along)
-        more += _shade(stage, rays, of, _trace(stage, rays, of), size)
-    _put(colour, rough, more / 3)
+    counts, aside = 2 * np.bincount(of, minlength=len(counts)), np.tile([-0.3, 0.3], len(rough))
+    rays = _rays(stage, size, counts, rows.repeat(2) + aside, columns.repeat(2) - aside / 2)
+    more = _shade(stage, rays, counts, _trace(stage, rays, counts), size)
+    _put(colour, rough, (colour.take(rough, axis=1) + more[:, ::2] + more[:, 1::2]) / 3)
     colour *= gain
     bright = np.sqrt(colour / np.sqrt(1 + np.float32(0.6) * colour * colour))
     return np.ascontiguousarray(bright.reshape(shape).swapaxes(0, 1))
@@ -693,16 +699,17 @@ def _edges(stage: _Stage, hits: Hits, shape: tuple[int, ...]) -> Array:
 def _bumps(stage: _Stage, size: int) -> Array:
     """Heat maps with a Gaussian bump at each keypoint that nothing hides."""
     found = [project(scene, scene.keypoints(), size) for scene in stage.scenes]
-    of = np.repeat(np.arange(len(found)), [part.shape[1] for part in found])
+    counts = np.array([part.shape[1] for part in found])
     rows, columns, away = np.hstack(found)
-    seen = _trace(stage, _rays(stage, size, of, rows, columns), of).distance > away - 0.02
+    seen = _trace(stage, _rays(stage, size, counts, rows, columns), counts).distance > away - 0.02
     width, pixels = max(1.0, size / 48), np.arange(size)
-    down, along = (np.exp(-0.5 * ((pixels - part[:, None]) / width) ** 2) for part in (rows, columns))
-    heat = np.zeros((len(found), size, size))
-    for scene, part in enumerate(stage.parts(of)):
-        kept = np.flatnonzero(seen[part]) + part.start
+    squares = (((pixels - part[:, None]) / width) ** 2 for part in (rows, columns))
+    down, along = (np.exp(-0.5 * square).astype(np.float32) for square in squares)
+    heat = np.zeros((len(found), size, size), dtype=np.float32)
+    for scene, kept in enumerate(np.split(np.arange(len(seen)), np.cumsum(counts)[:-1])):
+        kept = kept[seen[kept]]
         heat[scene] = (down[kept, :, None] * along[kept, None]).max(0, initial=0)
-    return heat.astype(np.float32)
+    return heat
 
 
 def make_scenes(count: int = 2000, size: int = 64, seed: int = 0) -> ArrayData:

@@ -141,6 +141,7 @@ class LearnerTests:
 
     def test_the_order_in_which_labels_are_listed_does_not_matter(self) -> None:
         learner, labels = self.make()
+        assert all(each.values is None for each in labels.values()), "make() gives labels of the data's own"
         turned = Labels({task: each.instances[::-1].copy() for task, each in labels.items()})
         assert self._look(learner, self._run(learner, labels), labels) == self._look(
             learner, self._run(learner, turned), labels
@@ -154,12 +155,12 @@ class LearnerTests:
 
     def test_given_values_stand_for_the_labels(self) -> None:
         learner, labels = self.make()
-        task = labelled(learner, labels)[0]
-        instances = labels[task].instances
-        wrong = self._wrong_values(learner, task, instances)
-        given = labels.with_task(task, TaskLabels(instances, wrong))
         plain = self._look(learner, self._run(learner, labels), labels)
-        assert self._look(learner, self._run(learner, given), labels) != plain
+        for task in labelled(learner, labels):
+            instances = labels[task].instances
+            wrong = self._wrong_values(learner, task, instances)
+            given = labels.with_task(task, TaskLabels(instances, wrong))
+            assert self._look(learner, self._run(learner, given), labels) != plain, f"values of {task!r} are ignored"
 
     def _wrong_values(self, learner: Learner, task: str, instances: NDArray[np.int64]) -> NDArray[Any]:
         """Answers of an untrained model, which can't all be right, in the form that `predict` gives."""

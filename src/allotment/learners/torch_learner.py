@@ -72,6 +72,8 @@ class Training:
     done: int
     orders: dict[str, list[Instances]]
     """of each task and run, the labelled instances in the order that mini-batches count them"""
+    given: dict[str, list[Tensor | None]]
+    """likewise, labels that are not all the data's own"""
     scales: dict[str, tuple[Tensor, Tensor]]
     """(mean, spread) of each standardised task's labels, for each run"""
 
@@ -132,8 +134,9 @@ class TorchLearner:
             if target.kind in STANDARDISED:
                 scales[name] = self._scale(name, labels)
         orders = {task: [_order(each[task]) for each in labels] for task in self.tasks}
+        given = {task: self._given(task, labels) for task in self.tasks}
         optimiser = self._optimiser(network)
-        return Training(network, optimiser, tuple(labels), tuple(seeds), steps.pop(), 0, orders, scales)
+        return Training(network, optimiser, tuple(labels), tuple(seeds), steps.pop(), 0, orders, given, scales)
 
     def _check(self, labels: Labels) -> None:
         mistakes = [
@@ -220,13 +223,18 @@ class TorchLearner:
         """Many whole trainings as one of a stacked network, taken apart again; images are trained one by one."""
         from allotment.learners.learner import labelled, train
 
-        if not self._tabular or len({labelled(self, labels) for labels, _ in runs}) > 1:
+        alike = {(labelled(self, labels), self.steps(labels), self._soft(labels)) for labels, _ in runs}
+        if not self._tabular or len(alike) > 1:
             return [train(self, labels, seed) for labels, seed in runs]
         state = self._start([labels for labels, _ in runs], [seed for _, seed in runs])
         tasks = labelled(self, runs[0][0])
         for _ in range(state.steps if tasks else 0):
             state = self.step(state, tasks)
         return self.unstack(state)
+
+    def _soft(self, labels: Labels) -> tuple[int, ...]:
+        """Which tasks train on probabilities: those of a stack must agree, since their labels lie side by side."""
+        return tuple(0 if (values := labels[task].values) is None else values.ndim for task in self.tasks)
 
     def unstack(self, state: Training) -> list[Training]:
         """Each run of a stack as a state of its own, ready to be scored; its momentum is not kept."""
@@ -291,31 +299,41 @@ class TorchLearner:
 
     def _batch(self, state: Training, task: str, occasion: int) -> tuple[Tensor, Tensor]:
         """Mini-batch number `done` of a task: which instances, and their labels, (runs, batch, ...)."""
-        chosen, given = [], []
-        for labels, order, seed in zip(state.labels, state.orders[task], state.seeds, strict=True):
+        places, values = [], []
+        for order, given, seed in zip(state.orders[task], state.given[task], state.seeds, strict=True):
             if not len(order):
                 raise InputError([Mistake(f"task {task!r}", "has no labels to step on")])
             picks = batch_places(len(order), self.recipe.batch_size, state.done, seed, task, occasion)
-            chosen.append(order[picks])
-            values = labels[task].values
-            if values is not None:
-                given.append(values[picks])
-        places = torch.from_numpy(np.stack(chosen)).to(self.device)
-        if given:
-            values_in = torch.from_numpy(np.stack(given)).to(self.device)
-        else:
-            values_in = self._task_values(task)[places]
+            places.append(order[picks])
+            if given is not None:
+                values.append(given[torch.from_numpy(picks)])
+        chosen = torch.from_numpy(np.stack(places)).to(self.device)
+        wanted = torch.stack(values).to(self.device) if values else self._task_values(task)[chosen]
         if task in state.scales:
-            mean, spread = (_like(part, values_in) for part in state.scales[task])
-            values_in = (values_in - mean) / spread
-        return places, values_in
+            mean, spread = (_like(part, wanted) for part in state.scales[task])
+            wanted = (wanted - mean) / spread
+        return chosen, wanted
+
+    def _given(self, task: str, labels: Sequence[Labels]) -> list[Tensor | None]:
+        """Of each run the labels to train on, where any run has given ones; None where all are the data's own."""
+        if all(each[task].values is None for each in labels):
+            return [None] * len(labels)
+        found: list[Tensor | None] = []
+        for each in labels:
+            have = each[task]
+            values = np.asarray(have.fill(lambda instances: self.data.values(task, instances)))
+            if have.values is None:
+                values = self.data.values(task, _order(have))
+            whole = self.targets[task].kind in ("classification", "segmentation") and values.dtype.kind != "f"
+            found.append(torch.from_numpy(values.astype(np.int64 if whole else np.float32)))
+        return found
 
     def _scale(self, task: str, labels: Sequence[Labels]) -> tuple[Tensor, Tensor]:
         means, spreads = [], []
         for each in labels:
             have = each[task]
-            values = self.data.values(task, _order(have)) if have.values is None else have.values
-            good = values[~np.isnan(values)]
+            values = have.fill(lambda instances: self.data.values(task, instances))
+            good = np.sort(values[~np.isnan(values)].astype(np.float64))  # sorted: sums depend on the order
             means.append(float(good.mean()) if len(good) else 0.0)
             spreads.append(max(float(good.std()), 1e-6) if len(good) else 1.0)
         return torch.tensor(means, device=self.device), torch.tensor(spreads, device=self.device)

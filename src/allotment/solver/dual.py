@@ -102,11 +102,14 @@ def _best_counts(model: Model, part: Region, slope: Array) -> Array:
     return np.asarray(np.where(up, above, np.where(down, below, near)))
 
 
-def solve(model: Model, part: Region, start: Array | None = None) -> tuple[Answer, Answer]:
-    """Prices that make the bound small; and, where money is the only limit, the answer just on its feasible side."""
+def solve(model: Model, part: Region, start: Array | None = None, close: float = 1e-13) -> tuple[Answer, Answer]:
+    """Prices that make the bound small; and, where money is the only limit, the answer just on its feasible side.
+
+    With several limits the bound comes within `close` (a share of it) of the best.
+    """
     if model.rows == 1:
         return _bisect(model, part)
-    return _ellipsoid(model, part, start)
+    return _ellipsoid(model, part, start, close)
 
 
 def highest_prices(model: Model, part: Region) -> Array:
@@ -177,7 +180,7 @@ def _one_lot_apart(model: Model, cheap: Answer, dear: Answer) -> bool:
 ELLIPSOID_STEPS = 2000
 
 
-def _ellipsoid(model: Model, part: Region, start: Array | None) -> tuple[Answer, Answer]:
+def _ellipsoid(model: Model, part: Region, start: Array | None, close: float) -> tuple[Answer, Answer]:
     """Several limits: the ellipsoid method, which also tells how far from the best prices it can still be."""
     scale = highest_prices(model, part)
     free = [row for row in range(model.rows) if scale[row] > 0]
@@ -207,7 +210,7 @@ def _ellipsoid(model: Model, part: Region, start: Array | None) -> tuple[Answer,
             slope = answer.slack[free] * scale
             depth = answer.bound - best.bound
         length = math.sqrt(max(float(slope @ shape @ slope), 0.0))
-        if length <= 1e-13 * max(abs(best.bound), 1e-300):
+        if length <= close * max(abs(best.bound), 1e-300):
             break
         centre, shape = _cut(centre, shape, slope / length, depth / length)
     return best, best

@@ -47,7 +47,8 @@ def _grow(model: Model, part: Region, counts: Ints, prices: Array) -> Ints:
     plain = model.rows - model.links
     lots = model.lot[model.starts[: model.tasks]]
     high = part.high[: model.tasks]
-    rates = np.maximum(prices[:plain], 1e-300)
+    # a limit without a price still counts a little, so that of two equal buys the smaller one wins
+    rates = np.maximum(prices[:plain], 1e-9 * prices[:plain].max()) if prices[:plain].any() else np.ones(plain)
     for _ in range(MOST_BUYS):
         arms, more = model.arms_at(counts), np.minimum(counts + lots, high)
         after = model.arms_at(more)

@@ -47,8 +47,11 @@ class Solution:
     """worth of one more unit of money, of each cap and of each link, at the optimum of the relaxation"""
 
 
-def maximise(model: Model, root: Region | None = None) -> Solution:
-    """The counts of greatest worth; among equals those of least money, then those that favour earlier tasks."""
+def maximise(model: Model, root: Region | None = None, effort: float = 1.0) -> Solution:
+    """The counts of greatest worth; among equals those of least money, then those that favour earlier tasks.
+
+    `effort` is a share of what is spent before the search ends with a bound.
+    """
     root = whole(model) if root is None else root
     answer, feasible = solve(model, root)
     if model.rows == 1 and answer.slack[0] >= 0 and answer.prices[0] * model.limits[0] <= CLOSE * abs(answer.bound):
@@ -57,7 +60,12 @@ def maximise(model: Model, root: Region | None = None) -> Solution:
     order = itertools.count()
     queue = [(-answer.bound, next(order), root, answer)]
     regions = 0
-    while queue and -queue[0][0] >= best.worth - best.noise and regions < MOST_REGIONS and best.work < MOST_WORK:
+    while (
+        queue
+        and -queue[0][0] >= best.worth - best.noise
+        and regions < effort * MOST_REGIONS
+        and best.work < effort * MOST_WORK
+    ):
         if regions and -queue[0][0] - best.worth <= SETTLED * abs(best.worth):
             break
         _, _, part, found = heapq.heappop(queue)

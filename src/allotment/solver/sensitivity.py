@@ -9,6 +9,11 @@ from allotment.solver.greedy import fill, fits
 from allotment.solver.model import Model
 from allotment.solver.search import maximise
 
+EFFORT = 0.02
+"""of each of the many searches behind one answer"""
+ROUGHLY = 1e-6
+"""how close a bound has to be to tell a count that is far too many"""
+
 
 def plateau_range(model: Model, task: int, count: int, enough: float) -> tuple[int, int]:
     """The least and the most of one task over all plans worth at least `enough`; `count` is one such plan's."""
@@ -56,9 +61,9 @@ def _reaches(model: Model, part: Region, task: int, count: int, enough: float, e
     if not fits(model, low[: model.tasks]):
         return False
     fixed = region(model, low, high)
-    if solve(model, fixed)[0].bound < enough:
+    if solve(model, fixed, close=ROUGHLY)[0].bound < enough:
         return False
-    return not exact or model.worth(maximise(model, fixed).counts) >= enough - 1e-12 * abs(enough)
+    return not exact or model.worth(maximise(model, fixed, EFFORT).counts) >= enough - 1e-12 * abs(enough)
 
 
 def worth_without(model: Model, task: int) -> float:
@@ -66,7 +71,7 @@ def worth_without(model: Model, task: int) -> float:
     part = whole(model)
     high = part.high.copy()
     high[task] = part.low[task]
-    return model.worth(maximise(model, region(model, part.low, high)).counts)
+    return model.worth(maximise(model, region(model, part.low, high), EFFORT).counts)
 
 
 def pays(model: Model, task: int, without: float) -> bool:
@@ -77,9 +82,9 @@ def pays(model: Model, task: int, without: float) -> bool:
     if low[task] > part.high[task] or not fits(model, low[: model.tasks]):
         return False
     inside = region(model, low, part.high)
-    answer, feasible = solve(model, inside)
+    answer, feasible = solve(model, inside, close=ROUGHLY)
     if answer.bound <= without:
         return False
     if model.worth(fill(model, inside, answer, feasible)) > without:
         return True
-    return model.worth(maximise(model, inside).counts) > without
+    return model.worth(maximise(model, inside, EFFORT).counts) > without
