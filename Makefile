@@ -49,6 +49,7 @@ format: install
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/planner.py
+	$(BIN)/python benchmarks/learner.py
 
 wheel: install
 	$(BIN)/python -m build --no-isolation --wheel

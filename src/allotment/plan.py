@@ -338,10 +338,18 @@ def solve_within(problem: Problem, gains: dict[str, Curve]) -> Plan:
     solution = maximise(build(problem, gains))
     counts = {name: int(count) for name, count in zip(problem.names, solution.counts, strict=True)}
     value = _value(problem, gains, counts)
-    money_worth = float(solution.prices[0]) / float(problem.unit)
-    if money_worth * float(problem.budget) <= 1e-8 * abs(value):
-        money_worth = 0.0  # what the search for prices leaves where money is not scarce
+    money_worth = 0.0 if _is_idle(problem, counts) else float(solution.prices[0]) / float(problem.unit)
     return Plan(problem, gains, counts, value, solution.gap, money_worth)
+
+
+def _is_idle(problem: Problem, counts: Mapping[str, int]) -> bool:
+    """Whether money is left that would pay for one more lot of some task: then it is not money that is scarce."""
+    left = problem.budget - problem.price(counts)
+    for task in problem.tasks:
+        more = counts[task.name] + task.lot
+        if (task.ceiling is None or more <= task.ceiling) and task.price(more) - task.price(counts[task.name]) <= left:
+            return True
+    return False
 
 
 def cheapest(problem: Problem, gains: Mapping[str, Curve], target: float, task: str | None = None) -> Plan:
