@@ -345,6 +345,8 @@ def solve_within(problem: Problem, gains: dict[str, Curve]) -> Plan:
 def _is_idle(problem: Problem, counts: Mapping[str, int]) -> bool:
     """Whether money is left that would pay for one more lot of some task: then it is not money that is scarce."""
     left = problem.budget - problem.price(counts)
+    if left * 10**9 <= problem.budget:  # of such a rest a plan need not make use to be exact
+        return False
     for task in problem.tasks:
         more = counts[task.name] + task.lot
         if (task.ceiling is None or more <= task.ceiling) and task.price(more) - task.price(counts[task.name]) <= left:
