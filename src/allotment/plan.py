@@ -338,18 +338,20 @@ def solve_within(problem: Problem, gains: dict[str, Curve]) -> Plan:
     solution = maximise(build(problem, gains))
     counts = {name: int(count) for name, count in zip(problem.names, solution.counts, strict=True)}
     value = _value(problem, gains, counts)
-    money_worth = 0.0 if _is_idle(problem, counts) else float(solution.prices[0]) / float(problem.unit)
+    money_worth = float(solution.prices[0]) / float(problem.unit)
+    if problem.caps and _is_idle(problem, gains, counts, value):
+        money_worth = 0.0  # the search for several prices at once leaves a little
     return Plan(problem, gains, counts, value, solution.gap, money_worth)
 
 
-def _is_idle(problem: Problem, counts: Mapping[str, int]) -> bool:
-    """Whether money is left that would pay for one more lot of some task: then it is not money that is scarce."""
+def _is_idle(problem: Problem, gains: dict[str, Curve], counts: dict[str, int], value: float) -> bool:
+    """Whether the rest of the money would pay for a lot that is worth something: then another limit is scarce."""
     left = problem.budget - problem.price(counts)
-    if left * 10**9 <= problem.budget:  # of such a rest a plan need not make use to be exact
-        return False
     for task in problem.tasks:
         more = counts[task.name] + task.lot
-        if (task.ceiling is None or more <= task.ceiling) and task.price(more) - task.price(counts[task.name]) <= left:
+        room = task.ceiling is None or more <= task.ceiling
+        paid = task.price(more) - task.price(counts[task.name]) <= left
+        if room and paid and _value(problem, gains, counts | {task.name: more}) > value + 1e-12 * abs(value):
             return True
     return False
 
