@@ -62,7 +62,7 @@ def test_no_worse_than_any_baseline_and_the_greedy_plan(seed: int) -> None:
             assert value_by_hand(problem, gains, less) < plan.value * (1 - 1e-15), task.name
 
 
-@pytest.mark.parametrize("seed", range(45))
+@pytest.mark.parametrize("seed", range(60))
 def test_within_the_bound_of_the_dual(seed: int) -> None:
     problem, gains = large_problem(f"dual {seed}", (*SINGLE, "cap"))
     plan = al.allocate(problem, gains)
@@ -81,7 +81,7 @@ def test_concave_problems_come_within_one_lot_of_the_dual(seed: int) -> None:
     assert at_least(plan.value, dual_bound(problem, gains, price) - price * lot)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(30))
 def test_the_order_of_tasks_changes_nothing(seed: int) -> None:
     problem, gains = instance("order", seed)
     plan = al.allocate(problem, gains)
@@ -104,7 +104,7 @@ def in_other_money(problem: al.Problem, factor: Fraction) -> al.Problem:
     return al.Problem(tasks, problem.budget * factor, problem.caps, problem.count_implied)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("factor", [Fraction(7), Fraction(1, 8), Fraction("0.01")], ids=str)
 def test_the_unit_of_money_changes_nothing(seed: int, factor: Fraction) -> None:
     problem, gains = instance("money", seed)
@@ -114,7 +114,7 @@ def test_the_unit_of_money_changes_nothing(seed: int, factor: Fraction) -> None:
     assert other.money_worth * float(factor) == pytest.approx(plan.money_worth, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("factor", [0.125, 3.7, 1e-30, 1e30])
 def test_the_unit_of_worth_changes_nothing(seed: int, factor: float) -> None:
     problem, gains = instance("worth", seed)
@@ -183,15 +183,6 @@ def test_a_frontier_at_breakpoints_is_exact_there(seed: int) -> None:
         assert keeps_limits(problem.with_budget(budget), counts)
         assert close(curve.values[place], value_by_hand(problem, gains, counts))
         assert close(curve.values[place], curve.at(budget).value)
-
-
-def test_a_frontier_says_so_below_what_must_be_bought() -> None:
-    problem = al.Problem([al.Task("a", 1, least=10), al.Task("b", 2)], 100)
-    curve = al.frontier(problem, {"a": al.Geometric(1, 0.9), "b": al.Geometric(1, 0.9)})
-    assert curve.budgets[0] == 10
-    assert curve.at(10).counts == {"a": 10, "b": 0}
-    with pytest.raises(al.Infeasible, match="least of a costs 10"):
-        curve.at(9)
 
 
 @pytest.mark.parametrize("seed", range(24))
