@@ -7,6 +7,7 @@ molecules: do cheap labels help dear ones on QM8, and do more labels help on Tox
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
 from pathlib import Path
@@ -73,10 +74,11 @@ def more_labels(folder: Path, draws: int) -> None:
         print(f"| {count} | {' | '.join(f'{mean:.3f}' for mean in means)} |", flush=True)
 
 
-def scenes(draws: int, steps: int) -> None:
-    """Six tasks on the built-in scenes, all with the same number of labels."""
+def scenes(draws: int, steps: int, kept: Path) -> None:
+    """Six tasks on the built-in scenes, all with the same number of labels; finished trainings are kept in a file."""
     from allotment.data.scenes import make_scenes
 
+    done: dict[str, list[float]] = json.loads(kept.read_text()) if kept.exists() else {}
     data = make_scenes(6000, seed=1)
     parts = split(data, 0, 0.05, 0.1)
     recipe = Recipe(steps=steps, batch_size=8, trunk_rate=0.05, head_rate=0.05)
@@ -90,9 +92,13 @@ def scenes(draws: int, steps: int) -> None:
     for count in (50, 200, 800):
         found: list[list[float]] = []
         for seed in range(draws):
-            labels: Labels = draw(data, parts.train, dict.fromkeys(tasks, count), seed)
-            state = train(learner, labels, seed)
-            found.append([each.metric for each in measure(learner, state).values()])
+            key = f"{steps} steps, {count} labels, seed {seed}"
+            if key not in done:
+                labels: Labels = draw(data, parts.train, dict.fromkeys(tasks, count), seed)
+                state = train(learner, labels, seed)
+                done[key] = [each.metric for each in measure(learner, state).values()]
+                kept.write_text(json.dumps(done, indent=1))
+            found.append(done[key])
         table = np.array(found)
         cells = [f"{m:.3f} ({s:.3f})" for m, s in zip(table.mean(axis=0), table.std(axis=0, ddof=1), strict=True)]
         print(f"| {count} | {' | '.join(cells)} |", flush=True)
@@ -103,7 +109,8 @@ def main() -> None:
     parser.add_argument("what", choices=["molecules", "scenes"])
     parser.add_argument("--data", type=Path, default=os.environ.get("ALLOT_TEST_DATA"))
     parser.add_argument("--draws", type=int, default=None)
-    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--kept", type=Path, default=Path("scenes.json"), help="finished trainings, to go on from")
     given = parser.parse_args()
     torch.set_num_threads(1)
     begun = time.perf_counter()
@@ -113,7 +120,7 @@ def main() -> None:
         transfer(Path(given.data), given.draws or 8)
         more_labels(Path(given.data), given.draws or 8)
     else:
-        scenes(given.draws or 5, given.steps)
+        scenes(given.draws or 5, given.steps, given.kept)
     print(f"\n{time.perf_counter() - begun:.0f} s on one core")
 
 

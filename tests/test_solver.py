@@ -138,6 +138,79 @@ def test_ties_under_a_cap_and_a_fee() -> None:
     assert counts_of(al.allocate(al.Problem(dear, 4), {"a": ONE, "b": ONE})) == (0, 1)
 
 
+FLAT = al.Tabulated([0, 5, 8, 8])
+
+
+@pytest.mark.parametrize(
+    ("problem", "gains", "counts"),
+    [
+        pytest.param(
+            al.Problem([al.Task("a", 1), al.Task("b", 1, implies="a")], 1000, count_implied=True),
+            (FLAT, ONE),
+            (1, 1),
+            id="implied labels",
+        ),
+        pytest.param(
+            al.Problem([al.Task("a", 10, fee=100)], 24_000, [al.Cap("hours", 900, {"a": "0.75"})]),
+            (FLAT + al.Coupled(al.Tabulated([0, 5, 8], counts=[0, 10, 100]), {"a": 1}),),
+            (100,),
+            id="a cap and a coupled curve",
+        ),
+        pytest.param(
+            al.Problem([al.Task("a", 1), al.Task("b", 1, weight=0)], 1000, [al.Cap("hours", 900, {"a": 1, "b": 1})]),
+            (FLAT, LINE),
+            (2, 0),
+            id="a task without weight",
+        ),
+        pytest.param(
+            al.Problem(
+                [al.Task("a", 2, fee=3, implies=("b", "c")), al.Task("b", 1, fee=1), al.Task("c", 26)],
+                1000,
+                count_implied=True,
+            ),
+            (al.Tabulated([0, 4, 4]), al.Tabulated([0, 1, 2, 3, 3]), al.Tabulated([0, 4, 4])),
+            (1, 2, 0),
+            id="two ways to the most that can be had",
+        ),
+    ],
+)
+def test_money_that_adds_nothing_is_kept_under_several_limits(
+    problem: al.Problem, gains: Sequence[al.Curve], counts: Sequence[int]
+) -> None:
+    plan = al.allocate(problem, dict(zip(problem.names, gains, strict=True)))
+    assert counts_of(plan) == counts
+
+
+def test_labels_below_rounding_are_not_bought_under_a_cap() -> None:
+    problem = al.Problem([al.Task("a", 1)], 1000, [al.Cap("hours", 900, {"a": 1})])
+    plan = al.allocate(problem, {"a": al.Geometric(2, 0.5)})
+    assert plan.value == pytest.approx(4, rel=1e-12)
+    assert plan.counts["a"] < 60
+
+
+@pytest.mark.parametrize("inner", ["geometric", "sum"])
+def test_labels_that_count_in_small_part_for_another_task(inner: str) -> None:
+    rng = random.Random(inner)
+    for _ in range(40):
+        tasks = [al.Task(name, rng.randint(1, 9), most=60, fee=rng.choice([0, 0, 40])) for name in "ab"]
+        gains = {name: al.Geometric(rng.uniform(0.01, 1), rng.uniform(0.9, 0.999)) for name in "ab"}
+        curve: al.Curve = al.Geometric(rng.uniform(1, 300), rng.choice([0.001, 0.01, 0.1, 0.3, 0.5]))
+        if inner == "sum":
+            curve = curve + al.Logarithmic(rng.uniform(1, 30), 3)
+        shares = {name: rng.choice(["0.001", "0.01", "0.1", "0.25", "0.333"]) for name in "ab"}
+        gains["a"] = gains["a"] + al.Coupled(curve, shares)
+        problem = al.Problem(tasks, rng.randint(50, 500))
+        plan = al.allocate(problem, gains)
+        assert plan.gap == 0
+        assert plan.value == pytest.approx(try_every_plan(problem, gains)[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("worth", [1.0, 1e6, 1e12, 1e20])
+def test_what_nobody_can_pay_does_not_disturb_the_rest(worth: float) -> None:
+    gains = [al.Geometric(worth, 0.5), al.Geometric(1, 0.6), al.Geometric(1.3, 0.7)]
+    assert counts_of(plan_for((10, 1, 2), gains, 9)) == (0, 3, 3)
+
+
 def lagrangian_bound(
     costs: Sequence[int], sizes: Sequence[float], keeps: Sequence[float], budget: int, price: float
 ) -> float:
@@ -197,3 +270,11 @@ def test_a_search_cut_short_says_by_how_much_it_can_be_off(monkeypatch: pytest.M
         open_ended += plan.gap > 0
     assert worse >= 3
     assert open_ended >= 20
+
+
+def test_labels_that_only_harm_beside_a_cap_are_left() -> None:
+    """Nothing here is worth more than nothing, so there is no scale to measure worth by."""
+    tasks = [al.Task("a", 1, pool=200, lot=7), al.Task("b", 1, pool=0, fee=40, implies="a")]
+    problem = al.Problem(tasks, 10, [al.Cap("hours", 78, {"a": 2})], count_implied=True)
+    plan = al.allocate(problem, {"a": al.Tabulated([0, 0, -1]), "b": al.Tabulated([0, 4, 2])})
+    assert plan.counts == {"a": 0, "b": 0}

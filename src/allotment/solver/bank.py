@@ -63,7 +63,7 @@ class Bank:
 
     def _bisect(self, slope: Array, low: Array, high: Array) -> Array:
         ones = np.ones(self.size)
-        low, high = low.copy(), high.copy()
+        low, high = np.floor(low), np.ceil(high)
         while np.any((high - low > 1) & self._mixed):
             middle = np.floor((low + high) / 2)
             worth_it = self.rise(middle, ones) > slope

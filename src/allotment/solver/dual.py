@@ -95,11 +95,24 @@ def _best_counts(model: Model, part: Region, slope: Array) -> Array:
     scale = model.scale[model.variable]
     reach = model.bank.reach(slope / scale, low * scale, high * scale) / scale
     near = np.clip(low + np.floor((reach - low) / lot) * lot, low, high)
-    # `reach` is good to one step: look one lot to either side
+    if model.links:
+        near = _look_closer(model, slope, near, low, high)
+    # `reach` is good to one label: look one lot to either side
     below, above = np.maximum(near - lot, low), np.minimum(near + lot, high)
     up = model.arm_rise(near, above - near) > slope * (above - near)
     down = model.arm_rise(below, near - below) <= slope * (near - below)
     return np.asarray(np.where(up, above, np.where(down, below, near)))
+
+
+def _look_closer(model: Model, slope: Array, near: Array, low: Array, high: Array) -> Array:
+    """Halve to single steps where a step is only a part of a label."""
+    margin = np.where(model.scale < 1, np.ceil(2 / model.scale), 0.0)[model.variable]
+    below, above = np.maximum(near - margin, low), np.minimum(near + margin, high)
+    while np.any(above - below > 1):
+        middle = np.floor((below + above) / 2)
+        worth_it = model.arm_rise(middle, np.ones(len(middle))) > slope
+        below, above = np.where(worth_it, middle, below), np.where(worth_it, above, middle)
+    return np.asarray(np.where(margin > 0, below, near))
 
 
 def solve(model: Model, part: Region, start: Array | None = None, close: float = 1e-13) -> tuple[Answer, Answer]:

@@ -10,6 +10,10 @@ from allotment.solver.dual import Answer, Region
 from allotment.solver.model import Array, Ints, Model
 
 
+MOST_GRAINS = 2.0**52
+"""so that a thousand of them still add up"""
+
+
 @dataclass(frozen=True)
 class Window:
     """The counts of one task that a plan near the bound can have."""
@@ -65,7 +69,11 @@ class Lister:
         base = float(self.centre[task])
         more = count - base
         value = model.rise(task, np.minimum(base, count), np.abs(more)) * np.sign(more)
-        return Window(task, count, use, np.rint(value / self.grain).astype(np.int64), loss, complete)
+        return Window(task, count, use, self.grains(value), loss, complete)
+
+    def grains(self, value: Array) -> Ints:
+        """Worth as a whole number of grains; what is worth less than nothing by far needs no exact one."""
+        return np.rint(np.clip(value / self.grain, -MOST_GRAINS, MOST_GRAINS)).astype(np.int64)
 
     def _arm_window(self, task: int, arm: int, short: float, width: float, widest: int) -> tuple[Ints, Array, bool]:
         """Counts of one arm whose loss is at most `width`, nearest to the centre first if there are too many."""
@@ -138,7 +146,7 @@ class States:
 
     def finish(self) -> tuple[float, list[int]] | None:
         """The best complete plan: its loss and the picks that led to it."""
-        model, answer, grain = self.lister.model, self.lister.answer, self.lister.grain
+        model, answer = self.lister.model, self.lister.answer
         plain = model.rows - model.links
         slack = model.limits[:plain] - self.used[:, :plain]
         value = self.value.copy()
@@ -153,7 +161,7 @@ class States:
                 more = taken - origin
                 rise = model.rise(variable, np.minimum(origin, taken), np.abs(more)) * np.sign(more)
                 if is_value:
-                    value = value + np.rint(rise / grain).astype(np.int64)
+                    value = value + self.lister.grains(rise)
                 else:
                     loss = loss + np.maximum(answer.slope[arm] * more - rise, 0.0)
             loss = loss + answer.prices[row] * (given - taken)

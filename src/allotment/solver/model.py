@@ -9,6 +9,7 @@ of `use` with limit 0.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -118,10 +119,10 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
     linked = {name for _, shares, _ in coupled for name in shares}
 
     arms: list[tuple[int, int, int, int, int, int]] = []
-    for index, task in enumerate(problem.tasks):
+    for index, (task, (spare, most)) in enumerate(zip(problem.tasks, _reach(problem), strict=True)):
         # a falling curve need not be concave, but then its least is best
         harmful = task.name not in linked and any(isinstance(c, Family) and c.sign < 0 for c in own[index])
-        arms += [(index, *arm) for arm in _arms(task, problem, budget, harmful)]
+        arms += [(index, *arm) for arm in _arms(task, problem.unit, spare, most, harmful)]
     columns = np.array(arms, dtype=np.int64).T
     variable, low, high, lot, price, fixed = columns
 
@@ -133,12 +134,12 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
         limits.append(int(cap.limit // unit))
 
     scale = np.ones(len(names) + len(coupled))
-    for link, (_, shares, most) in enumerate(coupled):
+    for link, (_, shares, room) in enumerate(coupled):
         step = common_unit(shares.values())
         each = np.array([int(shares.get(name, Fraction(0)) / step) for name in problem.names], dtype=np.int64)
         reach = sum(int(each[v]) * int(high[variable == v].max()) for v in range(len(names)))
-        if most is not None:
-            reach = min(reach, int(most / step))
+        if room is not None:
+            reach = min(reach, int(room / step))
         rows = [np.append(row, 0) for row in rows]
         rows.append(np.append(-each[variable[variable < len(names)]], np.zeros(link + 1, dtype=np.int64)))
         rows[-1][-1] = 1
@@ -163,31 +164,46 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
     )
 
 
-def _arms(task: Task, problem: Problem, budget: int, harmful: bool) -> list[tuple[int, int, int, int, int]]:
+def _reach(problem: Problem) -> list[tuple[int, int]]:
+    """Of each task: the money in units, and the most labels by the caps, if all others take only their least."""
+    floors = sum(task.price(task.floor) for task in problem.tasks)
+    taken = [sum(cap.use.get(task.name, 0) * task.floor for task in problem.tasks) for cap in problem.caps]
+    found = []
+    for task in problem.tasks:
+        money = int((problem.budget - floors + task.price(task.floor)) // problem.unit)
+        most = sys.maxsize
+        for cap, total in zip(problem.caps, taken, strict=True):
+            if use := cap.use.get(task.name):
+                most = min(most, int((cap.limit - total) // use) + task.floor)
+        found.append((money, most))
+    return found
+
+
+def _arms(task: Task, unit: Fraction, spare: int, most: int, harmful: bool) -> list[tuple[int, int, int, int, int]]:
     """(low, high, lot, price, fixed) for every range of counts whose money is a straight line."""
     low, ceiling = task.floor, task.ceiling
     if harmful or ceiling == low:
-        money = int(task.price(low) / problem.unit)
+        money = int(task.price(low) / unit)
         return [(low, low, task.lot, 0, money)]
     arms = []
     if low == 0 and task.fee:
         arms.append((0, 0, task.lot, 0, 0))
     fixed = task.fee
     for after, end, cost in task.prices:
-        price = int(cost / problem.unit)
-        money = int((fixed - cost * after) / problem.unit)
+        price = int(cost / unit)
+        money = int((fixed - cost * after) / unit)
         start = max(low, (after // task.lot + 1) * task.lot if after or task.fee else 0)
-        # one lot more than can be paid for, so that the limit itself sets the price of money
-        stops = [stop for stop in (end, ceiling, (budget - money) // price + task.lot) if stop is not None]
-        for cap in problem.caps:
-            if cap.use.get(task.name):
-                stops.append(int(cap.limit // cap.use[task.name]) + task.lot)
-        stop = min(stops) // task.lot * task.lot
+        stop = min((spare - money) // price, most)
+        # One lot more than can be had, so that the limit itself sets the price of money; but not where even the first
+        # one is out of reach: it would hide what all others are worth.
+        if stop >= (start if start > low else start + task.lot):
+            stop += task.lot
+        stop = min(each for each in (stop, end, ceiling) if each is not None) // task.lot * task.lot
         if start <= stop:
             arms.append((start, stop, task.lot, price, money))
         if end is not None:
             fixed += cost * (end - after)
-    return arms or [(low, low, task.lot, 0, int(task.price(low) / problem.unit))]
+    return arms or [(low, low, task.lot, 0, int(task.price(low) / unit))]
 
 
 Link = tuple[list[Curve], dict[str, Fraction], Fraction | None]

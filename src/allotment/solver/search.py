@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,6 +53,13 @@ def maximise(model: Model, root: Region | None = None, effort: float = 1.0) -> S
     `effort` is a share of what is spent before the search ends with a bound.
     """
     root = whole(model) if root is None else root
+    solution = _search(model, root, effort)
+    if model.rows > 1 and solution.prices[0] * model.limits[0] <= CLOSE * abs(model.worth(solution.counts)):
+        return replace(solution, counts=_save(model, root, solution.counts, effort / 10))
+    return solution
+
+
+def _search(model: Model, root: Region, effort: float) -> Solution:
     answer, feasible = solve(model, root)
     if model.rows == 1 and answer.slack[0] >= 0 and answer.prices[0] * model.limits[0] <= CLOSE * abs(answer.bound):
         return Solution(answer.choice, 0.0, np.zeros(1))  # everything worth having is affordable
@@ -85,7 +92,8 @@ def maximise(model: Model, root: Region | None = None, effort: float = 1.0) -> S
                 heapq.heappush(queue, (-min(after.bound, found.bound), next(order), half, after))
     left = max((-bound for bound, *_ in queue), default=-np.inf)
     gap = max(0.0, left - best.worth)
-    return Solution(best.counts, 0.0 if gap <= 1e-9 * abs(best.worth) else gap, answer.prices)
+    counts = _trim(model, root, best) if model.rows > 1 else best.counts
+    return Solution(counts, 0.0 if gap <= 1e-9 * abs(best.worth) else gap, answer.prices)
 
 
 class _Best:
@@ -96,8 +104,8 @@ class _Best:
         self.counts = counts
         self.worth = model.worth(counts)
         self.work = 0
-        lots = model.arm_rise(model.low.astype(float), model.lot.astype(float))
-        scale = max(abs(self.worth), abs(bound), float(np.abs(lots).max()), 1e-200)
+        lots = model.arm_rise(model.low.astype(float), model.lot.astype(float))[model.high > model.low]
+        scale = max(abs(self.worth), abs(bound), float(lots.max(initial=0.0)), 1e-200)
         # a power of two, in which worths that are whole numbers stay exact and their ties stay ties
         self.grain = 2.0 ** math.floor(math.log2(GRAIN * scale))
         self.noise = self.grain * (2 + model.variables)
@@ -111,6 +119,40 @@ class _Best:
             if (new, *-counts) >= (old, *-self.counts):
                 return
         self.counts, self.worth = counts, worth
+
+
+def _trim(model: Model, root: Region, best: _Best) -> Ints:
+    """The best plan without labels that add nothing: where money is not scarce, the listing may keep some."""
+    counts = best.counts.copy()
+    for task in range(model.tasks - 1, -1, -1):  # ties favour earlier tasks, so later ones give first
+        lot = int(model.lot[model.starts[task]])
+        low, high = int(root.low[task]) // lot, int(counts[task]) // lot
+        trial = counts.copy()
+        while low < high:
+            middle = (low + high) // 2
+            trial[task] = middle * lot
+            if model.worth(trial) >= best.worth - best.noise:
+                high = middle
+            else:
+                low = middle + 1
+        counts[task] = high * lot
+    return counts
+
+
+def _save(model: Model, root: Region, counts: Ints, effort: float) -> Ints:
+    """Of plans of equal worth the one of least money, where money is not scarce and so has no price to find it by."""
+    enough = _Best(model, counts, 0.0)
+    low, high = int(model.used(root.low[: model.tasks])[0]), int(model.used(counts)[0])
+    middle = high - 1  # mostly there is none
+    while low < high:
+        less = replace(model, limits=np.append(middle, model.limits[1:]))
+        trial = _search(less, root, effort).counts
+        if fits(less, trial) and model.worth(trial) >= enough.worth - enough.noise:
+            counts, high = trial, int(model.used(trial)[0])
+        else:
+            low = middle + 1
+        middle = (low + high) // 2
+    return counts
 
 
 def _list_plans(model: Model, part: Region, answer: Answer, best: _Best) -> bool:
