@@ -128,7 +128,8 @@ def solve(model: Model, part: Region, start: Array | None = None, close: float =
 def highest_prices(model: Model, part: Region) -> Array:
     """A price of each limit above which no variable wants any more of it."""
     lot = model.lot.astype(float)
-    slopes = np.where(part.open, np.maximum(model.arm_rise(part.arm_low.astype(float), lot), 0.0) / lot, 0.0)
+    choice = part.open & (part.low < part.high)[model.variable]
+    slopes = np.where(choice, np.maximum(model.arm_rise(part.arm_low.astype(float), lot), 0.0) / lot, 0.0)
     first = np.maximum.reduceat(slopes, model.starts)[model.variable]
     links = model.links
     prices = np.zeros(model.rows)

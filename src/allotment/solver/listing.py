@@ -9,7 +9,6 @@ import numpy as np
 from allotment.solver.dual import Answer, Region
 from allotment.solver.model import Array, Ints, Model
 
-
 MOST_GRAINS = 2.0**52
 """so that a thousand of them still add up"""
 

@@ -104,7 +104,8 @@ class _Best:
         self.counts = counts
         self.worth = model.worth(counts)
         self.work = 0
-        lots = model.arm_rise(model.low.astype(float), model.lot.astype(float))[model.high > model.low]
+        choice = (np.maximum.reduceat(model.high, model.starts) > model.low[model.starts])[model.variable]
+        lots = model.arm_rise(model.low.astype(float), model.lot.astype(float))[choice]
         scale = max(abs(self.worth), abs(bound), float(lots.max(initial=0.0)), 1e-200)
         # a power of two, in which worths that are whole numbers stay exact and their ties stay ties
         self.grain = 2.0 ** math.floor(math.log2(GRAIN * scale))
