@@ -44,6 +44,8 @@ class Target:
     classes: tuple[str, ...] = ()
     metric: str = ""
     """how it is scored; the kind's usual one if empty"""
+    loss: str = ""
+    """what training lowers: "l1" for numbers and maps, the kind's usual one if empty"""
     loss_weight: float = 1.0
     """the paper's lambda (Eq. 8): the same in probing and in retraining because it lives here only"""
 
@@ -58,6 +60,8 @@ class Target:
             mistakes.append(Mistake("classes", f"a task of kind {self.kind} {what}"))
         if self.kind == "segmentation" and len(self.classes) > VOID:
             mistakes.append(Mistake("classes", f"{len(self.classes)} classes; a mask holds at most {VOID}"))
+        if self.loss not in ("", "l1") or (self.loss and self.kind in WITH_CLASSES):
+            mistakes.append(Mistake("loss", f"{self.loss!r} is not a loss of the kind {self.kind}"))
         if not 0 <= self.loss_weight < float("inf"):
             mistakes.append(Mistake("loss_weight", f"{self.loss_weight} is not a finite number of 0 or more"))
         if mistakes:

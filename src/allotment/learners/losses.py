@@ -9,18 +9,19 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from allotment.data.dataset import VOID
+from allotment.data.dataset import VOID, Target
 
 
-def loss_of(kind: str, outputs: Tensor, values: Tensor) -> Tensor:
+def loss_of(target: Target, outputs: Tensor, values: Tensor) -> Tensor:
     """Mean loss of each run (runs,)."""
-    each, counts = _each(kind, outputs, values)
+    each, counts = _each(target, outputs, values)
     each, counts = each.flatten(1), counts.flatten(1)
     return (each * counts).sum(dim=1) / counts.sum(dim=1).clamp_min(1.0)
 
 
-def _each(kind: str, outputs: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+def _each(target: Target, outputs: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     """The loss of each label or pixel, and 1 where it counts."""
+    kind = target.kind
     if kind in ("classification", "segmentation"):
         if values.is_floating_point():  # probabilities: a soft pseudo-label
             each = -(values * functional.log_softmax(outputs, dim=2)).sum(dim=2)
@@ -35,18 +36,24 @@ def _each(kind: str, outputs: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         each = functional.binary_cross_entropy_with_logits(outputs, safe, reduction="none")
         return each, known.to(outputs.dtype)
     if kind == "normals":
-        each = 1 - functional.cosine_similarity(outputs, safe, dim=2)
+        if target.loss == "l1":
+            each = (outputs - safe).abs().mean(dim=2)
+        else:
+            each = 1 - functional.cosine_similarity(outputs, safe, dim=2)
         return each, known.all(dim=2).to(outputs.dtype)
     outputs = outputs.squeeze(2)
-    if kind in ("edges", "keypoints"):
+    if target.loss == "l1":
+        each = (outputs - safe).abs()
+    elif kind in ("edges", "keypoints"):
         each = functional.binary_cross_entropy_with_logits(outputs, safe.clamp(0, 1), reduction="none")
     else:
         each = functional.smooth_l1_loss(outputs, safe, reduction="none", beta=0.5)
     return each, known.to(outputs.dtype)
 
 
-def answer_of(kind: str, outputs: Tensor) -> Tensor:
+def answer_of(target: Target, outputs: Tensor) -> Tensor:
     """What outputs mean: probabilities of classes, unit vectors, strengths or (standardised) values."""
+    kind = target.kind
     if kind in ("classification", "segmentation"):
         return torch.softmax(outputs, dim=2)
     if kind == "multilabel":
@@ -54,4 +61,4 @@ def answer_of(kind: str, outputs: Tensor) -> Tensor:
     if kind == "normals":
         return functional.normalize(outputs, dim=2)
     outputs = outputs.squeeze(2)
-    return torch.sigmoid(outputs) if kind in ("edges", "keypoints") else outputs
+    return torch.sigmoid(outputs) if kind in ("edges", "keypoints") and target.loss != "l1" else outputs

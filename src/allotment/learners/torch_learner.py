@@ -171,7 +171,7 @@ class TorchLearner:
             outputs = self._outputs(state, inputs, tasks)
         total = torch.zeros((), device=self.device)
         for task, output, (_, values) in zip(tasks, outputs, batches, strict=True):
-            losses = loss_of(self.targets[task].kind, output.float(), values)
+            losses = loss_of(self.targets[task], output.float(), values)
             total = total + self.targets[task].loss_weight * losses.sum()  # runs share no weight
         torch.autograd.backward(total)
         self._set_rates(state)
@@ -352,13 +352,13 @@ class TorchLearner:
         self, state: Training, task: str, instances: Instances, with_loss: bool = True
     ) -> tuple[NDArray[Any], list[float]]:
         """Answers of each run (runs, n, ...) and its mean loss."""
-        kind = self.targets[task].kind
+        target = self.targets[task]
         state.network.eval()
         answers, losses, counts = [], [torch.zeros(state.runs)], [0]
         with torch.no_grad(), self._precision():
             for part in np.array_split(instances, max(1, math.ceil(len(instances) / 256))):
                 outputs = self._outputs(state, self._gather(state, part), [task])[0].float()
-                answer = answer_of(kind, outputs)
+                answer = answer_of(target, outputs)
                 if task in state.scales:
                     mean, spread = (_like(each, answer) for each in state.scales[task])
                     answer = answer * spread + mean
@@ -368,7 +368,7 @@ class TorchLearner:
                     values = values.expand(state.runs, *values.shape)
                     if task in state.scales:
                         values = (values - _like(state.scales[task][0], values)) / _like(state.scales[task][1], values)
-                    losses.append(loss_of(kind, outputs, values).cpu() * len(part))
+                    losses.append(loss_of(target, outputs, values).cpu() * len(part))
                     counts.append(len(part))
         loss = torch.stack(losses).sum(dim=0) / max(sum(counts), 1)
         none = [float("nan")] * state.runs
