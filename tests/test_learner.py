@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -102,6 +104,31 @@ class TestBfloat16(LearnerTests):
         return learner, draw(learner.data, learner.split.train, {"yes": 60, "many": 50, "number": 70}, 0)
 
 
+class Forgetful(torch.nn.Module):
+    """A user's network with a random layer."""
+
+    def __init__(self, shape: tuple[int, ...], targets: Sequence[Target], runs: int):
+        super().__init__()
+        sizes = {target.name: max(len(target.classes), 1) for target in targets}
+        self.trunk = torch.nn.Linear(shape[0], 32)
+        self.dropout = torch.nn.Dropout(0.5)
+        self.heads = torch.nn.ModuleDict({name: torch.nn.Linear(32, size) for name, size in sizes.items()})
+
+    def reset(self, generators: Sequence[torch.Generator]) -> None:
+        for weight in self.parameters():
+            torch.nn.init.uniform_(weight, -0.1, 0.1, generator=generators[0])
+
+    def forward(self, batch: torch.Tensor, task: str) -> torch.Tensor:
+        return self.heads[task](self.dropout(torch.relu(self.trunk(batch))))
+
+
+class TestRandomLayers(LearnerTests):
+    def make(self) -> tuple[TorchLearner, Labels]:
+        data = make_table()
+        learner = TorchLearner(data, split(data, 0, 0.25, 0.1), Recipe(epochs=5, batch_size=16), network=Forgetful)
+        return learner, draw(data, learner.split.train, {"yes": 60, "many": 50, "number": 70}, 0)
+
+
 @pytest.mark.parametrize("task", [target.name for target in make_images().targets])
 def test_every_kind_of_task_overfits_eight_images(task: str) -> None:
     data = make_images()
@@ -117,6 +144,22 @@ def test_every_kind_of_task_overfits_eight_images(task: str) -> None:
     after = learner.score(train(learner, labels, 0), task)
     floor = {"points": 0.62, "edges": 0.3}.get(task, 0.15)  # a heat map of 0.9 keeps its own entropy
     assert after.loss < floor * before, (before, after)
+
+
+@pytest.mark.parametrize("task", ["depth", "normals", "edges"])
+def test_absolute_errors_are_lowered(task: str) -> None:
+    data = make_images()
+    data = replace(data, targets=tuple(replace(t, loss="l1") if t.name == task else t for t in data.targets))
+    eight = np.arange(8)
+    recipe = Recipe(steps=120, batch_size=8, optimiser="adam", trunk_rate=0.01, head_rate=0.01)
+    learner = TorchLearner(data, _scored_on(data, eight), recipe)
+    state = train(learner, Labels({task: eight}), 0)
+    answers, values = learner.predict(state, task, eight), data.values(task, eight)
+    if task == "depth":
+        assert np.nanmean(np.abs(answers - values)) < 0.3
+    if task == "edges":
+        assert learner.score(state, task).loss == pytest.approx(np.abs(answers - values).mean(), rel=1e-4)
+    assert learner.score(state, task).loss < 0.25
 
 
 def _scored_on(data: ArrayData, instances: np.ndarray) -> Split:

@@ -189,6 +189,7 @@ class SmallTrunk(nn.Module):
 
     def forward(self, batch: Tensor) -> tuple[Tensor, Tensor]:
         levels = []
+        batch = batch * 2 - 1
         for block in self.down:
             batch = block(batch)
             levels.append(batch)
@@ -227,7 +228,7 @@ class ImageHead(nn.Module):
 class ImageNetwork(nn.Module):
     """A trunk for images and a head for each task.
 
-    Any trunk fits that turns (n, 3, h, w) into a fine map with `channels` and a coarse one with `pooled_channels`.
+    Any trunk fits that turns images (n, 3, h, w) with values from 0 to 1 into a fine map with `channels` and a coarse one with `pooled_channels`.
     """
 
     def __init__(self, trunk: nn.Module, targets: Sequence[Target]):
