@@ -25,8 +25,9 @@ from click.testing import CliRunner, Result
 import allotment as al
 from allotment.cli import main
 from allotment.document import LARGEST_FILE, parse_problem
+from allotment.figures import amounts, number, numbers, percent
 from allotment.problem import TASK_KEYS
-from allotment.tables import Column, amounts, fit, number, numbers, percent, shorten
+from allotment.tables import Column, fit, shorten
 
 ALLOT = [sys.executable, "-m", "allotment.cli"]
 TASKONOMY = {"segmentation": 361, "normals": 4496, "depth": 18123, "keypoints": 42319, "edges": 17965}
@@ -233,12 +234,29 @@ def test_no_command_is_silent_about_missing_gains(args: tuple[str, ...], no_gain
     command, *rest = args
     assert fine(command, no_gains, *rest).startswith("Note: The file gives no gains")
     plain = json.loads(fine(command, no_gains, *rest, "--json"))
-    assert plain["gains"] == "neutral"
+    assert plain["neutral"] is True
     assert plain["note"].startswith("The file gives no gains")
     result = allot(command, no_gains, *rest, "--csv")
     assert result.exit_code == 0
     assert result.stderr.startswith("note: The file gives no gains")
     assert "note" not in result.stdout
+
+
+@pytest.mark.parametrize("args", [("plan",), ("cheapest", "--target", "0.1")], ids=lambda a: a[0])
+def test_a_neutral_plan_as_json_reads_back(args: tuple[str, ...], no_gains: Path) -> None:
+    command, *rest = args
+    plain = json.loads(fine(command, no_gains, *rest, "--json"))
+    problem = al.read_problem(no_gains).problem
+    gains = al.neutral_gains(problem)
+    again = al.Plan.from_dict(plain)
+    assert again == (al.allocate(problem, gains) if command == "plan" else al.cheapest(problem, gains, 0.1))
+    # the curves themselves, not only a plan that happens to be equal: 10 labels at hand, exponent 0.4
+    assert again.gains["[red]x[/red]"](7) == pytest.approx(10**-0.4 - 17**-0.4)
+
+
+def test_gains_of_the_file_are_not_called_neutral(voc: Path) -> None:
+    for args in (("plan", voc), ("frontier", voc), ("score", voc, "seg=1"), ("cheapest", voc, "--target", 9)):
+        assert not {"neutral", "note"} & set(json.loads(fine(*args, "--json")))
 
 
 # --- frontier ---
@@ -702,6 +720,21 @@ def test_long_names_on_a_terminal(tmp_path: Path) -> None:
 
 
 # --- numbers and columns ---
+
+
+def test_python_shows_the_same_comparison(voc: Path) -> None:
+    document = al.read_problem(voc)
+    assert document.gains is not None
+    best = al.allocate(document.problem, document.gains)
+    others = al.baselines(document.problem) | {"last year's": {"cls": 4000, "seg": 169}}
+    lines = [re.split(r"\s{2,}", line) for line in str(best.compare(others)).splitlines()]
+    heads = ("plan", "cls", "seg", "value", "of best")
+    shown = table(fine("plan", voc), *heads)
+    assert lines[0] == ["plan", "cls", "seg", "spent", "value", "of plan"]
+    assert lines[-1] == ["last year's breaks budget: 7380 is above 6300"]
+    ours = [row[:3] + row[4:] for row in lines[1:-1] if row[0] != "last year's"]
+    assert ours == shown
+    assert {row[3] for row in lines[1:-1]} == {"6300", "7380"}
 
 
 def test_numbers_of_a_column_have_the_same_decimals() -> None:

@@ -18,11 +18,18 @@ ROOT = SOURCE.parent.parent
 
 # From left to right: a room imports only from rooms to its left (docs/method.md, README).
 ROOMS = (
-    "errors", "amounts", "problem", "gains", "document", "limits", "solver", "plan", "budgets",
+    "errors", "amounts", "figures", "problem", "gains", "document", "limits", "solver", "plan", "budgets",
     "data", "learners", "tables", "cli",
 )  # fmt: skip
-FOLDERS = {"solver", "data", "learners"}
-SOLVER = ("bank", "model", "dual", "greedy", "listing", "search", "sweep", "baselines", "sensitivity")
+# Within some rooms the modules lean one way too.
+INSIDE = {
+    "solver": ("bank", "model", "dual", "greedy", "listing", "search", "sweep", "baselines", "sensitivity"),
+    "data.scenes": (
+        "arrays", "scene", "drawing", "stage", "solids", "rays", "shading", "pictures", "labels", "album",
+    ),
+    "tables": ("page", "plans", "datasets"),
+    "cli": ("group", "inputs", "output", "planning", "files", "datasets"),
+}  # fmt: skip
 
 
 def imports_of(path: Path) -> set[str]:
@@ -37,13 +44,16 @@ def imports_of(path: Path) -> set[str]:
 
 
 def test_every_module_has_its_room() -> None:
-    assert {path.stem for path in SOURCE.glob("*.py")} - {"__init__"} | FOLDERS == set(ROOMS)
-    assert {path.stem for path in (SOURCE / "solver").glob("*.py")} - {"__init__"} == set(SOLVER)
+    folders = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert {path.stem for path in SOURCE.glob("*.py")} - {"__init__"} | folders == set(ROOMS)
+    for folder, modules in INSIDE.items():
+        paths = SOURCE.joinpath(*folder.split(".")).glob("*.py")
+        assert {path.stem for path in paths} - {"__init__", "__main__"} == set(modules), folder
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_rooms_import_only_from_their_left(room: str) -> None:
-    paths = list((SOURCE / room).glob("*.py")) if (SOURCE / room).is_dir() else [SOURCE / f"{room}.py"]
+    paths = list((SOURCE / room).rglob("*.py")) if (SOURCE / room).is_dir() else [SOURCE / f"{room}.py"]
     for path in paths:
         for name in imports_of(path):
             other = [*name.split("."), ""][1]
@@ -52,12 +62,13 @@ def test_rooms_import_only_from_their_left(room: str) -> None:
             assert other in ROOMS[: ROOMS.index(room)], f"{path.name} imports {name}"
 
 
-@pytest.mark.parametrize("module", SOLVER)
-def test_the_solver_leans_one_way_too(module: str) -> None:
-    for name in imports_of(SOURCE / "solver" / f"{module}.py"):
-        parts = name.split(".")
-        if parts[1] == "solver":
-            assert parts[2] in SOLVER[: SOLVER.index(module)], f"{module} imports {name}"
+@pytest.mark.parametrize(("folder", "module"), [(folder, each) for folder in INSIDE for each in INSIDE[folder]])
+def test_modules_inside_a_room_lean_one_way_too(folder: str, module: str) -> None:
+    modules = INSIDE[folder]
+    for name in imports_of(SOURCE.joinpath(*folder.split("."), f"{module}.py")):
+        if name.startswith(f"allotment.{folder}."):
+            other = name.removeprefix(f"allotment.{folder}.").split(".")[0]
+            assert other in modules[: modules.index(module)], f"{module} imports {name}"
 
 
 def test_the_front_door() -> None:

@@ -24,12 +24,17 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from PIL import Image
 
-from allotment.data import columns, table
+from allotment.data import sources
 from allotment.data.columns import Column
-from allotment.data.labels import draw, split
-from allotment.data.table import TableData, describe, guess_kind, read_table
+from allotment.data.features import encode_text
+from allotment.data.labels import Labels, Split, draw, split
+from allotment.data.mistakes import MOST_MISTAKES
+from allotment.data.summary import describe
+from allotment.data.table import TableData, read_table
+from allotment.data.targets import guess_kind
 from allotment.errors import InputError
 
 Try = Callable[[Path], object]
@@ -212,7 +217,7 @@ def test_ten_thousand_columns(tmp_path: Path) -> None:
 def test_a_column_that_turns_into_text_far_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, "a,b,y\n" + "".join(f"{k},{'007' if k < 90 else 'x'},{k % 2}\n" for k in range(100)))
     whole = read_table(path, "y")
-    monkeypatch.setattr(columns, "CHUNK", 30)
+    monkeypatch.setattr(sources, "CHUNK", 30)
     same(read_table(path, "y"), whole)
     assert whole.columns[1].form == "categorical"
 
@@ -329,7 +334,7 @@ def test_categories_are_capped(tmp_path: Path) -> None:
 
 
 def test_text_is_hashed_the_same_everywhere() -> None:
-    encoded = table.encode_text(Column("a", words=["The cat, the CAT", "", "ÄRGER über dog", "!?"]))
+    encoded = encode_text(Column("a", words=["The cat, the CAT", "", "ÄRGER über dog", "!?"]))
     assert encoded.shape == (4, 256)
     assert np.linalg.norm(encoded, axis=1) == pytest.approx([1, 0, 1, 0])
     assert np.abs(encoded[0][encoded[0] != 0]).tolist() == pytest.approx([math.sqrt(0.5)] * 2)
@@ -440,6 +445,75 @@ def test_without_pillow_the_pip_line_is_said(pictures: Path, monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(InputError, match=r"pip install 'allotment\[train\]'"):
         images_of(pictures, "img/red.png")
+
+
+def write_squares(folder: Path, count: int = 40, size: int = 16) -> NDArray[np.uint8]:
+    """Pictures of a red, green or blue square, and a table of their colours and sizes with some cells empty."""
+    rng = np.random.default_rng(8)
+    (folder / "img").mkdir()
+    pictures, rows = [], []
+    for k in range(count):
+        colour, side = k % 3, int(rng.integers(5, 14))
+        y, x = rng.integers(0, size - side + 1, size=2)
+        pixels = rng.integers(0, 60, size=(size, size, 3)).astype(np.uint8)
+        pixels[y : y + side, x : x + side, colour] += 190
+        Image.fromarray(pixels).save(folder / "img" / f"{k:03d}.png")
+        pictures.append(pixels.transpose(2, 0, 1))
+        rows.append(
+            f"img/{k:03d}.png,{'' if k % 5 == 4 else ('red', 'green', 'blue')[colour]},{side if k % 4 else ''}\n"
+        )
+    write(folder, "path,colour,side\n" + "".join(rows), "squares.csv")
+    return np.stack(pictures)
+
+
+def read_squares(folder: Path) -> TableData:
+    return read_table(folder / "squares.csv", ["colour", "side"], kinds={"side": "regression"}, image_size=16)
+
+
+def test_a_table_of_image_paths_is_trained_on(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from allotment.learners.learner import measure, train
+    from allotment.learners.recipe import Recipe
+    from allotment.learners.torch_learner import TorchLearner
+
+    torch.set_num_threads(1)
+    pictures = write_squares(tmp_path)
+    data = read_squares(tmp_path)
+    np.testing.assert_array_equal(data.features, pictures)
+    assert [(target.kind, target.classes) for target in data.targets] == [
+        ("classification", ("blue", "green", "red")),
+        ("regression", ()),
+    ]
+    assert [int(data.known(task).sum()) for task in ("colour", "side")] == [32, 30]
+    parts = split(data, seed=0, validation=0.3)
+    learner = TorchLearner(data, parts, Recipe(steps=4, batch_size=4))
+    labels = draw(data, parts.train, {"colour": 10, "side": 10}, seed=0)
+    state = train(learner, labels, seed=0)
+    for found in measure(learner, state).values():
+        assert np.isfinite([found.metric, found.loss]).all()
+    everything = np.arange(data.size)
+    colours, sides = (learner.predict(state, task, everything) for task in ("colour", "side"))
+    assert (colours.shape, sides.shape) == ((40, 3), (40,))
+    assert colours.sum(axis=1) == pytest.approx(np.ones(40), abs=1e-5)
+    assert np.isfinite(sides).all()
+
+
+def test_eight_image_paths_are_learnt_by_heart(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from allotment.learners.learner import train
+    from allotment.learners.recipe import Recipe
+    from allotment.learners.torch_learner import TorchLearner
+
+    torch.set_num_threads(1)
+    write_squares(tmp_path)
+    data = read_squares(tmp_path)
+    eight = np.flatnonzero(data.known("colour") & data.known("side"))[:8]
+    recipe = Recipe(steps=120, batch_size=8, optimiser="adam", trunk_rate=0.01, head_rate=0.01)
+    learner = TorchLearner(data, Split(eight, eight, np.setdiff1d(np.arange(40), eight)), recipe)
+    state = train(learner, Labels({"colour": eight, "side": eight}), seed=0)
+    assert learner.predict(state, "colour", eight).argmax(axis=1).tolist() == data.labels["colour"][eight].tolist()
+    assert learner.predict(state, "side", eight) == pytest.approx(data.labels["side"][eight], abs=0.5)
+    assert learner.score(state, "colour").loss < 0.05
 
 
 # --- bad input ---
@@ -603,7 +677,7 @@ def test_bad_input(attempt: Try, words: tuple[str, ...], tmp_path: Path) -> None
         attempt(tmp_path)
     for word in words:
         assert word in str(caught.value)
-    assert len(caught.value.mistakes) <= table.MOST_MISTAKES + 1
+    assert len(caught.value.mistakes) <= MOST_MISTAKES + 1
 
 
 def test_all_mistakes_at_once(tmp_path: Path) -> None:
@@ -619,10 +693,10 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
 
 def test_lines_and_files_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, "x,y\n" + "1,2\n" * 50)
-    monkeypatch.setattr(columns, "MOST_CELLS", 60)
+    monkeypatch.setattr(sources, "MOST_CELLS", 60)
     with pytest.raises(InputError, match="more than 60 cells"):
         read_table(path, "y")
-    monkeypatch.setattr(columns, "LONGEST_LINE", 100)
+    monkeypatch.setattr(sources, "LONGEST_LINE", 100)
     with pytest.raises(InputError, match=r"line 1: .*line of more than"):
         read_table(write(tmp_path, "x," * 100 + "y\n"), "y")
 

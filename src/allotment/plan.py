@@ -287,23 +287,23 @@ class Comparison:
     rows: tuple[Score, ...]
 
     def __str__(self) -> str:
-        names = list(self.rows[0].counts)
-        lines = [["", *names, "spent", "value", "of plan"]]
-        top = self.rows[0].value
-        for row in self.rows:
-            share = f"{row.value / top:.1%}" if top > 0 else "-"
-            counts = [str(row.counts[name]) for name in names]
-            lines.append([row.name, *counts, str(row.spent), f"{row.value:.6g}", share])
-        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-        table = [
-            "  ".join(
-                cell.ljust(width) if i == 0 else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in lines
+        from allotment.figures import amounts, numbers, percent
+
+        rows, top = self.rows, self.rows[0].value
+        columns = [
+            ["plan", *("this plan" if row.name == "plan" else row.name for row in rows)],
+            *([name, *(str(row.counts[name]) for row in rows)] for name in rows[0].counts),
+            ["spent", *amounts([Fraction(row.spent).limit_denominator(10**12) for row in rows])],
+            ["value", *numbers([row.value for row in rows])],
+            ["of plan", *(percent(row.value / top) if top > 0 else "-" for row in rows)],
         ]
-        notes = [f"{row.name} breaks {limit}" for row in self.rows for limit in row.broken]
-        return "\n".join(line.rstrip() for line in [*table, *notes])
+        name, *figures = (max(map(len, column)) for column in columns)
+        lines = [
+            "  ".join([first.ljust(name), *map(str.rjust, rest, figures)])
+            for first, *rest in zip(*columns, strict=True)
+        ]
+        notes = [f"{row.name} breaks {limit}" for row in rows for limit in row.broken]
+        return "\n".join([*lines, *notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,10 +23,19 @@ class TaskLabels:
     """of each instance, in the form of the task's kind; None where all are the data's own"""
     pseudo: NDArray[np.bool_] | None = None
     """where `values` stands for the label; everywhere if `values` is given and this is not"""
+    implied: NDArray[np.bool_] | None = None
+    """which were not bought but follow from another task's label; none if left out"""
 
     def __post_init__(self) -> None:
-        if self.values is not None and len(self.values) != len(self.instances):
-            raise InputError([Mistake("values", f"{len(self.values)} for {len(self.instances)} instances")])
+        mistakes = [
+            Mistake(key, f"{len(given)} for {len(self.instances)} instances")
+            for key in ("values", "pseudo", "implied")
+            if (given := getattr(self, key)) is not None and len(given) != len(self.instances)
+        ]
+        if not mistakes and (self.is_implied & self.is_pseudo).any():
+            mistakes.append(Mistake("implied", "a label is implied and pseudo too; `pseudo` says which are predicted"))
+        if mistakes:
+            raise InputError(mistakes)
 
     def __len__(self) -> int:
         return len(self.instances)
@@ -52,6 +61,41 @@ class TaskLabels:
         if self.values is None:
             return np.zeros(len(self.instances), dtype=bool)
         return np.ones(len(self.instances), dtype=bool) if self.pseudo is None else self.pseudo
+
+    @property
+    def is_implied(self) -> NDArray[np.bool_]:
+        return np.zeros(len(self.instances), dtype=bool) if self.implied is None else self.implied
+
+    @property
+    def is_bought(self) -> NDArray[np.bool_]:
+        return ~self.is_pseudo & ~self.is_implied
+
+    def keep(self, chosen: NDArray[np.bool_]) -> TaskLabels:
+        """The labels of the chosen instances, with their values and marks as far as these still say something."""
+        if chosen.all():
+            return self
+        pseudo, implied = self.is_pseudo[chosen], self.is_implied[chosen]
+        marks = implied if implied.any() else None
+        if self.values is None or not pseudo.any():
+            return TaskLabels(self.instances[chosen], implied=marks)
+        return TaskLabels(self.instances[chosen], self.values[chosen], pseudo, marks)
+
+    def join(self, other: TaskLabels) -> TaskLabels:
+        """These labels and then the others, each with its values and marks."""
+        instances = np.concatenate([self.instances, other.instances])
+        implied = np.concatenate([self.is_implied, other.is_implied])
+        marks = implied if implied.any() else None
+        if self.values is None and other.values is None:
+            return TaskLabels(instances, implied=marks)
+        pseudo = np.concatenate([self.is_pseudo, other.is_pseudo])
+        return TaskLabels(instances, np.concatenate([self._beside(other), other._beside(self)]), pseudo, marks)
+
+    def _beside(self, other: TaskLabels) -> NDArray[Any]:
+        """The values; zeros in the form of the other's, which nobody reads, where all are the data's own."""
+        if self.values is not None:
+            return self.values
+        assert other.values is not None
+        return np.zeros((len(self), *other.values.shape[1:]), other.values.dtype)
 
 
 NONE = TaskLabels(np.zeros(0, dtype=np.int64))
@@ -105,16 +149,35 @@ class Labels(Mapping[str, TaskLabels]):
 
     def with_pseudo(self, task: str, instances: Instances, values: NDArray[Any]) -> Labels:
         """The same labels and, for one task, predicted ones for other instances."""
-        have = self[task]
-        before = np.zeros((len(have), *values.shape[1:]), values.dtype) if have.values is None else have.values
-        return self.with_task(
-            task,
-            TaskLabels(
-                np.concatenate([have.instances, instances]),
-                np.concatenate([before, values]),
-                np.concatenate([have.is_pseudo, np.ones(len(instances), dtype=bool)]),
-            ),
-        )
+        return self.with_task(task, self[task].join(TaskLabels(instances, values)))
+
+    def with_implied(self, implies: Mapping[str, str | Sequence[str]]) -> Labels:
+        """The same labels and, marked, those that follow from them: {"segmentation": ("classes",)}.
+
+        A real label takes the place of a predicted one. Predicted and implied labels imply nothing themselves.
+        """
+        named = {by: (tasks,) if isinstance(tasks, str) else tuple(tasks) for by, tasks in implies.items()}
+        if circular := [by for by, tasks in named.items() if by in tasks]:
+            raise InputError([Mistake("implies", f"{by!r} implies itself; name another task") for by in circular])
+        made = dict(self.by_task)
+        for by, tasks in named.items():
+            bought = self[by].instances[self[by].is_bought]
+            for task in tasks:
+                have = made.get(task, NONE)
+                new = np.setdiff1d(bought, have.instances[~have.is_pseudo])
+                if len(new):
+                    rest = have.keep(~np.isin(have.instances, new))
+                    made[task] = rest.join(TaskLabels(new, implied=np.ones(len(new), dtype=bool)))
+        return Labels(made)
+
+    def without_implied(self) -> Labels:
+        """The labels as if none had been implied; a task that has no others stays, with none."""
+        return Labels({task: labels.keep(~labels.is_implied) for task, labels in self.by_task.items()})
+
+    @property
+    def bought(self) -> Labels:
+        """Only the labels that were bought: neither implied nor predicted."""
+        return Labels({task: labels.keep(labels.is_bought) for task, labels in self.by_task.items()})
 
     @property
     def fingerprint(self) -> str:
@@ -128,6 +191,8 @@ class Labels(Mapping[str, TaskLabels]):
             if labels.values is not None:
                 digest.update(np.ascontiguousarray(labels.values[order]).tobytes())
                 digest.update(labels.is_pseudo[order].tobytes())
+            if labels.is_implied.any():
+                digest.update(b"implied\0" + labels.is_implied[order].tobytes())
         return digest.hexdigest()
 
 

@@ -1,0 +1,125 @@
+"""Commands that look at data sets: `data table`, `data scenes`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from allotment.cli.group import BAD_INPUT, Allot, fail
+from allotment.cli.inputs import locate
+from allotment.cli.output import print_json
+
+if TYPE_CHECKING:
+    from allotment.data.summary import Summary
+
+
+@click.group(cls=Allot, invoke_without_command=True)
+@click.pass_context
+def data(ctx: click.Context) -> None:
+    """What is in a data set: instances, labels, kinds, oddities.
+
+    \b
+    Example:  allot data table pets.csv --target species
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@data.command()
+@click.argument("path", metavar="TABLE")
+@click.option("--target", "targets", multiple=True, metavar="COLUMN", help="A column to predict; tox:* for a prefix.")
+@click.option("--kind", "kinds", multiple=True, metavar="NAME=KIND", help="What a target or a feature is.")
+@click.option("--classes", multiple=True, metavar="NAME=A|B", help="All classes of a target.")
+@click.option("--group", metavar="COLUMN", help="Rows of one group stay in one split.")
+@click.option("--id", "id_", metavar="COLUMN", help="Names of the instances.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out.")
+@click.option("--delimiter", metavar="CHARACTER", help="Between cells of a CSV file. [default: by its name]")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the splits.")
+@click.option("--json", "as_json", is_flag=True, help="JSON, for machines.")
+def table(
+    path: str,
+    targets: tuple[str, ...],
+    kinds: tuple[str, ...],
+    classes: tuple[str, ...],
+    group: str | None,
+    id_: str | None,
+    drop: tuple[str, ...],
+    delimiter: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """A table: CSV, TSV, Parquet or npz. An empty target cell is a missing label.
+
+    \b
+    Kinds of targets:   classification, multilabel, regression
+    Kinds of features:  numeric, categorical, text, image
+    Example:  allot data table pets.csv --target species --target weight --drop notes
+    """
+    from allotment.data.summary import describe
+    from allotment.data.table import read_table
+    from allotment.errors import InputError
+
+    try:
+        read = read_table(
+            path,
+            targets or None,
+            group=group,
+            id=id_,
+            kinds=_pairs("--kind", kinds),
+            classes={name: listed.split("|") for name, listed in _pairs("--classes", classes).items()},
+            drop=drop,
+            delimiter=delimiter,
+        )
+    except InputError as error:
+        fail(locate(error, path), BAD_INPUT)
+    _show(describe(read, seed), as_json)
+
+
+@data.command()
+@click.option("--count", type=int, default=200, show_default=True, help="How many pictures.")
+@click.option("--size", type=int, default=64, show_default=True, help="Pixels on each side.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the pictures and of the splits.")
+@click.option("--montage", metavar="FILE.png", help="Also draw the first pictures with all their labels.")
+@click.option("--json", "as_json", is_flag=True, help="JSON, for machines.")
+def scenes(count: int, size: int, seed: int, montage: str | None, as_json: bool) -> None:
+    """The built-in scenes: solids in a room, six tasks, all labels exact.
+
+    \b
+    Example:  allot data scenes --montage scenes.png
+    """
+    from allotment.data.scenes import make_scenes
+    from allotment.data.scenes import montage as draw_montage
+    from allotment.data.summary import describe
+
+    made = make_scenes(count, size, seed)
+    summary = describe(made, seed)
+    if montage is not None:
+        from PIL import Image
+
+        Image.fromarray(draw_montage(made, range(min(8, made.size)))).save(montage, "PNG")
+    _show(summary, as_json)
+
+
+def _show(summary: Summary, as_json: bool) -> None:
+    if as_json:
+        print_json(summary.to_dict())
+    else:
+        from allotment.tables.datasets import show_data
+        from allotment.tables.page import Page
+
+        show_data(Page(), summary)
+
+
+def _pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
+    """`NAME=VALUE` in parts; a name may hold an equals sign itself."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        if not equals or not name:
+            raise click.UsageError(f"{option} {text!r} is not NAME=VALUE.")
+        if name in pairs:
+            raise click.UsageError(f"{option} is given twice for {name!r}.")
+        pairs[name] = value
+    return pairs

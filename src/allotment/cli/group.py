@@ -1,0 +1,74 @@
+"""The group of all commands: it says errors in lines on stderr and ends with their exit codes."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import click
+
+from allotment import __version__
+
+INFEASIBLE, BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
+
+
+class Allot(click.Group):
+    """Lists commands in their written order; says errors in lines on stderr, never in a traceback."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader has seen enough, as in `allot frontier x --csv | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(CLOSED_PIPE)
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        from allotment.errors import AllotmentError, Infeasible
+
+        sys.stdout = sys.stdout or io.StringIO()  # it is None where the shell closed it with >&-
+        for stream in (sys.stdout, sys.stderr):
+            # a name that the terminal can't show is no reason to fail
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            code = super().main(*args, **kwargs | {"prog_name": "allot", "standalone_mode": False})
+            sys.exit(code if isinstance(code, int) else 0)
+        except click.exceptions.Abort:
+            sys.exit(INTERRUPTED)
+        except click.UsageError as error:
+            where = error.ctx.command_path if error.ctx else "allot"
+            fail([f"{error.format_message()} See {where} --help"], BAD_INPUT)
+        except Infeasible as error:
+            fail(error.clashes, INFEASIBLE)
+        except AllotmentError as error:
+            fail(str(error).split("\n"), BAD_INPUT)
+        except OSError as error:
+            fail([f"{error.strerror or error}"], BAD_INPUT)
+
+
+def fail(lines: Iterable[str], code: int) -> NoReturn:
+    """End with the errors on stderr."""
+    for line in lines:
+        click.echo(f"error: {line}", err=True)
+    sys.exit(code)
+
+
+@click.group(cls=Allot, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "--version", prog_name="allot", message="%(prog)s %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """How many labels of each task to buy with a labelling budget.
+
+    \b
+    Start with:  allot example > problem.toml
+                 allot plan problem.toml
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

@@ -1,0 +1,92 @@
+"""What commands are given: a problem file, or standard input where its name is `-`."""
+
+from __future__ import annotations
+
+import functools
+import io
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+import click
+
+from allotment.cli.group import BAD_INPUT, fail
+
+if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
+    from allotment.document import Document
+    from allotment.errors import InputError
+    from allotment.gains import Curve
+    from allotment.problem import Problem
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Given(NamedTuple):
+    """A problem as the command line gives it; `neutral` if it came without gains."""
+
+    problem: Problem
+    gains: dict[str, Curve]
+    neutral: bool
+
+
+def takes_problem(command: Function) -> Function:
+    """Adds PROBLEM, --budget and --count-implied; the command gets `given`."""
+
+    @click.argument("path", metavar="PROBLEM.toml")
+    @click.option("--budget", metavar="MONEY", help="Instead of the file's budget.")
+    @click.option("--count-implied", is_flag=True, help="Count implied labels in the curve of their task.")
+    @functools.wraps(command)
+    def wrapped(*args: Any, path: str, budget: str | None, count_implied: bool, **kwargs: Any) -> Any:
+        return command(*args, given=_read_given(path, budget, count_implied), **kwargs)
+
+    return wrapped  # type: ignore[return-value]
+
+
+def _read_given(path: str, budget: str | None, count_implied: bool) -> Given:
+    import allotment as al
+
+    try:
+        document = read_document(path)
+    except al.InputError as error:
+        fail(locate(error, path), BAD_INPUT)
+    problem = document.problem
+    if budget is not None:
+        problem = problem.with_budget(budget)
+    if count_implied:
+        problem = al.Problem(problem.tasks, problem.budget, problem.caps, count_implied=True)
+    gains = document.gains
+    return Given(problem, al.neutral_gains(problem) if gains is None else gains, gains is None)
+
+
+def read_document(path: str) -> Document:
+    """The problem in a file or on standard input."""
+    from allotment.document import LARGEST_FILE, parse_problem, read_problem
+    from allotment.errors import InputError, Mistake
+
+    if path != "-":
+        return read_problem(path)
+    data, source = b"", cast(io.BufferedReader, sys.stdin.buffer) if sys.stdin else io.BytesIO()
+    while len(data) <= LARGEST_FILE and (piece := source.read1(2**20)):  # Ctrl-C is seen between two pieces
+        data += piece
+    if len(data) > LARGEST_FILE:
+        raise InputError([Mistake("", f"has more than {LARGEST_FILE // 10**6} MB; is it the right file?")])
+    try:
+        return parse_problem(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError([Mistake("", "is not UTF-8 text; save it as UTF-8", line)]) from None
+
+
+def locate(error: InputError, path: str) -> list[str]:
+    """Its mistakes as `file:line: key: what`, which editors can jump to."""
+    lines = []
+    for mistake in error.mistakes:
+        line = "" if mistake.line is None else f":{mistake.line}"
+        where = "" if mistake.where in ("", repr(path)) else f"{mistake.where}: "
+        lines.append(f"{name_file(path)}{line}: {where}{mistake.what}")
+    return lines
+
+
+def name_file(path: str) -> str:
+    """The file as messages call it."""
+    return "<stdin>" if path == "-" else path

@@ -1,0 +1,196 @@
+"""Pictures in other sizes, cut out and mirrored, with labels that stay right.
+
+Labels are in the form of their kind (see `KINDS`) for one picture: a mask is (height, width), normals are
+(3, height, width), with x to the right. What a picture does not cover counts nothing: VOID in masks, NaN in maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.data.dataset import KINDS, VOID
+from allotment.data.pixels import load_pillow
+from allotment.errors import InputError, Mistake, suggest
+
+Array = NDArray[Any]
+FILL = (124, 116, 104)
+"""the colour around a picture: about the mean of photographs, so that it is near 0 once inputs are centred"""
+LARGEST = 4096
+"""pixels along a side"""
+GREATEST = 16
+"""zoom"""
+MAPS = ("segmentation", "depth", "normals", "edges", "keypoints")
+"""kinds with a label for each pixel; the others say something of the whole picture"""
+
+
+@dataclass(frozen=True)
+class Augment:
+    """Random zooms, crops and mirror images, drawn anew at each call.
+
+    >>> image = np.zeros((3, 40, 60), dtype=np.uint8)
+    >>> image, labels = Augment(crop=32).apply(image, {"depth": np.ones((40, 60))}, np.random.default_rng(0))
+    >>> image.shape, labels["depth"].shape
+    ((3, 32, 32), (32, 32))
+    """
+
+    crop: int
+    """height and width of what comes out"""
+    scales: tuple[float, float] = (0.5, 2.0)
+    """the least and the greatest zoom"""
+    flip: bool = True
+    """whether half of the pictures are mirrored, left to right"""
+
+    def __post_init__(self) -> None:
+        wrong = []
+        if not 1 <= self.crop <= LARGEST:
+            wrong.append(Mistake("crop", f"{self.crop} is not a number of pixels from 1 to {LARGEST}"))
+        if len(self.scales) != 2 or not 0 < self.scales[0] <= self.scales[1] <= GREATEST:
+            what = f"{self.scales} is not a least and a greatest zoom, above 0 and up to {GREATEST}"
+            wrong.append(Mistake("scales", what))
+        if wrong:
+            raise InputError(wrong)
+
+    def apply(
+        self, image: NDArray[np.uint8], labels: Mapping[str, Array], rng: np.random.Generator
+    ) -> tuple[NDArray[np.uint8], dict[str, Array]]:
+        """One random view of a picture (3, height, width) and of its labels, which are named by kind.
+
+        Zooming in brings things closer, so depth is divided by the zoom; mirrored normals point the other way in x.
+        """
+        height, width = _check(image, labels)
+        zoom = float(rng.uniform(*self.scales))
+        size = [max(1, round(side * zoom)) for side in (height, width)]
+        mirror = self.flip and bool(rng.random() < 0.5)
+        rows, columns = (_window(side, self.crop, rng) for side in size)
+        if mirror:
+            columns = columns[::-1]
+        seen = _pick(resize(image, size[0], size[1]), rows, columns, np.array(FILL, dtype=np.uint8)[:, None, None])
+        rows, columns = _source(rows, size[0], height), _source(columns, size[1], width)
+        made = {kind: _view(kind, label, rows, columns, zoom, mirror) for kind, label in labels.items()}
+        return seen, made
+
+
+def _check(image: Array, labels: Mapping[str, Array]) -> tuple[int, int]:
+    """The height and width that the picture and all labels have."""
+    if image.ndim != 3 or image.shape[0] != 3 or image.dtype != np.uint8 or not image.size:
+        what = f"{image.dtype} of the shape {image.shape}; uint8 of (3, height, width) is wanted"
+        raise InputError([Mistake("image", what)])
+    wrong = []
+    size = image.shape[1:]
+    for kind, label in labels.items():
+        wanted = (3, *size) if kind == "normals" else size
+        if kind not in KINDS:
+            wrong.append(Mistake(f"labels {kind!r}", f"is not a kind of label; {suggest(kind, KINDS)}"))
+        elif kind in MAPS and np.shape(label) != wanted:
+            what = f"have the shape {np.shape(label)}; {wanted} fits the image"
+            wrong.append(Mistake(f"labels {kind!r}", what))
+        elif kind in MAPS and (kind == "segmentation") != (label.dtype.kind in "iu"):
+            what = f"are {label.dtype}; masks are whole numbers, other maps are floats"
+            wrong.append(Mistake(f"labels {kind!r}", what))
+    if wrong:
+        raise InputError(wrong)
+    return size[0], size[1]
+
+
+def _window(side: int, crop: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Which pixels of a side are seen; -1 where there are none."""
+    start = int(rng.integers(min(0, side - crop), max(0, side - crop) + 1))
+    pixels = np.arange(start, start + crop, dtype=np.int64)
+    return np.where((pixels >= 0) & (pixels < side), pixels, -1)
+
+
+def _source(pixels: NDArray[np.int64], size: int, before: int) -> NDArray[np.int64]:
+    """The pixel that lay, before the zoom, where each pixel has its middle."""
+    found = (2 * pixels + 1) * before // (2 * size)
+    return np.where(pixels < 0, -1, found)
+
+
+def _pick(array: Array, rows: NDArray[np.int64], columns: NDArray[np.int64], fill: Any) -> Array:
+    picked = array[..., rows[:, None], columns]
+    covered = (rows >= 0)[:, None] & (columns >= 0)
+    return np.ascontiguousarray(np.where(covered, picked, fill).astype(array.dtype, copy=False))
+
+
+def _view(
+    kind: str, label: Array, rows: NDArray[np.int64], columns: NDArray[np.int64], zoom: float, mirror: bool
+) -> Array:
+    if kind not in MAPS:
+        return label
+    if kind == "segmentation":
+        return _pick(label, rows, columns, VOID)
+    seen = _pick(label, rows, columns, np.nan)
+    if kind == "normals" and mirror:
+        seen[0] *= -1
+    return seen / zoom if kind == "depth" else seen
+
+
+# Fixed squares: all of a picture, its longer side as long as the square
+
+
+def fit_image(image: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
+    """All of a picture in the middle of a square (3, side, side)."""
+    rows, columns = _frame(image.shape[1], image.shape[2], side)
+    square = np.empty((3, side, side), dtype=np.uint8)
+    square[:] = np.array(FILL, dtype=np.uint8)[:, None, None]
+    square[:, rows, columns] = resize(image, rows.stop - rows.start, columns.stop - columns.start)
+    return square
+
+
+def fit_label(kind: str, label: Array, side: int) -> Array:
+    """The label of a picture after `fit_image`: the nearest pixel's class, or the mean of what is known of an area."""
+    if kind not in MAPS:
+        return label
+    rows, columns = _frame(label.shape[-2], label.shape[-1], side)
+    square = np.full((*label.shape[:-2], side, side), VOID if kind == "segmentation" else np.nan, dtype=label.dtype)
+    size = (rows.stop - rows.start, columns.stop - columns.start)
+    if size == label.shape[-2:]:
+        square[..., rows, columns] = label
+    elif kind == "segmentation":
+        down, across = (_source(np.arange(new), new, old) for new, old in zip(size, label.shape, strict=True))
+        square[rows, columns] = label[down[:, None], across]
+    else:
+        square[..., rows, columns] = _average(kind, label, size)
+    return square
+
+
+def _frame(height: int, width: int, side: int) -> tuple[slice, slice]:
+    """The rows and columns of a square that a picture takes up."""
+    longer = max(height, width)
+    sizes = [max(1, round(length * side / longer)) for length in (height, width)]
+    starts = [(side - size) // 2 for size in sizes]
+    return slice(starts[0], starts[0] + sizes[0]), slice(starts[1], starts[1] + sizes[1])
+
+
+def _average(kind: str, label: Array, size: tuple[int, int]) -> Array:
+    """Mean over the known part of each new pixel's area; unknown where that is less than half."""
+    channels = label.reshape(-1, *label.shape[-2:])
+    known = np.asarray(~np.isnan(channels).any(axis=0))
+    share = _shrink(known.astype(np.float32), size)
+    filled = np.where(known, channels, 0).astype(np.float32)
+    sums = np.stack([_shrink(each, size) for each in filled])
+    if kind == "normals":
+        lengths = np.sqrt((sums * sums).sum(axis=0))
+        share = np.where(lengths > 0.25 * share, share, 0)  # directions that cancel out are none
+        means = sums / np.maximum(lengths, 1e-6)
+    else:
+        means = sums / np.maximum(share, 1e-6)
+    return np.where(share >= 0.5, means, np.nan).reshape(*label.shape[:-2], *size)
+
+
+def _shrink(values: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.float32]:
+    Image = load_pillow()
+    return np.asarray(Image.fromarray(values).resize((size[1], size[0]), Image.Resampling.BOX))
+
+
+def resize(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
+    """A picture (3, height, width) in another size, smoothly."""
+    if image.shape[1:] == (height, width):
+        return image
+    Image = load_pillow()
+    flat = Image.fromarray(np.ascontiguousarray(image.transpose(1, 2, 0)))
+    return np.asarray(flat.resize((width, height), Image.Resampling.BILINEAR)).transpose(2, 0, 1)

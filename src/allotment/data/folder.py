@@ -1,0 +1,266 @@
+"""Data sets of images that lie in folders: decoded when they are asked for, once, and kept as small as they come."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.data.augment import LARGEST, MAPS, fit_image, fit_label
+from allotment.data.dataset import VOID, Instances, Target
+from allotment.data.pixels import open_inside, read_rgb, read_size, shown
+from allotment.errors import InputError, Mistake, suggest
+
+Array = NDArray[Any]
+Reader = Callable[[Path, str], Array]
+"""from the root and a path below it to a label in the form of its kind, in the image's own size"""
+SHOWN = 10
+"""mistakes of one sort"""
+MOST_KEPT = 1 << 36
+"""bytes of one array in memory"""
+_IMAGES = ""
+"""stands for the images where others are tasks"""
+
+
+class Tally:
+    """Mistakes by sort: the first few of each, and how many there are."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, list[Mistake]] = {}
+        self._count: dict[str, int] = {}
+        self._seen: set[tuple[str, str]] = set()
+
+    def add(self, sort: str, where: str, what: str, line: int | None = None) -> None:
+        self._count[sort] = self._count.get(sort, 0) + 1
+        first = self._first.setdefault(sort, [])
+        if len(first) < SHOWN:
+            first.append(Mistake(where, what, line))
+
+    def attempt(self, step: Callable[..., Any], *given: Any) -> Any:
+        """What a step gives, or None and its mistakes in the tally; a mistake that is there already counts once."""
+        try:
+            return step(*given)
+        except InputError as error:
+            for mistake in error.mistakes:
+                if (mistake.where, mistake.what) not in self._seen:
+                    self._seen.add((mistake.where, mistake.what))
+                    self.add(re.sub(r"\d+", "0", mistake.what), mistake.where, mistake.what, mistake.line)
+            return None
+
+    def raise_all(self) -> None:
+        found = []
+        for sort, first in self._first.items():
+            found += first
+            if more := self._count[sort] - len(first):
+                found.append(Mistake("", f"and {more} more like the last"))
+        if found:
+            raise InputError(found)
+
+
+@dataclass(frozen=True, eq=False)
+class FolderData:
+    """Images and labels below a folder, as squares of `side` pixels: whole pictures, padded where they are not square.
+
+    `image` and `label` give one of them in its own size, for training on random crops.
+    """
+
+    name: str
+    root: Path
+    side: int
+    targets: tuple[Target, ...]
+    image_files: tuple[str, ...] = field(repr=False)
+    label_files: Mapping[str, tuple[str, ...]] = field(repr=False)
+    """of each task and instance; empty where there is no label"""
+    readers: Mapping[str, Reader] = field(repr=False)
+    """of each task"""
+    ids: tuple[str, ...] = field(repr=False)
+    groups: NDArray[Any] | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    """what is worth knowing, for people"""
+    _kept: dict[str, tuple[Array, NDArray[np.bool_]]] = field(default_factory=dict, init=False, repr=False)
+    """arrays, and where they are filled"""
+
+    def __post_init__(self) -> None:
+        check_side(self.side)
+
+    @property
+    def size(self) -> int:
+        return len(self.image_files)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the files' bytes, so it takes as long as reading all of them."""
+        digest = hashlib.sha256(repr(self._identity).encode())
+        for files in (self.image_files, *(self.label_files[target.name] for target in self.targets)):
+            for path in files:
+                digest.update(f"{path}\0".encode())
+                if path:
+                    with open_inside(self.root, path) as file:
+                        digest.update(hashlib.file_digest(file, "sha256").digest())
+        return digest.hexdigest()
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        """What is not in the files, but belongs to the data."""
+        groups = None if self.groups is None else tuple(map(str, self.groups))
+        return (self.name, self.targets, self.side, self.ids, groups)
+
+    def known(self, task: str) -> NDArray[np.bool_]:
+        return np.array([bool(path) for path in self.label_files[self._target(task).name]], dtype=bool)
+
+    def inputs(self, instances: Instances) -> NDArray[np.uint8]:
+        return self._take(_IMAGES, instances)
+
+    def values(self, task: str, instances: Instances) -> Array:
+        taken = self._take(self._target(task).name, instances)
+        return taken.astype(np.float32) if taken.dtype == np.float16 else taken
+
+    def image(self, instance: int) -> NDArray[np.uint8]:
+        """One image (3, height, width) in its own size."""
+        return read_rgb(self.root, self.image_files[instance])
+
+    def label(self, task: str, instance: int) -> Array:
+        """One label in the form of its kind, in the image's own size; nothing in it counts if it is not known."""
+        target, path = self._target(task), self.label_files[task][instance]
+        size = read_size(self.root, self.image_files[instance])
+        if not path:
+            return _unknown(target, size)
+        label = self.readers[task](self.root, path)
+        if target.kind in MAPS and label.shape[-2:] != size:
+            height, width = label.shape[-2:]
+            what = (
+                f"has {width} x {height} pixels, and its image {size[1]} x {size[0]}; it should be made for the image"
+            )
+            raise InputError([Mistake(shown(path), what)])
+        return label
+
+    def check(self) -> None:
+        """Decode everything; raises InputError with all that is wrong."""
+        wrong = Tally()
+        for key in (_IMAGES, *(target.name for target in self.targets)):
+            self._fill(key, np.arange(self.size, dtype=np.int64), wrong)
+        wrong.raise_all()
+
+    def _target(self, task: str) -> Target:
+        for target in self.targets:
+            if target.name == task:
+                return target
+        names = [target.name for target in self.targets]
+        raise InputError([Mistake(f"task {task!r}", f"is not in {self.name}; {suggest(task, names)}")])
+
+    def _take(self, key: str, instances: Instances) -> Array:
+        instances = np.asarray(instances, dtype=np.int64)
+        wrong = Tally()
+        held = self._fill(key, instances, wrong)
+        wrong.raise_all()
+        return held[instances]
+
+    def _fill(self, key: str, instances: Instances, wrong: Tally) -> Array:
+        """The array of the images or of a task, with these instances in it."""
+        if key not in self._kept:
+            self._kept[key] = (self._reserve(key), np.zeros(self.size, dtype=bool))
+        held, filled = self._kept[key]
+        for instance in np.unique(instances[~filled[instances]]).tolist():
+            made = wrong.attempt(self._square, key, instance)
+            if made is not None:
+                held[instance] = made
+                filled[instance] = True
+        return held
+
+    def _square(self, key: str, instance: int) -> Array:
+        if key == _IMAGES:
+            return fit_image(self.image(instance), self.side)
+        return fit_label(self._target(key).kind, self.label(key, instance), self.side)
+
+    def _reserve(self, key: str) -> Array:
+        """Memory that is taken only as it is filled."""
+        shape: tuple[int, ...] = (3, self.side, self.side)
+        dtype: type = np.uint8
+        if key != _IMAGES:
+            empty = _unknown(self._target(key), (self.side, self.side))
+            shape = empty.shape
+            dtype = np.float16 if self._target(key).kind in MAPS and empty.dtype.kind == "f" else empty.dtype.type
+        if self.size * int(np.prod(shape)) * np.dtype(dtype).itemsize > MOST_KEPT:
+            what = f"{self.side} pixels make {self.size} images larger than {MOST_KEPT >> 30} GB; choose a smaller one"
+            raise InputError([Mistake("side", what)])
+        return np.zeros((self.size, *shape), dtype=dtype)
+
+
+def check_side(side: int) -> None:
+    """Raises InputError unless it is a number of pixels."""
+    if not isinstance(side, int) or not 1 <= side <= LARGEST:
+        raise InputError([Mistake("side", f"{side!r} is not a number of pixels from 1 to {LARGEST}")])
+
+
+def _unknown(target: Target, size: tuple[int, int]) -> Array:
+    """A label in which nothing counts."""
+    if target.kind == "segmentation":
+        return np.full(size, VOID, dtype=np.uint8)
+    if target.kind in MAPS:
+        return np.full((3, *size) if target.kind == "normals" else size, np.nan, dtype=np.float32)
+    return np.full(len(target.classes) or (), np.nan, dtype=np.float32)
+
+
+# What is there, for the eye
+
+_UNSEEN = (96, 0, 64)
+"""the colour of pixels that count nothing"""
+
+
+def montage(data: Any, instances: Iterable[int]) -> NDArray[np.uint8]:
+    """A row for each instance: its image, then each label as a picture (height, width, 3).
+
+    Classes are a field each, coloured where they are there. Near is light; normals show x as red, y as green and z as
+    blue; edges and keypoints are dark where they are strong.
+    """
+    places = np.asarray(list(instances), dtype=np.int64)
+    images = data.inputs(places)
+    columns = [images.transpose(0, 2, 3, 1)]
+    for target in data.targets:
+        values = data.values(target.name, places)
+        columns.append(np.stack([_paint(target, value, images.shape[-1]) for value in values]))
+    tiles = np.pad(np.stack(columns, axis=1), ((0, 0), (0, 0), (1, 1), (1, 1), (0, 0)), constant_values=255)
+    rows, count, height, width, _ = tiles.shape
+    return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3, 4).reshape(rows * height, count * width, 3))
+
+
+def _paint(target: Target, value: Array, side: int) -> NDArray[np.uint8]:
+    if target.kind == "segmentation":
+        return palette()[value]
+    if target.kind == "multilabel":
+        return _fields(value, side)
+    if target.kind == "normals":
+        shade, known = np.moveaxis((value + 1) / 2, 0, -1), np.asarray(~np.isnan(value).any(axis=0))
+    else:
+        known = ~np.isnan(value)
+        low, high = np.percentile(value[known], (1, 99)) if known.any() else (0, 1)
+        grey = 1 - (value - (low if target.kind == "depth" else 0)) / max(high - low, 1e-6)
+        shade = np.stack([grey] * 3, axis=-1)
+    painted = np.clip(np.nan_to_num(shade), 0, 1) * 255
+    return np.where(known[..., None], painted, _UNSEEN).astype(np.uint8)
+
+
+def _fields(value: Array, side: int) -> NDArray[np.uint8]:
+    """Fields of a grid, row by row, in the classes' colours."""
+    across = int(np.ceil(np.sqrt(len(value))))
+    place = np.arange(side) * across // side
+    classes = place[:, None] * across + place
+    inner = np.minimum(classes, len(value) - 1)
+    here = (classes < len(value)) & (value[inner] == 1)
+    return np.where(here[..., None], palette()[inner + 1], 32).astype(np.uint8)
+
+
+def palette() -> NDArray[np.uint8]:
+    """The colours of PASCAL VOC (256, 3): the bits of a number, dealt in turn to red, green and blue."""
+    numbers = np.arange(256)
+    colours = np.zeros((256, 3), dtype=np.uint8)
+    for bit in range(8):
+        colours[:, bit % 3] |= ((numbers >> bit & 1) << (7 - bit // 3)).astype(np.uint8)
+    return colours

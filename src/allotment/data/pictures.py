@@ -1,0 +1,80 @@
+"""Images that a column names by their paths, read only from below one folder."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path, PureWindowsPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.data.columns import MOST_CELLS, Column
+from allotment.errors import InputError, Mistake
+
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm")
+PICTURE_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
+MOST_PIXELS = 50_000_000
+
+
+def load_images(column: Column, root: Path | None, size: int) -> NDArray[np.uint8]:
+    """The images that a column names, as (n, 3, size, size); raises InputError with every file that won't do."""
+    if root is None:
+        raise InputError([Mistake(f"column {column.name!r}", "holds images; say in which folder they are (folder)")])
+    try:
+        from PIL import Image
+    except ImportError:
+        what = "holds images, and reading them needs Pillow: pip install 'allotment[train]'"
+        raise InputError([Mistake(f"column {column.name!r}", what)]) from None
+    if len(column.texts) * 3 * size * size > 8 * MOST_CELLS:
+        raise InputError([Mistake(f"column {column.name!r}", f"its images would fill {8 * MOST_CELLS >> 30} GB")])
+    images = np.zeros((len(column.texts), 3, size, size), dtype=np.uint8)
+    wrong: dict[int, str] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of odd palettes and the like
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        for row, text in enumerate(column.texts):
+            try:
+                images[row] = _load_image(_inside(root, text), size)
+            except InputError as error:
+                wrong[row] = f"{text[:200]!r} {error.mistakes[0].what}" if text else "names no image"
+    if wrong:
+        raise InputError(column.mistakes(wrong, wrong.__getitem__))
+    return images
+
+
+def _inside(root: Path, text: str) -> Path:
+    """The file of that name below the root; raises InputError if it leads out of it or is not there."""
+    given = PureWindowsPath(text)  # which knows both slashes and drive letters
+    if given.is_absolute() or given.drive or given.root or ".." in given.parts or "\0" in text:
+        raise InputError([Mistake("", "is not a path below the table's folder")])
+    try:
+        path = (root / text).resolve()
+        if not path.is_relative_to(root.resolve()):
+            raise InputError([Mistake("", "is a link that leads out of the table's folder")])
+        if path.is_file():
+            return path
+    except (OSError, RuntimeError):  # a name that is too long, links in a circle
+        pass
+    raise InputError([Mistake("", "is not there")])
+
+
+def _load_image(path: Path, size: int) -> NDArray[np.uint8]:
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    try:
+        with Image.open(path, formats=PICTURE_FORMATS) as image:
+            if image.width * image.height > MOST_PIXELS:
+                raise Image.DecompressionBombError
+            image.draft("RGB", (2 * size, 2 * size))  # decodes a large JPEG at a fraction of its size
+            upright = ImageOps.exif_transpose(image)
+            if upright.mode.startswith("I;16"):
+                upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
+            small = upright.convert("RGB").resize((size, size), Image.Resampling.BILINEAR)
+            return np.ascontiguousarray(np.asarray(small).transpose(2, 0, 1))
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise InputError(
+            [Mistake("", f"has more than {MOST_PIXELS // 10**6} million pixels; make it smaller")]
+        ) from None
+    except Exception as error:  # decoders of damaged files raise almost anything
+        reason = "" if isinstance(error, UnidentifiedImageError) else f" ({type(error).__name__})"
+        raise InputError([Mistake("", f"is not an image that can be read{reason}")]) from None

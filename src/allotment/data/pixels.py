@@ -1,0 +1,180 @@
+"""Images that somebody else made: opened below a folder and nowhere else, and only if they are what was expected.
+
+Nothing is decoded before its header has been looked at. Every refusal is an InputError that names the file.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path, PureWindowsPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.errors import InputError, Mistake
+
+MOST_PIXELS = 50_000_000
+MOST_BYTES = 1 << 28
+"""of any one file"""
+_PNG = b"\x89PNG\r\n\x1a\n"
+_FORMS = {
+    "1": "black and white only",
+    "L": "shades of grey",
+    "LA": "shades of grey with transparency",
+    "P": "palette colours",
+    "RGB": "RGB colours",
+    "RGBA": "RGB colours with transparency",
+    "CMYK": "CMYK colours, as for print",
+}
+
+
+def read_rgb(root: Path, path: str) -> NDArray[np.uint8]:
+    """A JPEG or PNG of 8-bit RGB as (3, height, width)."""
+    with _decoded(root, path, ("JPEG", "PNG")) as (image, bits):
+        _expect(path, image, bits, ("RGB",), 8, "save it as RGB with 8 bits for each colour")
+        return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
+
+
+def read_palette(root: Path, path: str) -> NDArray[np.uint8]:
+    """The numbers, not the colours, of a palette PNG (height, width); 8-bit grey, another habit for masks, will do."""
+    with _decoded(root, path, ("PNG",)) as (image, bits):
+        remedy = "save the class numbers themselves as a palette PNG or an 8-bit grey one"
+        # fewer bits of a palette are numbers all the same, but those of grey are stretched to 0 - 255
+        _expect(path, image, 8 if image.mode == "P" else bits, ("P", "L"), 8, remedy)
+        return np.array(image, dtype=np.uint8)
+
+
+def read_uint16(root: Path, path: str) -> NDArray[np.uint16]:
+    """A PNG of 16-bit grey as (height, width)."""
+    with _decoded(root, path, ("PNG",)) as (image, bits):
+        _expect(path, image, bits, ("I;16", "I;16B", "I"), 16, "save it as a grey PNG with 16 bits")
+        return np.asarray(image).astype(np.uint16)
+
+
+def read_size(root: Path, path: str) -> tuple[int, int]:
+    """Height and width of a JPEG or PNG, as its header has them."""
+    with _opened(root, path, ("JPEG", "PNG")) as (image, _):
+        return image.height, image.width
+
+
+def _expect(path: str, image: Any, bits: int, modes: tuple[str, ...], depth: int, remedy: str) -> None:
+    if image.mode in modes and bits == depth:
+        return
+    form = _FORMS.get(image.mode, "shades of grey" if image.mode.startswith("I") else f"the mode {image.mode}")
+    raise InputError([Mistake(shown(path), f"holds {form} with {bits} bits each; {remedy}")])
+
+
+@contextmanager
+def _decoded(root: Path, path: str, formats: tuple[str, ...]) -> Iterator[tuple[Any, int]]:
+    """The image with its pixels, and the bits of each of its numbers."""
+    with _opened(root, path, formats) as (image, bits):
+        try:
+            image.load()
+        except MemoryError:
+            raise
+        except Exception as error:  # decoders of damaged files raise almost anything
+            what = f"is cut short or damaged ({type(error).__name__}); copy it again from where it came from"
+            raise InputError([Mistake(shown(path), what)]) from None
+        yield image, bits
+
+
+@contextmanager
+def _opened(root: Path, path: str, formats: tuple[str, ...]) -> Iterator[tuple[Any, int]]:
+    """The image without its pixels: only the header has been read."""
+    Image = load_pillow()
+    with open_inside(root, path) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of odd palettes and the like
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        head = file.read(26)
+        file.seek(0)
+        try:
+            image = Image.open(file, formats=formats)
+        except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+            raise InputError([Mistake(shown(path), _too_large("far"))]) from None
+        except Exception:
+            what = f"is not a {' or '.join(formats)} image, whatever its name says; put a real one there"
+            raise InputError([Mistake(shown(path), what)]) from None
+        if image.width * image.height > MOST_PIXELS:
+            raise InputError([Mistake(shown(path), _too_large(f"{image.width} x {image.height} pixels,"))])
+        with image:
+            yield image, head[24] if head.startswith(_PNG) else 8
+
+
+def load_pillow() -> Any:
+    """Pillow's module for images; raises InputError with the remedy where there is none."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise InputError([Mistake("", "images need Pillow: pip install 'allotment[train]'")]) from None
+    return Image
+
+
+def _too_large(how: str) -> str:
+    return f"has {how} more than the {MOST_PIXELS // 10**6} million pixels that are read; make it smaller"
+
+
+@contextmanager
+def open_inside(root: Path, path: str, most: int = MOST_BYTES) -> Iterator[BufferedReader]:
+    """The file at a path below the root, for reading; raises InputError for anything but a plain file of fair size."""
+    found = find_inside(root, path)
+    flags = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))  # some systems lack some
+    try:
+        handle = os.open(found, os.O_RDONLY | sum(flags))
+    except OSError as error:
+        what = f"can't be opened ({error.strerror}); see that it is there and may be read"
+        raise InputError([Mistake(shown(path), what)]) from None
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError([Mistake(shown(path), "is not a plain file; put one there")])
+        if status.st_size > most:
+            what = f"has {status.st_size} bytes, more than the {most} that are read; make it smaller"
+            raise InputError([Mistake(shown(path), what)])
+        yield file
+
+
+def find_inside(root: Path, path: str) -> Path:
+    """Where a path below the root leads; raises InputError if that is out of the root, or nowhere."""
+    given = PureWindowsPath(path)  # which knows both slashes and drive letters
+    if given.is_absolute() or given.drive or given.root or ".." in given.parts or "\0" in path:
+        what = f"is not a path below {shown(str(root))}; name it from there on, without '..'"
+        raise InputError([Mistake(shown(path), what)])
+    try:
+        found = (root / path).resolve()
+        if not found.is_relative_to(root.resolve()):
+            what = f"is a link that leads out of {shown(str(root))}; put what it leads to in its place"
+            raise InputError([Mistake(shown(path), what)])
+        if found.exists():
+            return found
+    except (OSError, RuntimeError):  # a name that is too long, links in a circle
+        pass
+    raise InputError([Mistake(shown(path), f"is not there; it should be in {shown(str(root))}")])
+
+
+def list_folder(root: Path, folder: str) -> tuple[dict[str, bool], list[str]]:
+    """Names of the files in a folder below the root, each with whether it is a link, and names of its folders."""
+    place = find_inside(root, folder)
+    files, folders = {}, []
+    try:
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    folders.append(entry.name)
+                else:
+                    files[entry.name] = entry.is_symlink()
+    except OSError as error:
+        what = f"can't be listed ({error.strerror}); it should be a folder that may be read"
+        raise InputError([Mistake(shown(folder or str(root)), what)]) from None
+    return files, sorted(folders)
+
+
+def shown(path: str) -> str:
+    """A path that is safe to print: short, and without codes that a terminal would obey."""
+    cut = path if len(path) <= 200 else f"{path[:197]}..."
+    return cut if cut.isprintable() else repr(cut)

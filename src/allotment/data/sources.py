@@ -1,0 +1,340 @@
+"""Where tables are kept: CSV, Parquet, npz or a frame, all read into the same columns."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import itertools
+import math
+import os
+import stat
+import sys
+import zipfile
+import zlib
+from array import array
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.data.columns import MOST_CELLS, NOTHING, Column, columns_of, text_column
+from allotment.data.mistakes import SHOWN
+from allotment.errors import InputError, Mistake
+
+LONGEST_LINE = 2**26
+CHUNK = 2**20
+"""cells of a CSV file that are held as text at a time"""
+SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t", ".parquet": "", ".npz": ""}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table that is open: the names of its columns, and a way to read some of them."""
+
+    name: str
+    names: tuple[str, ...]
+    read: Callable[[Collection[str], Collection[str]], dict[str, Column]]
+    """the columns that are wanted, and which of them are to stay as they are written"""
+    folder: Path | None = None
+    """where images are looked for"""
+    features: tuple[str, ...] | None = None
+    targets: tuple[str, ...] | None = None
+    """if the file itself says which they are"""
+    images: NDArray[np.uint8] | None = None
+
+
+def open_source(source: Any, delimiter: str | None = None) -> Source:
+    """The table in a file or a frame; raises InputError if there is none or if its names won't do."""
+    if isinstance(source, str | os.PathLike):
+        return _checked(_open_file(Path(source), delimiter))
+    return _checked(_open_frame(source))
+
+
+def _checked(source: Source) -> Source:
+    twice = [name for name, count in Counter(source.names).items() if count > 1 and name.strip()]
+    mistakes = []
+    for name in twice[:SHOWN]:
+        at = ", ".join(str(k + 1) for k, each in enumerate(source.names) if each == name)
+        mistakes.append(Mistake(f"column {name!r}", f"is there more than once (columns {at}); rename all but one"))
+    if len(twice) > SHOWN:
+        mistakes.append(Mistake("", f"{len(twice) - SHOWN} more names are there more than once"))
+    if mistakes:
+        raise InputError(mistakes)
+    return source
+
+
+def _refuse(path: Path, what: str, line: int | None = None) -> InputError:
+    return InputError([Mistake(repr(str(path)), what, line)])
+
+
+def _open_file(path: Path, delimiter: str | None) -> Source:
+    suffix = next((each for each in SUFFIXES if path.name.lower().endswith(each)), "")
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        missing = isinstance(error, FileNotFoundError)
+        reason = "there is no such file" if missing else f"cannot be read ({getattr(error, 'strerror', None) or error})"
+        raise _refuse(path, f"{reason}; check the path") from None
+    if stat.S_ISDIR(mode):
+        raise _refuse(path, "is a directory; give the table in it")
+    if not suffix:
+        raise _refuse(path, f"is not a table by its name; a table ends in {', '.join(SUFFIXES)}")
+    if not stat.S_ISREG(mode):  # reading a pipe or a device could wait forever
+        raise _refuse(path, "is a pipe or a device; save the table to a file first")
+    name = path.name[: -len(suffix)]
+    try:
+        if suffix == ".parquet":
+            return _open_parquet(path, name)
+        if suffix == ".npz":
+            return _open_npz(path, name)
+        return _open_csv(path, name, delimiter or SUFFIXES[suffix])
+    except OSError as error:
+        raise _refuse(path, f"cannot be read ({error.strerror or error}); check its permissions") from None
+
+
+def _open_csv(path: Path, name: str, delimiter: str) -> Source:
+    if len(delimiter) != 1 or delimiter in '"\r\n\0':
+        raise InputError([Mistake("delimiter", f"{delimiter!r} is not a single character between cells")])
+    header = next(_records(path, delimiter), None)
+    if header is None:
+        raise _refuse(path, "is empty; a table begins with a line that names its columns")
+    names = header[1]
+    if len(names) == 1 and (other := next((each for each in ";\t|," if each in names[0]), "")):
+        raise _refuse(
+            path, f"has one column only, {names[0][:80]!r}; are its cells separated by {other!r}? (delimiter)"
+        )
+
+    def read(wanted: Collection[str], as_text: Collection[str]) -> dict[str, Column]:
+        texts = set(as_text)
+        while True:  # a second time only if numbers turned into texts after the first chunk
+            columns, late = _gather(path, delimiter, names, wanted, texts)
+            if not late:
+                return columns
+            texts |= late
+
+    return Source(name, tuple(names), read, folder=path.parent)
+
+
+def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file that are not blank, each with the line that it begins on."""
+    with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as stream:
+        reader = csv.reader(_lines(path, stream), delimiter=delimiter, strict=True)
+        line = 1
+        while True:
+            try:
+                row = next(reader, None)
+            except csv.Error as error:
+                raise _refuse(path, _csv_reason(str(error)), line) from None
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise _refuse(path, f"is not a whole gzip file ({error}); compress it again") from None
+            if row is None:
+                return
+            if row:
+                yield line, row
+            line = reader.line_num + 1
+
+
+def _lines(path: Path, stream: IO[bytes] | gzip.GzipFile) -> Iterator[str]:
+    number = 0
+    while piece := stream.readline(LONGEST_LINE + 1):
+        number += 1
+        if number == 1 and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise _refuse(path, "is UTF-16 text; save it as UTF-8")
+        if len(piece) > LONGEST_LINE:
+            raise _refuse(path, f"has a line of more than {LONGEST_LINE >> 20} MB; is it the right file?", number)
+        if b"\0" in piece:
+            raise _refuse(path, "holds a NUL byte, so it is not text; save it as UTF-8 text", number)
+        try:
+            yield piece.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            what = f"byte 0x{piece[error.start]:02x} is not UTF-8; save the file as UTF-8 text"
+            raise _refuse(path, what, number) from None
+
+
+def _csv_reason(error: str) -> str:
+    if "field limit" in error:
+        limit = csv.field_size_limit()
+        return (
+            f"a cell has more than {limit} characters; is a quote not closed? "
+            "(csv.field_size_limit sets how many it may have)"
+        )
+    if "unexpected end" in error:
+        return 'a quote (") is opened here and never closed'
+    if "new-line" in error:
+        return "a line ends in a bare carriage return; save it with line feeds"
+    return f"{error}; a cell that holds a quote is written between quotes, with each quote of its own doubled"
+
+
+def _gather(
+    path: Path, delimiter: str, names: list[str], wanted: Collection[str], as_text: Collection[str]
+) -> tuple[dict[str, Column], set[str]]:
+    """The columns, and those that began as numbers but are texts further down."""
+    at = {name: place for place, name in enumerate(names)}
+    floats = {name: array("d") for name in wanted if name not in as_text}
+    texts: dict[str, list[str]] = {name: [] for name in wanted if name in as_text}
+    late: set[str] = set()
+    lines = array("q")
+    for chunk_lines, rows in _chunks(path, delimiter, len(names), len(wanted)):
+        cells = list(zip(*rows, strict=True))
+        for name in list(floats):
+            values = _floats(cells[at[name]])
+            if values is not None:
+                floats[name].extend(values)
+            else:
+                del floats[name]
+                if lines:
+                    late.add(name)
+                else:
+                    texts[name] = []
+        for name, held in texts.items():
+            held.extend(map(sys.intern, cells[at[name]]))  # categories repeat: keep one of each
+        lines.extend(chunk_lines)
+    if not lines:
+        raise _refuse(path, "has a header but no rows below it")
+    columns = {name: Column(name, np.frombuffer(values), lines=lines) for name, values in floats.items()}
+    columns |= {name: text_column(name, held, lines, keep=name in as_text) for name, held in texts.items()}
+    return columns, late
+
+
+def _chunks(path: Path, delimiter: str, width: int, wanted: int) -> Iterator[tuple[list[int], list[list[str]]]]:
+    """Rows with their lines, some at a time; raises InputError for those of another width."""
+    records = itertools.islice(_records(path, delimiter), 1, None)
+    ragged: list[Mistake] = []
+    rows = bad = 0
+    while chunk := list(itertools.islice(records, max(1, CHUNK // width))):
+        for k, (line, row) in enumerate(chunk):
+            if len(row) != width:
+                bad += 1
+                what = f"has {len(row)} cells where the header has {width}"
+                ragged += [Mistake(f"row {rows + k + 1}", what, line)] if bad <= SHOWN else []
+        rows += len(chunk)
+        if rows * wanted > MOST_CELLS:
+            raise _refuse(path, f"has more than {MOST_CELLS:,} cells; leave columns or rows out")
+        if not bad:
+            yield [line for line, _ in chunk], [row for _, row in chunk]
+    if bad > SHOWN:
+        ragged.append(Mistake("", f"{bad - SHOWN} more rows have another number of cells than the header"))
+    if ragged:
+        raise InputError(ragged)
+
+
+def _floats(cells: Sequence[str]) -> array[float] | None:
+    """The cells as numbers, NaN where there is none; None if one of them is something else."""
+    if "_" in "".join(cells):  # float() takes 1_000 for a number
+        return None
+    try:
+        return array("d", map(float, cells))
+    except ValueError:
+        pass
+    try:
+        return array("d", (math.nan if each.strip().lower() in NOTHING else float(each) for each in cells))
+    except ValueError:
+        return None
+
+
+def _open_parquet(path: Path, name: str) -> Source:
+    try:
+        import pyarrow as pa  # type: ignore[import-untyped]
+        import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    except ImportError:
+        raise _refuse(path, "reading Parquet needs pyarrow: pip install 'allotment[data]'") from None
+    damage = (pa.ArrowException, OSError, UnicodeDecodeError)
+    try:
+        with pq.ParquetFile(path) as file:
+            names, rows = tuple(file.schema_arrow.names), file.metadata.num_rows
+    except damage as error:
+        raise _refuse(path, f"is not a whole Parquet file ({str(error)[:200]!r})") from None
+    if not rows:
+        raise _refuse(path, "has columns but no rows")
+
+    def read(wanted: Collection[str], as_text: Collection[str]) -> dict[str, Column]:
+        if rows * len(wanted) > MOST_CELLS:
+            raise _refuse(path, f"has more than {MOST_CELLS:,} cells; leave columns or rows out")
+        try:
+            with pq.ParquetFile(path) as file:
+                table = file.read(columns=list(wanted))
+            # As an array, a dictionary with nulls would get values in their place.
+            plainly = {
+                each: column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+                for each, column in zip(table.column_names, table.columns, strict=True)
+            }
+            return columns_of(plainly, as_text)
+        except damage as error:
+            raise _refuse(path, f"is not a whole Parquet file ({str(error)[:200]!r})") from None
+
+    return Source(name, names, read, folder=path.parent)
+
+
+def _open_npz(path: Path, name: str) -> Source:
+    held = _load_npz(path)
+    if missing := [key for key in ("X", "Y") if key not in held]:
+        here = ", ".join(map(repr, held)) or "nothing"
+        raise _refuse(path, f"has no array {' and no array '.join(missing)}; it holds {here}")
+    x, y = held["X"], held["Y"][:, None] if held["Y"].ndim == 1 else held["Y"]
+    images = x.ndim == 4 and x.dtype == np.uint8 and x.shape[1] == 3
+    mistakes = []
+    if not images and (x.ndim != 2 or x.dtype.kind not in "iufb"):
+        forms = "numbers (instances, features) or images (instances, 3, height, width) as uint8"
+        mistakes.append(Mistake("array X", f"is {x.shape} of {x.dtype}; it must be {forms}"))
+    if y.ndim != 2 or len(y) != len(x):
+        mistakes.append(Mistake("array Y", f"is {y.shape}; it must be ({len(x)}, tasks), a row for each one of X"))
+    if mistakes:
+        raise InputError([mistake.under(repr(str(path))) for mistake in mistakes])
+    if not len(x):
+        raise _refuse(path, "has no rows in X")
+    features = () if images else _names(path, held, "features", "x", x.shape[1])
+    tasks = _names(path, held, "tasks", "y", y.shape[1])
+    found = dict(zip(tasks, y.T, strict=True)) | ({} if images else dict(zip(features, x.T, strict=True)))
+    named = ("X", "Y", "features", "tasks", *found)
+    more = {key: each for key, each in held.items() if key not in named and each.shape == (len(x),)}
+
+    def read(wanted: Collection[str], as_text: Collection[str]) -> dict[str, Column]:
+        return columns_of({key: each for key, each in (found | more).items() if key in wanted}, as_text)
+
+    names = (*features, *tasks, *more)
+    return Source(name, names, read, path.parent, features, tasks, x if images else None)
+
+
+def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > 8 * MOST_CELLS:
+                raise _refuse(path, f"unpacks to more than {8 * MOST_CELLS >> 30} GB")
+        with np.load(path, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except InputError:
+        raise
+    # a RuntimeError is an archive with a password or an unknown way of packing
+    except (ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        pickled = "object arrays" in str(error).lower()
+        hint = "an array of Python objects, which is never unpickled; save numbers or text" if pickled else str(error)
+        raise _refuse(path, f"is not a whole npz file of arrays ({hint})") from None
+
+
+def _names(path: Path, held: dict[str, NDArray[Any]], key: str, letter: str, count: int) -> tuple[str, ...]:
+    if key not in held:
+        return tuple(f"{letter}{k}" for k in range(count))
+    if held[key].shape != (count,) or held[key].dtype.kind != "U":
+        given = f"is {held[key].shape} of {held[key].dtype}"
+        raise InputError([Mistake(f"{str(path)!r}: array {key}", f"{given}; it must be {count} names")])
+    return tuple(held[key].tolist())
+
+
+def _open_frame(frame: Any) -> Source:
+    if not (hasattr(frame, "iloc") or hasattr(frame, "to_series")) or not hasattr(frame, "columns"):
+        what = f"is a {type(frame).__name__}" + ("; pass frame.collect()" if hasattr(frame, "collect") else "")
+        raise InputError([Mistake("source", f"{what}; a table is a path or a pandas or polars frame")])
+    names = tuple(map(str, frame.columns))
+    if not len(frame):
+        raise InputError([Mistake("source", "the frame has no rows")])
+
+    def read(wanted: Collection[str], as_text: Collection[str]) -> dict[str, Column]:
+        at = {name: place for place, name in enumerate(names) if name in wanted}
+        column = frame.to_series if hasattr(frame, "to_series") else lambda place: frame.iloc[:, place]
+        return columns_of({name: column(place) for name, place in at.items()}, as_text)
+
+    return Source("table", names, read)

@@ -1,0 +1,171 @@
+"""PASCAL VOC 2012 with the masks of SBD, in its own folders: which classes an image shows, and where."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.data.dataset import VOID, Instances, Target
+from allotment.data.folder import FolderData, Tally, check_side
+from allotment.data.labels import Split, shuffle
+from allotment.data.pixels import find_inside, list_folder, open_inside, read_palette, shown
+from allotment.errors import InputError, Mistake, suggest
+
+CLASSES = (
+    *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
+    *("diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"),
+)
+TARGETS = (
+    Target("classes", "multilabel", CLASSES, metric="jaccard"),
+    Target("segmentation", "segmentation", ("background", *CLASSES), metric="miou"),
+)
+IMAGES = "JPEGImages"
+MASKS = ("SegmentationClassAug", "SegmentationClass")
+"""the first that is there is taken"""
+LISTS = "ImageSets/Segmentation"
+MOST_LISTED = 1 << 26
+"""bytes of a list"""
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+
+@dataclass(frozen=True, eq=False)
+class VocData(FolderData):
+    """VOC's images: those of the training list first, then those of the test list."""
+
+    trained: int = 0
+    """how many images the training list has"""
+
+    def split(self, seed: int, validation: float = 0.15) -> Split:
+        """The test list as the test part; a share of the training list, drawn by seed, as the validation part."""
+        if not 0 <= validation < 1:
+            raise InputError([Mistake("validation", f"{validation} leaves nothing to train on")])
+        order: Instances = shuffle(np.arange(self.trained, dtype=np.int64), "split", seed)
+        cut = round(validation * self.trained)
+        return Split(
+            train=np.sort(order[cut:]),
+            validation=np.sort(order[:cut]),
+            test=np.arange(self.trained, self.size, dtype=np.int64),
+        )
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return (*super()._identity, self.trained)
+
+
+def read_voc(
+    root: str | Path, side: int = 128, train: str = "train_aug", test: str = "val", *, thorough: bool = False
+) -> VocData:
+    """VOC from its folder, the one with `JPEGImages` in it; lists are names in `ImageSets/Segmentation`.
+
+    Only names are checked, and images decoded when they are needed; `thorough` decodes all, and says all that is wrong.
+    """
+    check_side(side)
+    root = Path(root)
+    _check_root(root)
+    wrong = Tally()
+    masks = next((each for each in MASKS if (root / each).is_dir()), MASKS[0])
+    listed = {part: _read_list(root, name, wrong) for part, name in (("train", train), ("test", test))}
+    for folder, ending in ((IMAGES, ".jpg"), (masks, ".png")):
+        _check_files(root, folder, ending, listed, wrong)
+    for name in sorted(set(listed["train"]) & set(listed["test"])):
+        wrong.add("both", name, f"is in both lists, {train} and {test}; the test would not be one")
+    wrong.raise_all()
+    names = (*listed["train"], *listed["test"])
+    data = VocData(
+        name="voc",
+        root=root,
+        side=side,
+        targets=TARGETS,
+        image_files=tuple(f"{IMAGES}/{name}.jpg" for name in names),
+        label_files={target.name: tuple(f"{masks}/{name}.png" for name in names) for target in TARGETS},
+        readers={"classes": read_classes, "segmentation": read_mask},
+        ids=names,
+        trained=len(listed["train"]),
+    )
+    if thorough:
+        data.check()
+    return data
+
+
+def read_mask(root: Path, path: str) -> NDArray[np.uint8]:
+    """The class of each pixel: 0 background, 1 to 20 the classes, VOID on borders."""
+    mask = read_palette(root, path)
+    strange = np.unique(mask[(mask > len(CLASSES)) & (mask != VOID)])
+    if len(strange):
+        what = f"has class {strange[0]}; VOC has 0 to {len(CLASSES)}, and {VOID} for void"
+        raise InputError([Mistake(shown(path), f"{what}. Is it a mask of instances, or with another palette?")])
+    return mask
+
+
+def read_classes(root: Path, path: str) -> NDArray[np.float32]:
+    """1 for each class that any pixel of the mask has."""
+    seen = np.bincount(read_mask(root, path).ravel(), minlength=VOID + 1)
+    return (seen[1 : len(CLASSES) + 1] > 0).astype(np.float32)
+
+
+def _check_root(root: Path) -> None:
+    if not root.is_dir():
+        what = "is not a folder; give the one that holds JPEGImages, often VOCdevkit/VOC2012"
+        raise InputError([Mistake(shown(str(root)), what)])
+    if not (root / IMAGES).is_dir():
+        deeper = [each for each in ("VOC2012", "VOCdevkit/VOC2012") if (root / each / IMAGES).is_dir()]
+        hint = f"did you mean {shown(str(root / deeper[0]))}?" if deeper else "give the folder that holds it"
+        raise InputError([Mistake(shown(str(root)), f"has no folder {IMAGES}; {hint}")])
+
+
+def _read_list(root: Path, name: str, wrong: Tally) -> list[str]:
+    """The images that a list names, in its order, each once."""
+    path = f"{LISTS}/{name}.txt"
+    if not _NAME.fullmatch(name):
+        wrong.add("list name", f"list {shown(name)}", f"is not a name; lists are files in {LISTS}, without '.txt'")
+        return []
+    if not (root / path).exists():
+        there = wrong.attempt(list_folder, root, LISTS)
+        if there is not None:
+            lists = sorted(each.removesuffix(".txt") for each in there[0] if each.endswith(".txt"))
+            wrong.add("no list", shown(path), f"is not there; {suggest(name, lists)}")
+        return []
+    text = wrong.attempt(_read_text, root, path)
+    if text is None:
+        return []
+    names: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        each = line.strip()
+        if not each:
+            continue
+        if not _NAME.fullmatch(each):
+            what = f"{each[:40]!r} is not the name of an image; one without folder and ending is wanted"
+            wrong.add(f"junk {path}", path, what, number)
+        elif each in names:
+            what = f"{each} is in line {names[each]} already; take one of them out"
+            wrong.add(f"twice {path}", path, what, number)
+        else:
+            names[each] = number
+    if not text.strip():
+        wrong.add("empty list", path, "names no image; it should have one name in each line")
+    return list(names)
+
+
+def _read_text(root: Path, path: str) -> str:
+    with open_inside(root, path, MOST_LISTED) as file:
+        return file.read().decode("utf-8-sig", errors="replace")
+
+
+def _check_files(root: Path, folder: str, ending: str, listed: dict[str, list[str]], wrong: Tally) -> None:
+    """That the folder has a file for each name, and no link in its place that leads elsewhere."""
+    there = wrong.attempt(list_folder, root, folder)
+    if there is None:
+        return
+    for part, names in listed.items():
+        for name in names:
+            path = f"{folder}/{name}{ending}"
+            if f"{name}{ending}" not in there[0]:
+                what = f"is not there, but the {part} list names it; add the file or take the name out"
+                wrong.add(f"missing {folder}", path, what)
+            elif there[0][f"{name}{ending}"]:
+                wrong.attempt(find_inside, root, path)

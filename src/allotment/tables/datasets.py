@@ -1,0 +1,80 @@
+"""Data sets for people: what is labelled, what the features are, and what is odd."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from allotment.data.features import FeatureColumn
+from allotment.data.summary import Summary
+from allotment.figures import percent, several
+from allotment.tables.page import FEW, MOST_LINES, MOST_ROWS, Column, Page, shorten, visible
+
+
+def show_data(page: Page, summary: Summary) -> None:
+    """What is in a data set: its input, labels per task and split, and what is odd."""
+    page.text(f"{visible(summary.name)}: {several(summary.instances, 'instance')}, input: {summary.input}")
+    page.text()
+    page.table(_label_columns(summary))
+    if len(summary.tasks) > MOST_ROWS:
+        page.text(f"(The first {MOST_ROWS} of {len(summary.tasks)} tasks; --json has them all.)")
+    page.text()
+    sizes = ", ".join(f"{part} {size}" for part, size in summary.splits.items())
+    page.text(f"Instances of each split (seed {summary.seed}): {sizes}.")
+    if any(task.guessed for task in summary.tasks):
+        page.text("Kinds marked with ? are guessed; --kind NAME=KIND sets one.")
+    if listed := [task for task in summary.tasks[:MOST_ROWS] if task.classes]:
+        page.text()
+        page.title("Classes")
+        page.table(
+            [
+                Column("task", [visible(task.name) for task in listed], "name"),
+                Column("labels of each", [_class_list(task.classes) for task in listed], "name"),
+            ]
+        )
+    if summary.columns:
+        page.text()
+        page.title("Features")
+        page.table(_feature_columns(summary.columns))
+    if summary.notes:
+        page.text()
+        page.title("Worth knowing")
+    for note in summary.notes[:MOST_ROWS]:
+        page.text(f"- {visible(note)}", indent="  ")
+    if len(summary.notes) > MOST_ROWS:
+        page.text(f"({len(summary.notes) - MOST_ROWS} more; --json has them all.)")
+
+
+def _label_columns(summary: Summary) -> list[Column]:
+    tasks = summary.tasks[:MOST_ROWS]
+    return [
+        Column("task", [visible(task.name) for task in tasks], "name"),
+        Column("kind", [task.kind + "?" * task.guessed for task in tasks], "word"),
+        Column("labels", [str(task.labelled) for task in tasks]),
+        Column("missing", [str(task.missing) for task in tasks]),
+        Column("known", [percent(task.share) for task in tasks]),
+        *(Column(part, [str(task.splits[part]) for task in tasks]) for part in summary.splits),
+    ]
+
+
+def _class_list(classes: Mapping[str, int]) -> str:
+    shown = [f"{shorten(visible(name), 24)}: {count}" for name, count in list(classes.items())[:MOST_LINES]]
+    more = [f"and {len(classes) - MOST_LINES} more classes"] if len(classes) > MOST_LINES else []
+    return ", ".join(shown + more)
+
+
+def _feature_columns(columns: Sequence[FeatureColumn]) -> list[Column]:
+    """A row for each column while they are few, and for each form otherwise."""
+    if len(columns) <= FEW:
+        return [
+            Column("column", [visible(each.name) for each in columns], "name"),
+            Column("form", [each.form for each in columns], "word"),
+            Column("width", [str(each.width) for each in columns]),
+            Column("missing", [str(each.missing) for each in columns]),
+        ]
+    forms = {form: [each for each in columns if each.form == form] for form in sorted({each.form for each in columns})}
+    return [
+        Column("form", list(forms), "word"),
+        Column("columns", [str(len(each)) for each in forms.values()]),
+        Column("width", [str(sum(one.width for one in each)) for each in forms.values()]),
+        Column("missing", [str(sum(one.missing for one in each)) for each in forms.values()]),
+    ]

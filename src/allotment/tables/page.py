@@ -1,0 +1,131 @@
+"""A page of text: titles, paragraphs and tables, on a terminal or where there is none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import click
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+GAP = 2
+"""spaces between columns"""
+LONGEST = 1000
+"""cells of a name that is not cut; names have at most 100 letters"""
+FEW = 12
+"""tasks or columns; more are not given a place each"""
+MOST_ROWS = 30
+"""of a table; the rest is summed up"""
+MOST_LINES = 8
+"""of a list"""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of finished text; those of tasks may be cut in their head, those of names in every cell, words never."""
+
+    head: str
+    cells: Sequence[str]
+    kind: str = "number"
+
+    @property
+    def width(self) -> int:
+        return max(map(cell_len, (self.head, *self.cells)))
+
+    def cut_to(self, width: int) -> Column:
+        if self.kind == "name":
+            return replace(self, cells=[shorten(cell, width) for cell in self.cells])
+        return replace(self, head=shorten(self.head, max([width, *map(cell_len, self.cells)])))
+
+
+class Page:
+    """Where it is written: no wider than the terminal if it can be; as wide as needed where there is none."""
+
+    def __init__(self) -> None:
+        terminal = sys.stdout.isatty()
+        self.width = shutil.get_terminal_size().columns if terminal else None
+        plain = bool(os.environ.get("NO_COLOR")) or not terminal
+        # Columns are fitted here, not by rich, which would cut numbers.
+        self._console = Console(width=100_000, color_system=None if plain else "auto", highlight=False)
+        # Without Unicode rich would draw bars between the columns.
+        self._ruled = self._console.encoding.startswith("utf")
+
+    def _write(self, thing: Table | Text) -> None:
+        with self._console.capture() as captured:
+            self._console.print(thing)
+        click.echo("\n".join(line.rstrip() for line in captured.get().split("\n")), nl=False)
+
+    def title(self, text: str) -> None:
+        self._write(Text(text, style="bold"))
+
+    def text(self, text: str = "", indent: str = "") -> None:
+        """A paragraph; an empty one is an empty line."""
+        width = self.width or 10**9
+        lines = textwrap.wrap(text, max(width, 20), subsequent_indent=indent, break_on_hyphens=False)
+        self._write(Text("\n".join(lines)))
+
+    def table(self, columns: Sequence[Column]) -> None:
+        """The columns side by side; if they are too wide, without those of single tasks."""
+        fitted = fit(columns, self.width)
+        rule, gap = (box.SIMPLE_HEAD, GAP - 1) if self._ruled else (None, GAP)
+        table = Table(box=rule, show_edge=False, pad_edge=False, padding=(0, gap, 0, 0))
+        for column in fitted:
+            side = "left" if column.kind in ("name", "word") else "right"
+            table.add_column(Text(column.head), justify=side, no_wrap=True)  # type: ignore[arg-type]
+        for row in zip(*(column.cells for column in fitted), strict=True):
+            table.add_row(*map(Text, row))
+        self._write(table)
+        if len(fitted) < len(columns):
+            self.text("(The counts of each task do not fit in here; --csv and --json have them.)")
+
+
+def fit(columns: Sequence[Column], width: int | None) -> list[Column]:
+    """The columns within a width: heads of tasks and names cut, or tasks left out; never a number cut."""
+    sizes = [(head, LONGEST) for head in range(24, 7, -1)] + [(8, name) for name in range(60, 19, -4)] + [(6, 20)]
+    for head, name in sizes:
+        fitted = [column.cut_to({"task": head, "name": name}.get(column.kind, LONGEST)) for column in columns]
+        if width is None or _width(fitted) <= width:
+            return fitted
+    rest = [column for column in columns if column.kind != "task"]
+    over = max(0, _width(rest) - (width or 0))
+    return [column.cut_to(max(column.width - over, 12)) if column.kind == "name" else column for column in rest]
+
+
+def _width(columns: Sequence[Column]) -> int:
+    return sum(column.width + GAP for column in columns) - GAP
+
+
+def shorten(text: str, width: int) -> str:
+    """The text in so many cells of a terminal, cut in its middle, since names often differ at their end.
+
+    >>> shorten("segmentation of roads", 12)
+    'segmen…roads'
+    """
+    if cell_len(text) <= width:
+        return text
+    head, tail = "", ""
+    while text:
+        rest = text[1:] if len(head) <= len(tail) else text[:-1]
+        one = text[0] if len(head) <= len(tail) else text[-1]
+        if cell_len(head + one + tail) > width - 1:
+            break
+        head, tail = (head + one, tail) if len(head) <= len(tail) else (head, one + tail)
+        text = rest
+    return f"{head}…{tail}"
+
+
+def visible(text: str) -> str:
+    """The text with escapes for what a terminal would act on rather than show.
+
+    >>> visible("a\\x1b[31m\\n")
+    'a\\\\x1b[31m\\\\n'
+    """
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
