@@ -11,7 +11,8 @@ import torch
 from allotment.data.dataset import ArrayData, Target
 from allotment.data.labels import draw, split
 from allotment.learners.learner import train
-from allotment.learners.torch_learner import Recipe, TorchLearner
+from allotment.learners.recipe import Recipe
+from allotment.learners.torch_learner import TorchLearner
 
 RUNS = 16
 TASKS = tuple(f"t{i}" for i in range(4))

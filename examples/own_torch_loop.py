@@ -1,7 +1,7 @@
 """A torch loop of somebody's own behind the verbs of a learner: a shared trunk, two heads, their own optimiser.
 
-A state is whatever the loop needs to go on; nobody but the learner looks into it. Each task draws its mini-batches
-from a random stream of its own, so number t is the same whatever else is trained on, and a fork copies the streams.
+A state is whatever the loop needs to go on; nobody but the learner looks into it. Mini-batches come from a helper that
+knows them by seed, task and number alone, so there is no random stream to keep and none that a fork could forget.
 """
 
 import copy
@@ -10,10 +10,11 @@ import numpy as np
 import torch
 
 from allotment.data.labels import Labels
+from allotment.learners.batches import mini_batches
 from allotment.learners.learner import Measure
 
 INPUTS = torch.from_numpy(np.random.default_rng(7).normal(size=(400, 8)).astype(np.float32))
-TRUTH = {"species": torch.eye(3)[INPUTS[:, :3].argmax(dim=1)], "age": torch.eye(3)[INPUTS[:, 2:5].argmax(dim=1)]}
+TRUTH = {"species": INPUTS[:, :3].argmax(dim=1).numpy(), "age": INPUTS[:, 2:5].argmax(dim=1).numpy()}
 VALIDATION = np.arange(300, 400)
 
 
@@ -25,33 +26,30 @@ class OwnLoop:
         return 100
 
     def start(self, labels, seed):
-        torch.manual_seed(seed)
-        trunk = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.ReLU())
-        nets = torch.nn.ModuleDict({task: torch.nn.Sequential(trunk, torch.nn.Linear(32, 3)) for task in self.tasks})
-        streams = {task: np.random.default_rng([seed, place]) for place, task in enumerate(self.tasks)}
-        values = copy.deepcopy(TRUTH)
-        for task, mine in labels.items():
-            if mine.values is not None:  # pseudo-labels, which stand for the truth: classes or their probabilities
-                given, where = mine.values[mine.is_pseudo], mine.instances[mine.is_pseudo]
-                values[task][where] = torch.tensor(given if given.ndim == 2 else np.eye(3)[given]).float()
-        return nets, streams, torch.optim.Adam(nets.parameters(), lr=0.01), labels, values
+        with torch.random.fork_rng():  # layers draw their first weights from the global stream: leave it as it was
+            torch.manual_seed(seed)
+            trunk = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.ReLU())
+            nets = {task: torch.nn.Sequential(trunk, torch.nn.Linear(32, 3)) for task in self.tasks}
+        adam = torch.optim.Adam(torch.nn.ModuleDict(nets).parameters(), lr=0.01)
+        return nets, adam, labels, seed, 0
 
     def step(self, state, tasks):
-        nets, streams, adam, labels, values = state
+        nets, adam, labels, seed, done = state
         adam.zero_grad()
-        for task in tasks:  # gradients add up
-            batch = streams[task].choice(np.sort(labels[task].instances), 16)
-            torch.nn.functional.cross_entropy(nets[task](INPUTS[batch]), values[task][batch]).backward()
+        for task, batch in mini_batches(labels, tasks, 16, done, seed):  # gradients add up
+            wanted = torch.from_numpy(batch.fill(TRUTH[task].take))  # classes; pseudo-labels may be probabilities
+            wanted = wanted.float() if wanted.ndim == 2 else wanted.long()
+            torch.nn.functional.cross_entropy(nets[task](INPUTS[batch.instances]), wanted).backward()
         adam.step()
-        return state
+        return nets, adam, labels, seed, done + 1
 
     def predict(self, state, task, instances):
         return state[0][task](INPUTS[instances]).softmax(dim=1).detach().numpy()
 
     def score(self, state, task):
-        said, true = torch.from_numpy(self.predict(state, task, VALIDATION)), TRUTH[task][VALIDATION]
-        right = (said.argmax(dim=1) == true.argmax(dim=1)).float().mean().item()
-        return Measure(right, torch.nn.functional.cross_entropy(said.log(), true).item(), higher_is_better=True)
+        said, true = self.predict(state, task, VALIDATION), TRUTH[task][VALIDATION]
+        loss = -np.log(said[np.arange(len(true)), true]).mean()
+        return Measure((said.argmax(axis=1) == true).mean(), loss, higher_is_better=True)
 
 
 def make():

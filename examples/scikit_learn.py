@@ -11,6 +11,7 @@ from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.metrics import log_loss, mean_squared_error
 
 from allotment.data.labels import Labels
+from allotment.learners.batches import mini_batches
 from allotment.learners.learner import Measure
 
 INPUTS = np.random.default_rng(11).normal(size=(400, 8))
@@ -29,20 +30,14 @@ class ScikitLearn:
         species, weight = SGDClassifier(loss="log_loss", alpha=0.01, random_state=seed), SGDRegressor(random_state=seed)
         species.partial_fit(0 * INPUTS[:3], [0, 1, 2], classes=[0, 1, 2])  # blank rows: an unfitted model can't answer
         weight.partial_fit(0 * INPUTS[:3], [0, 0, 0])
-        streams = {task: np.random.default_rng([seed, place]) for place, task in enumerate(self.tasks)}
-        values = copy.deepcopy(TRUTH)
-        for task, mine in labels.items():
-            if mine.values is not None:  # pseudo-labels, which stand for the truth
-                given, where = mine.values[mine.is_pseudo], mine.instances[mine.is_pseudo]
-                values[task][where] = given.argmax(axis=1) if given.ndim == 2 else given
-        return {"species": species, "weight": weight}, streams, labels, values
+        return {"species": species, "weight": weight}, labels, seed, 0
 
     def step(self, state, tasks):
-        models, streams, labels, values = state
-        for task in tasks:
-            batch = streams[task].choice(np.sort(labels[task].instances), 16)
-            models[task].partial_fit(INPUTS[batch], values[task][batch])
-        return state
+        models, labels, seed, done = state
+        for task, batch in mini_batches(labels, tasks, 16, done, seed):
+            wanted = batch.fill(TRUTH[task].take)  # the truth, or the pseudo-labels that stand for it
+            models[task].partial_fit(INPUTS[batch.instances], wanted.argmax(axis=1) if wanted.ndim == 2 else wanted)
+        return models, labels, seed, done + 1
 
     def predict(self, state, task, instances):
         return getattr(state[0][task], "predict_proba" if task == "species" else "predict")(INPUTS[instances])

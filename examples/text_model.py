@@ -1,8 +1,9 @@
 """A text model in the style of Hugging Face as the trunk of the built-in learner, with two heads: topic and mood.
 
-The verbs come from `TorchLearner`; the network is one's own. A tiny stand-in has the interface of a pretrained model,
-so that nothing needs fetching. For a real one, import AutoModel and AutoTokenizer from transformers, change the line
-marked (*) to `AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name)`, and set both rates to about 2e-5.
+The verbs and the mini-batches come from `TorchLearner`; the network is one's own, dropout included. A tiny stand-in has
+the interface of a pretrained model, so that nothing needs fetching. For a real one, import AutoModel and AutoTokenizer
+from transformers, change the line marked (*) to `AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name)`,
+and set both rates to about 2e-5.
 """
 
 import copy
@@ -14,7 +15,8 @@ from torch import nn
 
 from allotment.data.dataset import ArrayData, Target
 from allotment.data.labels import draw, split
-from allotment.learners.torch_learner import Recipe, TorchLearner
+from allotment.learners.recipe import Recipe
+from allotment.learners.torch_learner import TorchLearner
 
 WORDS = ["", "goal", "match", "vote", "law", "moon", "orbit", "awful", "dull", "fine", "superb", "very"]
 NOUN, MOOD, VERY = np.random.default_rng(3).integers([1, 7, 0], [7, 11, 2], size=(400, 3)).T
@@ -45,9 +47,6 @@ class TwoHeads(nn.Module):
     def reset(self, generators):
         for weight in self.heads.parameters():
             weight.data.normal_(std=0.02, generator=generators[0])
-
-    def train(self, mode=True):
-        return super().train(False)  # dropout would draw from a random stream that forks share
 
     def forward(self, tokens, task):
         ids, mask = tokens.long().unbind(dim=1)

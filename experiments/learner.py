@@ -18,7 +18,8 @@ import torch
 from allotment.data.dataset import ArrayData, Target
 from allotment.data.labels import Labels, Split, draw, split
 from allotment.learners.learner import measure, train, train_many
-from allotment.learners.torch_learner import Recipe, TorchLearner
+from allotment.learners.recipe import Recipe
+from allotment.learners.torch_learner import TorchLearner
 
 
 def load(path: Path, tasks: list[str], kind: str, metric: str) -> ArrayData:

@@ -14,7 +14,8 @@ pytest.importorskip("torch")
 from allotment.data.labels import draw, split
 from allotment.data.table import read_table
 from allotment.learners.learner import train_many
-from allotment.learners.torch_learner import Recipe, TorchLearner
+from allotment.learners.recipe import Recipe
+from allotment.learners.torch_learner import TorchLearner
 
 FOLDER = Path(os.environ.get("ALLOT_TEST_DATA", "nowhere")) / "molecules"
 DRAWS = 4

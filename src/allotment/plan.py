@@ -12,6 +12,7 @@ from typing import Any
 
 from allotment.amounts import short, show, to_decimal, whole
 from allotment.errors import Infeasible, InputError, Mistake, suggest
+from allotment.figures import amounts, numbers, percent
 from allotment.gains import Coupled, Curve, Power, curve_from_dict
 from allotment.limits import explain_idle_budget, explain_rest, find_broken, find_clashes
 from allotment.problem import Problem, show_exact
@@ -287,8 +288,6 @@ class Comparison:
     rows: tuple[Score, ...]
 
     def __str__(self) -> str:
-        from allotment.figures import amounts, numbers, percent
-
         rows, top = self.rows, self.rows[0].value
         columns = [
             ["plan", *("this plan" if row.name == "plan" else row.name for row in rows)],

@@ -66,11 +66,14 @@ class Augment:
         zoom = float(rng.uniform(*self.scales))
         size = [max(1, round(side * zoom)) for side in (height, width)]
         mirror = self.flip and bool(rng.random() < 0.5)
-        rows, columns = (_window(side, self.crop, rng) for side in size)
+        starts = [int(rng.integers(min(0, side - self.crop), max(0, side - self.crop) + 1)) for side in size]
+        rows, columns = (
+            _source(np.arange(start, start + self.crop), new, old)
+            for start, new, old in zip(starts, size, (height, width), strict=True)
+        )
+        seen = _look(image, size, starts, self.crop)
         if mirror:
-            columns = columns[::-1]
-        seen = _pick(resize(image, size[0], size[1]), rows, columns, np.array(FILL, dtype=np.uint8)[:, None, None])
-        rows, columns = _source(rows, size[0], height), _source(columns, size[1], width)
+            columns, seen = columns[::-1], np.ascontiguousarray(seen[:, :, ::-1])
         made = {kind: _view(kind, label, rows, columns, zoom, mirror) for kind, label in labels.items()}
         return seen, made
 
@@ -97,23 +100,33 @@ def _check(image: Array, labels: Mapping[str, Array]) -> tuple[int, int]:
     return size[0], size[1]
 
 
-def _window(side: int, crop: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Which pixels of a side are seen; -1 where there are none."""
-    start = int(rng.integers(min(0, side - crop), max(0, side - crop) + 1))
-    pixels = np.arange(start, start + crop, dtype=np.int64)
-    return np.where((pixels >= 0) & (pixels < side), pixels, -1)
-
-
 def _source(pixels: NDArray[np.int64], size: int, before: int) -> NDArray[np.int64]:
-    """The pixel that lay, before the zoom, where each pixel has its middle."""
+    """The pixel that lay, before the zoom, where each pixel of a side has its middle; -1 where there is none."""
     found = (2 * pixels + 1) * before // (2 * size)
-    return np.where(pixels < 0, -1, found)
+    return np.where((pixels < 0) | (pixels >= size), -1, found)
 
 
 def _pick(array: Array, rows: NDArray[np.int64], columns: NDArray[np.int64], fill: Any) -> Array:
     picked = array[..., rows[:, None], columns]
     covered = (rows >= 0)[:, None] & (columns >= 0)
-    return np.ascontiguousarray(np.where(covered, picked, fill).astype(array.dtype, copy=False))
+    return np.where(covered, picked, fill).astype(array.dtype, copy=False)
+
+
+def _look(image: NDArray[np.uint8], size: list[int], starts: list[int], crop: int) -> NDArray[np.uint8]:
+    """The part of a zoomed picture that a crop covers; the rest is never made."""
+    edges = [(max(0, start), min(start + crop, side)) for start, side in zip(starts, size, strict=True)]
+    (top, bottom), (left, right) = edges
+    down, across = (
+        [edge * old / new for edge in pair] for pair, old, new in zip(edges, image.shape[1:], size, strict=True)
+    )
+    part = resize(image, bottom - top, right - left, (across[0], down[0], across[1], down[1]))
+    seen = _blank(crop)
+    seen[:, top - starts[0] : bottom - starts[0], left - starts[1] : right - starts[1]] = part
+    return seen
+
+
+def _blank(side: int) -> NDArray[np.uint8]:
+    return np.broadcast_to(np.array(FILL, dtype=np.uint8)[:, None, None], (3, side, side)).copy()
 
 
 def _view(
@@ -135,8 +148,7 @@ def _view(
 def fit_image(image: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
     """All of a picture in the middle of a square (3, side, side)."""
     rows, columns = _frame(image.shape[1], image.shape[2], side)
-    square = np.empty((3, side, side), dtype=np.uint8)
-    square[:] = np.array(FILL, dtype=np.uint8)[:, None, None]
+    square = _blank(side)
     square[:, rows, columns] = resize(image, rows.stop - rows.start, columns.stop - columns.start)
     return square
 
@@ -187,10 +199,12 @@ def _shrink(values: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.fl
     return np.asarray(Image.fromarray(values).resize((size[1], size[0]), Image.Resampling.BOX))
 
 
-def resize(image: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
-    """A picture (3, height, width) in another size, smoothly."""
-    if image.shape[1:] == (height, width):
+def resize(
+    image: NDArray[np.uint8], height: int, width: int, box: tuple[float, float, float, float] | None = None
+) -> NDArray[np.uint8]:
+    """A picture (3, height, width), or the box (left, top, right, bottom) of it, smoothly in another size."""
+    if image.shape[1:] == (height, width) and box in (None, (0, 0, width, height)):
         return image
     Image = load_pillow()
     flat = Image.fromarray(np.ascontiguousarray(image.transpose(1, 2, 0)))
-    return np.asarray(flat.resize((width, height), Image.Resampling.BILINEAR)).transpose(2, 0, 1)
+    return np.asarray(flat.resize((width, height), Image.Resampling.BILINEAR, box)).transpose(2, 0, 1)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.augment import LARGEST, MAPS, fit_image, fit_label
-from allotment.data.dataset import VOID, Instances, Target
+from allotment.data.dataset import VOID, Dataset, Instances, Target
 from allotment.data.pixels import open_inside, read_rgb, read_size, shown
 from allotment.errors import InputError, Mistake, suggest
 
@@ -214,7 +214,7 @@ _UNSEEN = (96, 0, 64)
 """the colour of pixels that count nothing"""
 
 
-def montage(data: Any, instances: Iterable[int]) -> NDArray[np.uint8]:
+def montage(data: Dataset, instances: Iterable[int]) -> NDArray[np.uint8]:
     """A row for each instance: its image, then each label as a picture (height, width, 3).
 
     Classes are a field each, coloured where they are there. Near is light; normals show x as red, y as green and z as

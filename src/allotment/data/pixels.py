@@ -22,7 +22,7 @@ from allotment.errors import InputError, Mistake
 MOST_PIXELS = 50_000_000
 MOST_BYTES = 1 << 28
 """of any one file"""
-_PNG = b"\x89PNG\r\n\x1a\n"
+_BEGINNINGS = {"PNG": b"\x89PNG\r\n\x1a\n", "JPEG": b"\xff\xd8\xff"}
 _FORMS = {
     "1": "black and white only",
     "L": "shades of grey",
@@ -79,8 +79,7 @@ def _decoded(root: Path, path: str, formats: tuple[str, ...]) -> Iterator[tuple[
         except MemoryError:
             raise
         except Exception as error:  # decoders of damaged files raise almost anything
-            what = f"is cut short or damaged ({type(error).__name__}); copy it again from where it came from"
-            raise InputError([Mistake(shown(path), what)]) from None
+            raise InputError([Mistake(shown(path), _damaged(type(error).__name__))]) from None
         yield image, bits
 
 
@@ -98,12 +97,14 @@ def _opened(root: Path, path: str, formats: tuple[str, ...]) -> Iterator[tuple[A
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise InputError([Mistake(shown(path), _too_large("far"))]) from None
         except Exception:
+            if any(head.startswith(_BEGINNINGS[each]) for each in formats):
+                raise InputError([Mistake(shown(path), _damaged("header"))]) from None
             what = f"is not a {' or '.join(formats)} image, whatever its name says; put a real one there"
             raise InputError([Mistake(shown(path), what)]) from None
         if image.width * image.height > MOST_PIXELS:
             raise InputError([Mistake(shown(path), _too_large(f"{image.width} x {image.height} pixels,"))])
         with image:
-            yield image, head[24] if head.startswith(_PNG) else 8
+            yield image, head[24] if head.startswith(_BEGINNINGS["PNG"]) else 8
 
 
 def load_pillow() -> Any:
@@ -113,6 +114,10 @@ def load_pillow() -> Any:
     except ImportError:
         raise InputError([Mistake("", "images need Pillow: pip install 'allotment[train]'")]) from None
     return Image
+
+
+def _damaged(how: str) -> str:
+    return f"is cut short or damaged ({how}); copy it again from where it came from"
 
 
 def _too_large(how: str) -> str:
@@ -129,13 +134,16 @@ def open_inside(root: Path, path: str, most: int = MOST_BYTES) -> Iterator[Buffe
     except OSError as error:
         what = f"can't be opened ({error.strerror}); see that it is there and may be read"
         raise InputError([Mistake(shown(path), what)]) from None
+    status = os.fstat(handle)
+    what = ""
+    if not stat.S_ISREG(status.st_mode):
+        what = "is not a plain file; put one there"
+    elif status.st_size > most:
+        what = f"has {status.st_size} bytes, more than the {most} that are read; make it smaller"
+    if what:
+        os.close(handle)
+        raise InputError([Mistake(shown(path), what)])
     with os.fdopen(handle, "rb") as file:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise InputError([Mistake(shown(path), "is not a plain file; put one there")])
-        if status.st_size > most:
-            what = f"has {status.st_size} bytes, more than the {most} that are read; make it smaller"
-            raise InputError([Mistake(shown(path), what)])
         yield file
 
 

@@ -36,16 +36,21 @@ class Learner(Protocol):
 
     The contract, which `allotment.learners.conformance.LearnerTests` checks:
 
-    - `start` depends on labels and seed only. So does everything after it: the same calls give the same bytes.
+    - `start` depends on labels and seed only. So does everything after it: the same calls give the same bytes, whatever
+      else is trained beside.
     - `step` does one step of training on one mini-batch of each task named, with their gradients added; a task named
       twice gives two mini-batches. Mini-batch t of task j depends on (seed, j, t) only, whatever the other tasks are,
-      so that two arms of a comparison see the same data. It may use up its state: go on with what it returns.
+      so that two arms of a comparison see the same data: `allotment.learners.batches.mini_batches` draws them so. It
+      may use up its state: go on with what it returns.
     - `fork` copies everything that training changes: weights, momentum, batch-norm statistics, random streams. Training
       the copy leaves the original as it is, and the other way round.
     - `score` and `predict` change nothing that training can notice. `score` reads validation labels only.
-    - A task without a single label may be left out of every step; it can be scored all the same.
+    - A task without a single label may be left out of every step; it can be scored all the same. That goes for all
+      tasks at once: `start(Labels({}), seed)` gives a state that can be scored and asked for answers.
     - Labels are (instance, task) pairs. Where `TaskLabels.values` is given, these stand for the labels of the instances
-      marked as pseudo; all others are the data's own, which the learner opens itself.
+      marked as pseudo; all others are the data's own, which the learner opens itself. One class of several is given
+      either as probabilities, as `predict` answers them (floating point), or as the class itself (whole numbers, with
+      no axis of classes); every other kind of label is given as `predict` answers it.
 
     Optional, used where present: `probe`, `stack`, `features`, `save` and `load`; see the functions of those names.
     """
@@ -70,7 +75,11 @@ class Learner(Protocol):
         """How good the task is on the validation labels."""
 
     def predict(self, state: State, task: str, instances: NDArray[np.int64]) -> NDArray[Any]:
-        """Probabilities of classes (n, classes, ...), or values (n, ...), for any instances."""
+        """Answers for any instances, in floating point; none of them depends on what else is asked.
+
+        One class of several: probabilities (n, classes, ...), which sum to 1 over the classes and are never the class
+        itself. Any of several classes: a probability for each (n, classes). All else: values in the form of the labels.
+        """
 
 
 Watch = Callable[[int, State], None]

@@ -102,6 +102,9 @@ class RunNorm(nn.Module):
 class Perceptron(nn.Module):
     """For tables: a few fully connected layers shared by all tasks, batch norm and a linear head for each."""
 
+    stacks = True
+    """every weight and statistic has a first axis of runs"""
+
     def __init__(self, inputs: int, targets: Sequence[Target], runs: int = 1, hidden: Sequence[int] = (128, 64)):
         super().__init__()
         sizes = [inputs, *hidden]
@@ -228,7 +231,8 @@ class ImageHead(nn.Module):
 class ImageNetwork(nn.Module):
     """A trunk for images and a head for each task.
 
-    Any trunk fits that turns images (n, 3, h, w) with values from 0 to 1 into a fine map with `channels` and a coarse one with `pooled_channels`.
+    Any trunk fits that turns images (n, 3, h, w) with values from 0 to 1 into a fine map with `channels` and a coarse
+    one with `pooled_channels`.
     """
 
     def __init__(self, trunk: nn.Module, targets: Sequence[Target]):

@@ -17,47 +17,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from allotment.data.dataset import Dataset, Instances, Target
-from allotment.data.labels import Labels, Split, TaskLabels
+from allotment.data.labels import Labels, Split
 from allotment.errors import InputError, Mistake, suggest
 from allotment.learners.batches import batch_places, hash_of
+from allotment.learners.feed import Cropped, Held, Wanted, to_labels
 from allotment.learners.learner import Measure
 from allotment.learners.losses import answer_of, loss_of
-from allotment.learners.metrics import metric_of
+from allotment.learners.metrics import Running, metric_of
 from allotment.learners.networks import ImageNetwork, Perceptron, SmallTrunk
+from allotment.learners.recipe import Recipe
 
 STANDARDISED = ("regression", "depth")
-OPTIMISERS = ("sgd", "adam", "adamw")
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to train. Epochs go over the task with most labels; `steps` overrides them."""
-
-    epochs: int = 30
-    steps: int | None = None
-    batch_size: int = 32
-    optimiser: str = "sgd"
-    trunk_rate: float = 0.02
-    head_rate: float = 0.05
-    final_rate: float = 0.0001
-    """where the cosine ends (P12)"""
-    momentum: float = 0.9
-    weight_decay: float = 0.0
-    device: str = "cpu"
-    precision: str = "float32"
-    """or bfloat16: mixed precision"""
-
-    def __post_init__(self) -> None:
-        mistakes = []
-        for key in ("epochs", "batch_size"):
-            if getattr(self, key) < 1:
-                mistakes.append(Mistake(key, f"{getattr(self, key)} is below 1"))
-        if self.optimiser not in OPTIMISERS:
-            mistakes.append(Mistake("optimiser", f"unknown {self.optimiser!r}; {suggest(self.optimiser, OPTIMISERS)}"))
-        if self.precision not in ("float32", "bfloat16"):
-            mistakes.append(Mistake("precision", f"{self.precision!r} is neither float32 nor bfloat16"))
-        if mistakes:
-            raise InputError([mistake.under("recipe") for mistake in mistakes])
 
 
 @dataclass
@@ -97,13 +67,22 @@ class TorchLearner:
         network: Callable[[tuple[int, ...], Sequence[Target], int], nn.Module] | None = None,
         frozen: nn.Module | None = None,
     ):
-        self.data, self.split, self.recipe = data, split, recipe or Recipe()
+        self.data, self.split, self.recipe = data, split, (recipe or Recipe()).settled()
         self.targets = {target.name: target for target in data.targets}
         self.metrics = {name: metric_of(target) for name, target in self.targets.items()}
         self.device = torch.device(self.recipe.device)
-        self._inputs = self._load_inputs(frozen)
+        self._feed = self._make_feed(frozen)
+        self._tabular = len(self._feed.shape) == 1
         self._make = network or _usual_network
-        self._values: dict[str, Tensor] = {}
+
+    def _make_feed(self, frozen: nn.Module | None) -> Held:
+        if not self.recipe.crop:
+            return Held(self.data, self.device, frozen)
+        if frozen is not None:
+            raise InputError([Mistake("recipe.crop", "random crops can't be cached; train without frozen layers")])
+        from allotment.data.augment import Augment
+
+        return Cropped(self.data, self.device, Augment(self.recipe.crop), self.recipe.workers)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -121,7 +100,7 @@ class TorchLearner:
     def _start(self, labels: Sequence[Labels], seeds: Sequence[int]) -> Training:
         for each in labels:
             self._check(each)
-        shape = tuple(self._inputs.shape[1:])
+        shape = self._feed.shape
         with torch.random.fork_rng(devices=[]):  # modules draw their first weights from the global stream: leave it be
             network = self._make(shape, tuple(self.targets.values()), len(seeds))
         network.reset([torch.Generator().manual_seed(hash_of("weights", seed)) for seed in seeds])  # type: ignore[operator]
@@ -136,7 +115,8 @@ class TorchLearner:
         for name, target in self.targets.items():
             if target.kind in STANDARDISED:
                 scales[name] = self._scale(name, labels)
-        orders = {task: [_order(each[task]) for each in labels] for task in self.tasks}
+        # by number, so that the order in which labels are listed does not matter
+        orders = {task: [np.sort(each[task].instances) for each in labels] for task in self.tasks}
         given = {task: self._given(task, labels) for task in self.tasks}
         optimiser = self._optimiser(network)
         return Training(network, optimiser, tuple(labels), tuple(seeds), steps.pop(), 0, orders, given, scales)
@@ -168,19 +148,41 @@ class TorchLearner:
     def step(self, state: Training, tasks: Sequence[str]) -> Training:
         state.network.train()
         state.optimiser.zero_grad(set_to_none=True)
-        batches = [self._batch(state, task, occasion) for occasion, task in _occasions(tasks)]
-        inputs = _to_float(self._inputs[torch.cat([places for places, _ in batches], dim=1)])
-        with self._precision(), self._stream(state):
-            outputs = self._outputs(state, inputs, tasks)
-        total = torch.zeros((), device=self.device)
-        for task, output, (_, values) in zip(tasks, outputs, batches, strict=True):
-            losses = loss_of(self.targets[task], output.float(), values)
-            total = total + self.targets[task].loss_weight * losses.sum()  # runs share no weight
-        torch.autograd.backward(total)
+        inputs, labels = self._feed.load(self._wanted(state, tasks, state.done))
+        if state.done + 1 < state.steps:
+            self._feed.expect(self._wanted(state, tasks, state.done + 1))
+        labels = [self._standardise(state, task, values) for task, values in zip(tasks, labels, strict=True)]
+        try:
+            self._add_gradients(state, tasks, inputs, labels)
+        except RuntimeError as error:
+            raise _explain_memory(error, self.recipe) from error
         self._set_rates(state)
         state.optimiser.step()
         state.done += 1
         return state
+
+    def _add_gradients(self, state: Training, tasks: Sequence[str], inputs: Tensor, labels: list[Tensor]) -> None:
+        if hasattr(state.network, "together"):
+            with self._precision(), self._stream(state, *tasks):
+                outputs = state.network.together(inputs, tasks)  # type: ignore[operator]
+            losses = [self._loss(task, out, values) for task, out, values in zip(tasks, outputs, labels, strict=True)]
+            torch.autograd.backward(torch.stack(losses).sum())
+            return
+        batches = inputs.chunk(len(tasks), dim=1)
+        for at, (task, batch, values) in enumerate(zip(tasks, batches, labels, strict=True)):
+            parts = min(self.recipe.accumulate, batch.shape[1])
+            for number, (part, wanted) in enumerate(
+                zip(batch.chunk(parts, dim=1), values.chunk(parts, dim=1), strict=True)
+            ):
+                with self._precision(), self._stream(state, task, list(tasks[:at]).count(task), number):
+                    out = self._output(state, part, task)
+                share = part.shape[1] / batch.shape[1]
+                # at once, so that only one graph is held at a time
+                torch.autograd.backward(share * self._loss(task, out, wanted))
+
+    def _loss(self, task: str, output: Tensor, values: Tensor) -> Tensor:
+        target = self.targets[task]
+        return target.loss_weight * loss_of(target, output.float(), values).sum()  # runs share no weight
 
     def _set_rates(self, state: Training) -> None:
         recipe = self.recipe
@@ -192,14 +194,14 @@ class TorchLearner:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.recipe.precision == "bfloat16")
 
     @contextlib.contextmanager
-    def _stream(self, state: Training) -> Iterator[None]:
-        """Random layers of a user's network draw from a stream of this step alone, so that forks see the same one."""
+    def _stream(self, state: Training, *key: object) -> Iterator[None]:
+        """Random layers draw from a stream of this step and mini-batch alone, so that all arms see the same one."""
         if self._make is _usual_network:  # it has none
             yield
             return
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
-            torch.manual_seed(hash_of("step", *state.seeds, state.done))
+            torch.manual_seed(hash_of("step", *state.seeds, state.done, *key))
             yield
 
     def fork(self, state: Training) -> Training:
@@ -213,17 +215,24 @@ class TorchLearner:
     def score_runs(self, state: Training, task: str) -> list[Measure]:
         """The score of each run of a stack."""
         known = self.split.validation[self.data.known(task)[self.split.validation]]
-        metric = self.metrics[task]
-        answers, loss = self._answer(state, task, known)
-        values = self.data.values(task, known)
-        found = []
-        for run in range(state.runs):
-            number = loss[run] if metric is None else metric(answers[run], values)
-            found.append(Measure(number, loss[run], metric is not None and metric.higher_is_better))
-        return found
+        metric, target = self.metrics[task], self.targets[task]
+        runs = [] if metric is None else [Running(metric, target.kind) for _ in range(state.runs)]
+        losses, count = np.zeros(state.runs), 0
+        for part, outputs in self._outputs(state, task, known):
+            values = self._feed.values(task, part)
+            wanted = self._standardise(state, task, values.expand(state.runs, *values.shape))
+            losses += loss_of(target, outputs, wanted).cpu().numpy() * len(part)
+            count += len(part)
+            for run, answer in zip(runs, self._answer(state, task, outputs) if runs else (), strict=True):
+                run.add(answer, values.cpu().numpy())
+        means = (losses / count if count else np.full(state.runs, np.nan)).tolist()
+        if metric is None:
+            return [Measure(loss, loss, False) for loss in means]
+        return [Measure(run.result(), loss, metric.higher_is_better) for run, loss in zip(runs, means, strict=True)]
 
     def predict(self, state: Training, task: str, instances: Instances) -> NDArray[Any]:
-        return np.asarray(self._answer(state, task, instances, with_loss=False)[0][0])
+        parts = [self._answer(state, task, outputs)[0] for _, outputs in self._outputs(state, task, instances)]
+        return np.concatenate(parts)
 
     def features(self, state: Training, task: str, instances: Instances) -> NDArray[Any]:
         """What the trunk makes of instances, for choosing among them."""
@@ -234,11 +243,12 @@ class TorchLearner:
         return np.asarray(found.cpu().numpy()[0] if self._tabular else found.cpu().numpy())
 
     def stack(self, runs: Sequence[tuple[Labels, int]]) -> list[Training]:
-        """Many whole trainings as one of a stacked network, taken apart again; images are trained one by one."""
+        """Many whole trainings as one of a stacked network, taken apart again; one by one if it does not stack."""
         from allotment.learners.learner import labelled, train
 
         alike = {(labelled(self, labels), self.steps(labels), self._soft(labels)) for labels, _ in runs}
-        if not self._tabular or len(alike) > 1:
+        network = self._make(self._feed.shape, tuple(self.targets.values()), 1)
+        if not getattr(network, "stacks", False) or len(alike) > 1:
             return [train(self, labels, seed) for labels, seed in runs]
         state = self._start([labels for labels, _ in runs], [seed for _, seed in runs])
         tasks = labelled(self, runs[0][0])
@@ -286,47 +296,32 @@ class TorchLearner:
 
     # --- data on its way in ---
 
-    @property
-    def _tabular(self) -> bool:
-        return self._inputs.ndim == 2
-
-    def _load_inputs(self, frozen: nn.Module | None) -> Tensor:
-        """All inputs, decoded once; passed once through layers that never change, if there are any."""
-        raw = torch.from_numpy(np.ascontiguousarray(self.data.inputs(np.arange(self.data.size, dtype=np.int64))))
-        if frozen is None:
-            return raw.to(self.device)
-        frozen = frozen.to(self.device).eval()
-        with torch.no_grad():
-            return torch.cat([frozen(_to_float(part.to(self.device))) for part in torch.split(raw, 64)])
-
     def _gather(self, state: Training, instances: Instances) -> Tensor:
-        batch = _to_float(self._inputs[torch.from_numpy(instances).to(self.device)])
+        batch = self._feed.inputs(instances)
         return batch.expand(state.runs, *batch.shape)
 
-    def _task_values(self, task: str) -> Tensor:
-        """Every known label of a task; the places of unknown ones hold anything."""
-        if task not in self._values:
-            values = self.data.values(task, np.arange(self.data.size, dtype=np.int64))
-            whole = self.targets[task].kind in ("classification", "segmentation")
-            self._values[task] = torch.from_numpy(values.astype(np.int64 if whole else np.float32)).to(self.device)
-        return self._values[task]
+    def _wanted(self, state: Training, tasks: Sequence[str], number: int) -> list[Wanted]:
+        """Mini-batch `number` of each task."""
+        found = []
+        for at, task in enumerate(tasks):
+            occasion = list(tasks[:at]).count(task)  # its second mini-batch of a step is not its first again
+            places, given = [], []
+            for order, values, seed in zip(state.orders[task], state.given[task], state.seeds, strict=True):
+                if not len(order):
+                    raise InputError([Mistake(f"task {task!r}", "has no labels to step on")])
+                picks = batch_places(len(order), self.recipe.batch_size, number, seed, task, occasion)
+                places.append(order[picks])
+                if values is not None:
+                    given.append(values[torch.from_numpy(picks)])
+            key = (*state.seeds, task, number, occasion)
+            found.append(Wanted(task, np.stack(places), torch.stack(given) if given else None, key))
+        return found
 
-    def _batch(self, state: Training, task: str, occasion: int) -> tuple[Tensor, Tensor]:
-        """Mini-batch number `done` of a task: which instances, and their labels, (runs, batch, ...)."""
-        places, values = [], []
-        for order, given, seed in zip(state.orders[task], state.given[task], state.seeds, strict=True):
-            if not len(order):
-                raise InputError([Mistake(f"task {task!r}", "has no labels to step on")])
-            picks = batch_places(len(order), self.recipe.batch_size, state.done, seed, task, occasion)
-            places.append(order[picks])
-            if given is not None:
-                values.append(given[torch.from_numpy(picks)])
-        chosen = torch.from_numpy(np.stack(places)).to(self.device)
-        wanted = torch.stack(values).to(self.device) if values else self._task_values(task)[chosen]
-        if task in state.scales:
-            mean, spread = (_like(part, wanted) for part in state.scales[task])
-            wanted = (wanted - mean) / spread
-        return chosen, wanted
+    def _standardise(self, state: Training, task: str, values: Tensor) -> Tensor:
+        if task not in state.scales:
+            return values
+        mean, spread = (_like(part, values) for part in state.scales[task])
+        return (values - mean) / spread
 
     def _given(self, task: str, labels: Sequence[Labels]) -> list[Tensor | None]:
         """Of each run the labels to train on, where any run has given ones; None where all are the data's own."""
@@ -334,12 +329,8 @@ class TorchLearner:
             return [None] * len(labels)
         found: list[Tensor | None] = []
         for each in labels:
-            have = each[task]
-            values = np.asarray(have.fill(lambda instances: self.data.values(task, instances)))
-            if have.values is None:
-                values = self.data.values(task, _order(have))
-            whole = self.targets[task].kind in ("classification", "segmentation") and values.dtype.kind != "f"
-            found.append(torch.from_numpy(values.astype(np.int64 if whole else np.float32)))
+            values = each[task].fill(lambda instances: self.data.values(task, instances))
+            found.append(to_labels(self.targets[task], values[np.argsort(each[task].instances)]))
         return found
 
     def _scale(self, task: str, labels: Sequence[Labels]) -> tuple[Tensor, Tensor]:
@@ -354,55 +345,47 @@ class TorchLearner:
 
     # --- answers on their way out ---
 
-    def _outputs(self, state: Training, inputs: Tensor, tasks: Sequence[str]) -> list[Tensor]:
-        """Of each task (runs, batch, ...), from their mini-batches one after the other."""
-        if hasattr(state.network, "together"):
-            return list(state.network.together(inputs, tasks))  # type: ignore[operator]
-        whole = inputs if self._tabular else inputs[0].contiguous(memory_format=torch.channels_last)
-        parts = whole.chunk(len(tasks), dim=1 if self._tabular else 0)
-        outputs = [state.network(part, task) for part, task in zip(parts, tasks, strict=True)]
-        return outputs if self._tabular else [output[None] for output in outputs]
+    def _output(self, state: Training, inputs: Tensor, task: str) -> Tensor:
+        """(runs, batch, ...)"""
+        out: Tensor
+        if self._tabular:
+            out = state.network(inputs, task)
+            return out
+        batch = inputs[0]
+        if batch.ndim == 4:
+            batch = batch.contiguous(memory_format=torch.channels_last)
+        out = state.network(batch, task)
+        return out[None]
 
-    def _answer(
-        self, state: Training, task: str, instances: Instances, with_loss: bool = True
-    ) -> tuple[NDArray[Any], list[float]]:
-        """Answers of each run (runs, n, ...) and its mean loss."""
-        target = self.targets[task]
+    def _outputs(self, state: Training, task: str, instances: Instances) -> Iterator[tuple[Instances, Tensor]]:
+        """Parts of the instances, and what the network says of them (runs, n, ...)."""
         state.network.eval()
-        answers, losses, counts = [], [torch.zeros(state.runs)], [0]
-        with torch.no_grad(), self._precision():
-            for part in np.array_split(instances, max(1, math.ceil(len(instances) / 256))):
-                outputs = self._outputs(state, self._gather(state, part), [task])[0].float()
-                answer = answer_of(target, outputs)
-                if task in state.scales:
-                    mean, spread = (_like(each, answer) for each in state.scales[task])
-                    answer = answer * spread + mean
-                answers.append(answer.cpu())
-                if with_loss and len(part):
-                    values = self._task_values(task)[torch.from_numpy(part).to(self.device)]
-                    values = values.expand(state.runs, *values.shape)
-                    if task in state.scales:
-                        values = (values - _like(state.scales[task][0], values)) / _like(state.scales[task][1], values)
-                    losses.append(loss_of(target, outputs, values).cpu() * len(part))
-                    counts.append(len(part))
-        loss = torch.stack(losses).sum(dim=0) / max(sum(counts), 1)
-        none = [float("nan")] * state.runs
-        return torch.cat(answers, dim=1).numpy(), loss.tolist() if sum(counts) else none
+        size = 256 if self._tabular else 32
+        for part in np.array_split(instances, max(1, math.ceil(len(instances) / size))):
+            with torch.no_grad(), self._precision():
+                outputs = self._output(state, self._gather(state, part), task).float()
+            yield part, outputs
+
+    def _answer(self, state: Training, task: str, outputs: Tensor) -> NDArray[Any]:
+        """What outputs mean, in the units of the labels (runs, n, ...)."""
+        answer = answer_of(self.targets[task], outputs)
+        if task in state.scales:
+            mean, spread = (_like(each, answer) for each in state.scales[task])
+            answer = answer * spread + mean
+        return np.asarray(answer.cpu().numpy())
 
 
-def _order(labels: TaskLabels) -> Instances:
-    """Real labels by number, so that their listing does not matter; given values keep their own order."""
-    return np.sort(labels.instances) if labels.values is None else labels.instances
-
-
-def _occasions(tasks: Sequence[str]) -> list[tuple[int, str]]:
-    """How often each task came before: its second mini-batch of a step is not its first again."""
-    return [(list(tasks[:at]).count(task), task) for at, task in enumerate(tasks)]
-
-
-def _to_float(batch: Tensor) -> Tensor:
-    """Images from bytes to 0 .. 1; features as they are."""
-    return batch.float().div(255) if batch.dtype == torch.uint8 else batch.float()
+def _explain_memory(error: RuntimeError, recipe: Recipe) -> Exception:
+    """What to lower where there is not memory enough; any other error as it is."""
+    text = str(error).lower()
+    if not isinstance(error, torch.OutOfMemoryError) and "out of memory" not in text and "allocate memory" not in text:
+        return error
+    crop = f", a smaller crop (now {recipe.crop})" if recipe.crop else ""
+    what = (
+        f"not enough memory for a mini-batch of {recipe.batch_size} in {recipe.accumulate} part(s) on {recipe.device}: "
+        f"try accumulate={2 * recipe.accumulate}, batch_size={max(1, recipe.batch_size // 2)}{crop} or bfloat16"
+    )
+    return InputError([Mistake("recipe", what)])
 
 
 def _like(part: Tensor, other: Tensor) -> Tensor:

@@ -1,0 +1,169 @@
+"""DeepLabv3 for several tasks: one backbone, batch norm for each task, a head for each task (paper, 5.2 and App. B)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from allotment.data.dataset import Target
+from allotment.errors import InputError, Mistake, suggest
+from allotment.learners.backbones import Backbone, SafeNorm, check_backbone, draw_weights, mark_untrained
+from allotment.learners.networks import TaskNorm, _by_task, _key, outputs_of
+
+WHOLE_IMAGE = ("classification", "multilabel", "regression")
+RATES = (12, 24, 36)
+"""how far apart the three dilated convolutions look, as in torchvision"""
+
+
+class Pooling(nn.Sequential):
+    """What the image as a whole says, put at each place of its map."""
+
+    def __init__(self, channels: int, width: int):
+        super().__init__(nn.AdaptiveAvgPool2d(1), nn.Conv2d(channels, width, 1, bias=False), SafeNorm(width), nn.ReLU())
+
+    def forward(self, input: Tensor) -> Tensor:
+        pooled = input
+        for layer in self:
+            pooled = layer(pooled)
+        return pooled.expand(-1, -1, *input.shape[-2:])
+
+
+class Aspp(nn.Module):
+    """Atrous spatial pyramid pooling: one place, three widths around it and the whole image, joined."""
+
+    def __init__(self, channels: int, width: int, rates: Sequence[int], dropout: float):
+        super().__init__()
+        near = _conv_norm(channels, width, 1)
+        around = [_conv_norm(channels, width, 3, rate) for rate in rates]
+        self.convs = nn.ModuleList([near, *around, Pooling(channels, width)])
+        self.project = _conv_norm((2 + len(rates)) * width, width, 1).append(nn.Dropout(dropout))
+
+    def forward(self, batch: Tensor) -> Tensor:
+        out: Tensor = self.project(torch.cat([conv(batch) for conv in self.convs], dim=1))
+        return out
+
+
+class DeepLabHead(nn.Sequential):
+    """Numbers for each place of a map, with torchvision's names."""
+
+    def __init__(
+        self, channels: int, outputs: int, width: int = 256, rates: Sequence[int] = RATES, dropout: float = 0.5
+    ):
+        smooth = nn.Conv2d(width, width, 3, padding=1, bias=False)
+        last = nn.Conv2d(width, outputs, 1)
+        super().__init__(Aspp(channels, width, rates, dropout), smooth, SafeNorm(width), nn.ReLU(), last)
+        self.outputs = outputs
+        mark_untrained(self)
+
+
+class WholeImageHead(nn.Sequential):
+    """Numbers for the image as a whole: a convolution, its mean over the map, a fully connected layer."""
+
+    def __init__(self, channels: int, outputs: int, width: int = 256):
+        conv = nn.Conv2d(channels, width, 3, padding=1, bias=False)
+        pool = (nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        super().__init__(conv, SafeNorm(width), nn.ReLU(), *pool, nn.Linear(width, outputs))
+        self.outputs = outputs
+        mark_untrained(self)
+
+
+class DeepLab(nn.Module):
+    """A network for `TorchLearner`: the backbone with batch norm for each task, and a head for each task.
+
+    The backbone is copied. It keeps the weights it comes with, except for layers marked as untrained: those are drawn
+    by seed, as the heads are. `heads` are given for tasks that have trained ones. `size` is the height and width of
+    dense labels, needed where the backbone does not see the images because its first stages are frozen.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        targets: Sequence[Target],
+        *,
+        heads: Mapping[str, nn.Module] | None = None,
+        size: tuple[int, int] | None = None,
+        width: int = 256,
+        rates: Sequence[int] = RATES,
+        dropout: float = 0.5,
+    ):
+        super().__init__()
+        heads = heads or {}
+        _check(backbone, targets, heads, size)
+        self.size = size
+        self.backbone = _with_task_norms(cast(nn.Module, copy.deepcopy(backbone)), [target.name for target in targets])
+
+        def head(target: Target) -> nn.Module:
+            if target.name in heads:
+                return copy.deepcopy(heads[target.name])
+            if target.kind in WHOLE_IMAGE:
+                return WholeImageHead(backbone.channels, outputs_of(target), width)
+            return DeepLabHead(backbone.channels, outputs_of(target), width, rates, dropout)
+
+        self.heads = _by_task(targets, head)
+        self._norms = [module for module in self.modules() if isinstance(module, TaskNorm)]
+
+    def reset(self, generators: Sequence[torch.Generator]) -> None:
+        """Draw whatever did not come with weights."""
+        (generator,) = generators
+        draw_weights(self, generator)
+
+    def features(self, batch: Tensor, task: str) -> Tensor:
+        """(n, channels): the backbone's map in the mean."""
+        return self._map(batch, task).mean(dim=(2, 3))
+
+    def forward(self, batch: Tensor, task: str) -> Tensor:
+        out: Tensor = self.heads[_key(task)](self._map(batch, task))
+        if out.ndim == 2:
+            return out
+        return functional.interpolate(out, size=self.size or batch.shape[-2:], mode="bilinear")
+
+    def _map(self, batch: Tensor, task: str) -> Tensor:
+        for norm in self._norms:
+            norm.task = task
+        found: Tensor = self.backbone(batch)
+        return found
+
+
+def _conv_norm(inputs: int, outputs: int, side: int, rate: int = 1) -> nn.Sequential:
+    conv = nn.Conv2d(inputs, outputs, side, padding=rate * (side // 2), dilation=rate, bias=False)
+    return nn.Sequential(conv, SafeNorm(outputs), nn.ReLU())
+
+
+def _with_task_norms(module: nn.Module, tasks: Sequence[str]) -> nn.Module:
+    """Every batch norm once for each task. Copies, because eps and momentum are no part of a state dict."""
+    for name, child in list(module.named_modules()):
+        if not isinstance(child, nn.BatchNorm2d):
+            continue
+        norm = TaskNorm(tasks, child.num_features)
+        for key in norm.norms:
+            norm.norms[key] = copy.deepcopy(child)
+        parent, _, last = name.rpartition(".")
+        setattr(module.get_submodule(parent), last, norm)
+    return module
+
+
+def _check(
+    backbone: object, targets: Sequence[Target], heads: Mapping[str, nn.Module], size: tuple[int, int] | None
+) -> None:
+    check_backbone(backbone)
+    by_name = {target.name: target for target in targets}
+    mistakes = []
+    if not by_name:
+        mistakes.append(Mistake("targets", "there are none; give one for each task"))
+    for name, head in heads.items():
+        if name not in by_name:
+            mistakes.append(Mistake(f"heads: {name!r}", f"is not a task; {suggest(name, by_name)}"))
+        elif (found := getattr(head, "outputs", None)) not in (None, outputs_of(by_name[name])):
+            what = f"gives {found} numbers and the task wants {outputs_of(by_name[name])}"
+            mistakes.append(Mistake(f"heads: {name!r}", what))
+    dense = [target.name for target in targets if target.kind not in WHOLE_IMAGE]
+    if dense and size is None and not getattr(backbone, "takes_images", True):
+        what = f"the backbone's first stages are frozen: give the height and width of the labels of {', '.join(dense)}"
+        mistakes.append(Mistake("size", what))
+    if mistakes:
+        raise InputError(mistakes)

@@ -1,0 +1,200 @@
+"""Inputs and labels on their way into training: held in memory, or read and cropped while training goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from allotment.data.dataset import ArrayData, Dataset, Instances, Target
+from allotment.errors import InputError, Mistake
+from allotment.learners.batches import hash_of
+
+if TYPE_CHECKING:
+    from allotment.data.augment import Augment
+
+CHUNK = 64
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One mini-batch of one task: which instances (runs, batch), and labels given for them that are not the data's."""
+
+    task: str
+    instances: Instances
+    given: Tensor | None
+    key: tuple[object, ...]
+    """tells its random crops from those of other mini-batches"""
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """Tells it from any other, those of another training with the same seed as well."""
+        given = b"" if self.given is None else self.given.numpy().tobytes()
+        return (*self.key, self.instances.tobytes(), given)
+
+
+class Store:
+    """A tensor for each instance, made once, when it is first wanted."""
+
+    def __init__(self, size: int, make: Callable[[Instances], Tensor], at_once: bool):
+        self._size, self._make = size, make
+        self._held: Tensor | None = None
+        self._there = np.zeros(size, dtype=bool)
+        if at_once:
+            self._held = make(np.arange(size, dtype=np.int64))
+            self._there[:] = True
+        self._whole = at_once
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one instance's tensor."""
+        if self._held is None:
+            self._fetch(np.zeros(1, dtype=np.int64))
+        assert self._held is not None
+        return tuple(self._held.shape[1:])
+
+    def take(self, instances: Instances) -> Tensor:
+        """The tensors of instances, in the shape of `instances`."""
+        if not self._whole:
+            missing = np.unique(instances[~self._there[instances]])
+            for start in range(0, len(missing), CHUNK):
+                self._fetch(missing[start : start + CHUNK])
+        if self._held is None:
+            return torch.zeros((*instances.shape, *self.shape))
+        return self._held[torch.from_numpy(instances).to(self._held.device)]
+
+    def _fetch(self, instances: Instances) -> None:
+        made = self._make(instances)
+        if self._held is None:
+            self._held = made.new_zeros((self._size, *made.shape[1:]))
+        self._held[torch.from_numpy(instances).to(made.device)] = made
+        self._there[instances] = True
+        self._whole = bool(self._there.all())
+
+
+def to_float(batch: Tensor) -> Tensor:
+    """Images from bytes to 0 .. 1; features as they are."""
+    return batch.float().div(255) if batch.dtype == torch.uint8 else batch.float()
+
+
+def to_labels(target: Target, values: NDArray[Any]) -> Tensor:
+    """Labels as training wants them: whole numbers for classes, unless they are probabilities."""
+    whole = target.kind in ("classification", "segmentation") and values.dtype.kind != "f"
+    return torch.from_numpy(np.array(values, dtype=np.int64 if whole else np.float32))
+
+
+class Held:
+    """Every instance decoded once; passed once through layers that never change, if there are any."""
+
+    def __init__(self, data: Dataset, device: torch.device, frozen: nn.Module | None = None):
+        self.data, self.device = data, device
+        self._frozen = None if frozen is None else frozen.to(device).eval().requires_grad_(False)
+        if self._frozen is not None:
+            self._frozen.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        in_memory = isinstance(data, ArrayData)
+        self._inputs = Store(data.size, self._load, at_once=in_memory and frozen is None)
+        self._values = {
+            target.name: Store(data.size, lambda instances, t=target: self._label(t, instances), at_once=in_memory)  # type: ignore[misc]
+            for target in data.targets
+        }
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one input as networks see it."""
+        return self._inputs.shape
+
+    def inputs(self, instances: Instances) -> Tensor:
+        return to_float(self._inputs.take(instances))
+
+    def values(self, task: str, instances: Instances) -> Tensor:
+        return self._values[task].take(instances)
+
+    def load(self, wanted: Sequence[Wanted]) -> tuple[Tensor, list[Tensor]]:
+        """Mini-batches side by side (runs, batches, ...), and the labels of each (runs, batch, ...)."""
+        inputs = self.inputs(np.concatenate([each.instances for each in wanted], axis=1))
+        return inputs, [self._labels(each) for each in wanted]
+
+    def expect(self, wanted: Sequence[Wanted]) -> None:
+        """Mini-batches that will be wanted next."""
+
+    def _labels(self, wanted: Wanted) -> Tensor:
+        given = wanted.given
+        return self.values(wanted.task, wanted.instances) if given is None else given.to(self.device)
+
+    def _load(self, instances: Instances) -> Tensor:
+        raw = torch.from_numpy(np.ascontiguousarray(self.data.inputs(instances))).to(self.device)
+        if self._frozen is None:
+            return raw
+        batch = to_float(raw)
+        if batch.ndim == 4:
+            batch = batch.contiguous(memory_format=torch.channels_last)
+        with torch.no_grad():
+            out: Tensor = self._frozen(batch)
+        return out
+
+    def _label(self, target: Target, instances: Instances) -> Tensor:
+        return to_labels(target, self.data.values(target.name, instances)).to(self.device)
+
+
+class Cropped(Held):
+    """Trains on random crops of images at their own size, read by threads ahead of time; scores whole images."""
+
+    def __init__(self, data: Dataset, device: torch.device, augment: Augment, workers: int):
+        super().__init__(data, device)
+        self.augment = augment
+        self._targets = {target.name: target for target in data.targets}
+        self._pool = ThreadPoolExecutor(workers, "crops") if workers else None
+        self._coming: dict[tuple[object, ...], list[Future[tuple[Tensor, Tensor]]]] = {}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (3, self.augment.crop, self.augment.crop)
+
+    def load(self, wanted: Sequence[Wanted]) -> tuple[Tensor, list[Tensor]]:
+        images, labels = [], []
+        for each in wanted:
+            coming = self._coming.pop(each.place, None)
+            if coming is None:
+                crops = [self._crop(each, place) for place in range(each.instances.shape[1])]
+            else:
+                crops = [future.result() for future in coming]
+            images += [image for image, _ in crops]
+            labels.append(torch.stack([label for _, label in crops])[None].to(self.device))
+        return to_float(torch.stack(images)[None].to(self.device)), labels
+
+    def expect(self, wanted: Sequence[Wanted]) -> None:
+        if self._pool is None:
+            return
+        self._coming.clear()  # those of an arm that went another way
+        for each in wanted:
+            self._coming[each.place] = [
+                self._pool.submit(self._crop, each, place) for place in range(each.instances.shape[1])
+            ]
+
+    def _crop(self, wanted: Wanted, place: int) -> tuple[Tensor, Tensor]:
+        instance, target = int(wanted.instances[0, place]), self._targets[wanted.task]
+        if wanted.given is None:
+            image, label = _open(self.data, target.name, instance)
+        else:  # pseudo-labels belong to the image as it was predicted on
+            image = self.data.inputs(np.array([instance]))[0]
+            label = wanted.given[0, place].numpy()
+            if target.kind == "segmentation" and label.ndim == 3:
+                what = "soft pseudo-labels of masks can't be cropped; use hard ones, or train without crops"
+                raise InputError([Mistake(f"task {target.name!r}", what)])
+        rng = np.random.Generator(np.random.PCG64(hash_of("crop", *wanted.key, place)))
+        image, cropped = self.augment.apply(image, {target.kind: label}, rng)
+        return torch.from_numpy(np.ascontiguousarray(image)), to_labels(target, np.asarray(cropped[target.kind]))
+
+
+def _open(data: Dataset, task: str, instance: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """An image and its label at their own size, where the data has them."""
+    if hasattr(data, "image"):
+        return data.image(instance), np.asarray(data.label(task, instance))  # type: ignore[attr-defined]
+    one = np.array([instance])
+    return data.inputs(one)[0], np.asarray(data.values(task, one)[0])

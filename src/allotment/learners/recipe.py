@@ -1,0 +1,75 @@
+"""How a network is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from allotment.errors import InputError, Mistake, suggest
+
+OPTIMISERS = ("sgd", "adam", "adamw")
+PRECISIONS = ("auto", "float32", "bfloat16")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train. Epochs go over the task with most labels; `steps` overrides them.
+
+    >>> Recipe(steps=200, optimiser="adam", trunk_rate=0.003, head_rate=0.003).batch_size
+    32
+    """
+
+    epochs: int = 30
+    steps: int | None = None
+    batch_size: int = 32
+    optimiser: str = "sgd"
+    trunk_rate: float = 0.02
+    head_rate: float = 0.05
+    final_rate: float = 0.0001
+    """where the cosine ends (P12)"""
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    crop: int = 0
+    """side of random crops, scaled and flipped at random, that images are trained on; 0 trains on them as they are"""
+    accumulate: int = 1
+    """a mini-batch in so many parts, one after the other: less memory, the same gradients but for batch norm"""
+    workers: int = 2
+    """threads that read and crop the images of the steps to come"""
+    device: str = "auto"
+    """or cpu, cuda, mps ...; auto is a GPU where there is one"""
+    precision: str = "auto"
+    """or float32, or bfloat16: mixed precision; auto mixes on a GPU that can"""
+
+    def __post_init__(self) -> None:
+        mistakes = [
+            Mistake(key, f"{getattr(self, key)} is below {least}")
+            for key, least in (("epochs", 1), ("batch_size", 1), ("accumulate", 1), ("crop", 0), ("workers", 0))
+            if getattr(self, key) < least
+        ]
+        if self.steps is not None and self.steps < 0:
+            mistakes.append(Mistake("steps", f"{self.steps} is below 0"))
+        for key in ("trunk_rate", "head_rate", "final_rate", "momentum", "weight_decay"):
+            if not 0 <= getattr(self, key) < float("inf"):
+                mistakes.append(Mistake(key, f"{getattr(self, key)} is not a finite number of 0 or more"))
+        if self.optimiser not in OPTIMISERS:
+            mistakes.append(Mistake("optimiser", f"unknown {self.optimiser!r}; {suggest(self.optimiser, OPTIMISERS)}"))
+        if self.precision not in PRECISIONS:
+            mistakes.append(Mistake("precision", f"unknown {self.precision!r}; {suggest(self.precision, PRECISIONS)}"))
+        if mistakes:
+            raise InputError([mistake.under("recipe") for mistake in mistakes])
+
+    def settled(self) -> Recipe:
+        """The same with device and precision of this machine in place of auto."""
+        import torch
+
+        device, precision = self.device, self.precision
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        try:
+            kind = torch.device(device).type
+        except RuntimeError:
+            raise InputError([Mistake("recipe.device", f"torch knows no device {device!r}; try cpu or cuda")]) from None
+        if kind == "cuda" and not torch.cuda.is_available():
+            raise InputError([Mistake("recipe.device", "there is no CUDA device here; take cpu or auto")])
+        if precision == "auto":
+            precision = "bfloat16" if kind == "cuda" and torch.cuda.is_bf16_supported() else "float32"
+        return replace(self, device=device, precision=precision)
