@@ -204,6 +204,31 @@ def test_norms_keep_all_settings_of_the_backbones() -> None:
     assert {norm.momentum for norm in tiny.backbone[1][1].norms.values()} == {0.3}
 
 
+class TwoNames(nn.Module):
+    """A user's backbone whose layers are listed as stages and kept by name as well."""
+
+    channels = 8
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 8, 3, 2), nn.BatchNorm2d(8)
+        self.stages = nn.ModuleList([self.conv, self.norm])
+
+    def forward(self, batch: Tensor) -> Tensor:
+        for stage in self.stages:
+            batch = stage(batch)
+        return batch
+
+
+def test_a_norm_with_two_names_is_still_each_tasks_own() -> None:
+    network = make(TwoNames())
+    assert network.backbone.norm is network.backbone.stages[1]
+    before = statistics(network, "mask")
+    network.train()(images(4), "tags")
+    assert same(before, statistics(network, "mask"))
+    assert not any("stages.1.running" in name for name in network.state_dict())
+
+
 @pytest.mark.parametrize("backbone", [lambda: ResNet(18), MobileNet, SqueezeNet, tiny_backbone])
 def test_untrained_norms_change_nothing(backbone) -> None:
     """With the statistics it came with, the backbone in the network is the backbone."""

@@ -12,7 +12,7 @@ from sklearn import metrics as sk
 
 from allotment.data.dataset import VOID, Target
 from allotment.learners.learner import Measure
-from allotment.learners.metrics import METRICS, USUAL, metric_of
+from allotment.learners.metrics import MAPS, METRICS, USUAL, Running, metric_of
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # torchmetrics warns of its own optional parts
@@ -130,3 +130,26 @@ def test_every_kind_has_a_usual_metric() -> None:
         classes_of = ("a", "b") if kind in ("classification", "multilabel", "segmentation") else ()
         found = metric_of(Target("x", kind, classes_of))
         assert (found.name if found else "loss") == name
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(metric.name, kind) for metric in METRICS.values() for kind in metric.kinds if kind in MAPS],
+)
+def test_a_metric_over_parts_is_the_metric_of_the_whole(name: str, kind: str) -> None:
+    rng = np.random.default_rng(4)
+    shape = (12, 5, 6)
+    if kind == "segmentation":
+        predictions, values = rng.random((12, 4, 5, 6)), rng.integers(0, 4, size=shape)
+        values[rng.random(shape) < 0.2] = VOID
+    elif kind == "normals":
+        predictions, values = rng.normal(size=(2, 12, 3, 5, 6))
+        values[3, :, 2, 2] = np.nan
+    else:
+        predictions, values = rng.random((2, *shape))
+        values[rng.random(shape) < 0.2] = np.nan
+    metric, running = METRICS[name], Running(METRICS[name], kind)
+    for part in (slice(0, 5), slice(5, 6), slice(6, 12)):
+        running.add(predictions[part], values[part])
+    assert running.result() == pytest.approx(metric(predictions, values), rel=1e-12)
+    assert np.isnan(Running(metric, kind).result())

@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
-
 from allotment.data.labels import draw, split
 from allotment.data.table import read_table
 from allotment.learners.learner import train_many

@@ -1,8 +1,8 @@
-"""Commands that look at data sets: `data table`, `data scenes`."""
+"""Commands that look at data sets: `data table`, `data scenes`, `data voc`, `data taskonomy`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +12,7 @@ from allotment.cli.inputs import locate
 from allotment.cli.output import print_json
 
 if TYPE_CHECKING:
+    from allotment.data.folder import FolderData
     from allotment.data.summary import Summary
 
 
@@ -99,6 +100,59 @@ def scenes(count: int, size: int, seed: int, montage: str | None, as_json: bool)
         from PIL import Image
 
         Image.fromarray(draw_montage(made, range(min(8, made.size)))).save(montage, "PNG")
+    _show(summary, as_json)
+
+
+def folder(command: Callable[..., None]) -> Callable[..., None]:
+    """What the commands for folders of images have in common."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="JSON, for machines."),
+        click.option("--montage", metavar="FILE.png", help="Also draw some images with all their labels."),
+        click.option("--thorough", is_flag=True, help="Decode every file and say all that is broken."),
+        click.option("--seed", type=int, default=0, show_default=True, help="Of the splits."),
+        click.option("--side", type=int, default=128, show_default=True, help="Pixels of the squares to train on."),
+        click.argument("root", metavar="FOLDER"),
+    ):
+        command = option(command)
+    return command
+
+
+@data.command()
+@folder
+def voc(root: str, side: int, seed: int, thorough: bool, montage: str | None, as_json: bool) -> None:
+    """PASCAL VOC with its masks: the folder that holds JPEGImages.
+
+    \b
+    Example:  allot data voc VOCdevkit/VOC2012 --thorough
+    """
+    from allotment.data.voc import read_voc
+
+    _show_folder(read_voc(root, side, thorough=thorough), seed, montage, as_json)
+
+
+@data.command()
+@folder
+def taskonomy(root: str, side: int, seed: int, thorough: bool, montage: str | None, as_json: bool) -> None:
+    """Taskonomy: the folder that holds rgb and the other domains.
+
+    \b
+    Example:  allot data taskonomy taskonomy-tiny --montage look.png
+    """
+    from allotment.data.taskonomy import read_taskonomy
+
+    _show_folder(read_taskonomy(root, side, thorough=thorough), seed, montage, as_json)
+
+
+def _show_folder(read: FolderData, seed: int, montage: str | None, as_json: bool) -> None:
+    from allotment.data.folder import montage as draw_montage
+    from allotment.data.summary import describe
+
+    summary = describe(read, seed)
+    if montage is not None:
+        from PIL import Image
+
+        spread = range(0, read.size, -(-read.size // 6))
+        Image.fromarray(draw_montage(read, spread)).save(montage, "PNG")
     _show(summary, as_json)
 
 

@@ -86,13 +86,14 @@ def _check(image: Array, labels: Mapping[str, Array]) -> tuple[int, int]:
     wrong = []
     size = image.shape[1:]
     for kind, label in labels.items():
-        wanted = (3, *size) if kind == "normals" else size
+        soft = kind == "segmentation" and np.ndim(label) == 3  # probabilities of classes
+        wanted = (3, *size) if kind == "normals" else (len(label), *size) if soft else size
         if kind not in KINDS:
             wrong.append(Mistake(f"labels {kind!r}", f"is not a kind of label; {suggest(kind, KINDS)}"))
         elif kind in MAPS and np.shape(label) != wanted:
             what = f"have the shape {np.shape(label)}; {wanted} fits the image"
             wrong.append(Mistake(f"labels {kind!r}", what))
-        elif kind in MAPS and (kind == "segmentation") != (label.dtype.kind in "iu"):
+        elif kind in MAPS and (kind == "segmentation" and not soft) != (label.dtype.kind in "iu"):
             what = f"are {label.dtype}; masks are whole numbers, other maps are floats"
             wrong.append(Mistake(f"labels {kind!r}", what))
     if wrong:
@@ -135,7 +136,7 @@ def _view(
     if kind not in MAPS:
         return label
     if kind == "segmentation":
-        return _pick(label, rows, columns, VOID)
+        return _pick(label, rows, columns, VOID if label.ndim == 2 else 0)
     seen = _pick(label, rows, columns, np.nan)
     if kind == "normals" and mirror:
         seen[0] *= -1

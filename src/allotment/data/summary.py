@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from allotment.amounts import short
 from allotment.data.dataset import Dataset, Target
 from allotment.data.features import FeatureColumn
-from allotment.data.labels import split
+from allotment.data.labels import Split, split
 from allotment.data.mistakes import SHOWN
 
 FEW_LABELS = 5
@@ -53,8 +53,8 @@ class Summary:
 
 
 def describe(data: Dataset, seed: int = 0) -> Summary:
-    """What is in a data set, with the splits that the seed draws."""
-    drawn = split(data, seed)
+    """What is in a data set, with the splits that the seed draws: the data's own way where it has one."""
+    drawn: Split = data.split(seed) if hasattr(data, "split") else split(data, seed)
     parts = {"train": drawn.train, "validation": drawn.validation, "test": drawn.test}
     tasks, notes = [], list(getattr(data, "notes", ()))
     for target in data.targets:

@@ -12,9 +12,9 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from allotment.errors import InputError, Mistake
+from allotment.learners.layers import PointConv, SafeNorm
 
 IMAGENET_MEAN, IMAGENET_SPREAD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -74,17 +74,6 @@ class Pixels(nn.Module):
         return ((batch.flip(-3) if self.bgr else batch) - self.mean) / self.spread
 
 
-class SafeNorm(nn.BatchNorm2d):
-    """Batch norm that also trains on a single value for each channel: it then goes by its statistics."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        if self.training and input.numel() == input.shape[1]:
-            return functional.batch_norm(
-                input, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps
-            )
-        return super().forward(input)
-
-
 def check_backbone(backbone: object) -> None:
     """Say everything in which a module falls short of a backbone."""
     if not isinstance(backbone, nn.Module):
@@ -119,7 +108,7 @@ def split_backbone(backbone: Backbone, frozen_stages: int) -> tuple[nn.Module, S
 
 def narrow_down(backbone: Backbone, channels: int) -> Stages:
     """The backbone with one more stage, yet to be trained, that leaves so many channels."""
-    last = nn.Sequential(nn.Conv2d(backbone.channels, channels, 1, bias=False), SafeNorm(channels), nn.ReLU())
+    last = nn.Sequential(PointConv(backbone.channels, channels, bias=False), SafeNorm(channels), nn.ReLU())
     images = getattr(backbone, "takes_images", True)
     return Stages([*copy.deepcopy(list(backbone.stages)), mark_untrained(last)], channels, images)
 

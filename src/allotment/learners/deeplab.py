@@ -12,8 +12,9 @@ from torch.nn import functional
 
 from allotment.data.dataset import Target
 from allotment.errors import InputError, Mistake, suggest
-from allotment.learners.backbones import Backbone, SafeNorm, check_backbone, draw_weights, mark_untrained
-from allotment.learners.networks import TaskNorm, _by_task, _key, outputs_of
+from allotment.learners.backbones import Backbone, check_backbone, draw_weights, mark_untrained
+from allotment.learners.layers import PointConv, SafeNorm
+from allotment.learners.networks import TaskNorm, _by_task, _key, norm_per_task, outputs_of
 
 WHOLE_IMAGE = ("classification", "multilabel", "regression")
 RATES = (12, 24, 36)
@@ -24,7 +25,7 @@ class Pooling(nn.Sequential):
     """What the image as a whole says, put at each place of its map."""
 
     def __init__(self, channels: int, width: int):
-        super().__init__(nn.AdaptiveAvgPool2d(1), nn.Conv2d(channels, width, 1, bias=False), SafeNorm(width), nn.ReLU())
+        super().__init__(nn.AdaptiveAvgPool2d(1), PointConv(channels, width, bias=False), SafeNorm(width), nn.ReLU())
 
     def forward(self, input: Tensor) -> Tensor:
         pooled = input
@@ -55,7 +56,7 @@ class DeepLabHead(nn.Sequential):
         self, channels: int, outputs: int, width: int = 256, rates: Sequence[int] = RATES, dropout: float = 0.5
     ):
         smooth = nn.Conv2d(width, width, 3, padding=1, bias=False)
-        last = nn.Conv2d(width, outputs, 1)
+        last = PointConv(width, outputs)
         super().__init__(Aspp(channels, width, rates, dropout), smooth, SafeNorm(width), nn.ReLU(), last)
         self.outputs = outputs
         mark_untrained(self)
@@ -95,7 +96,7 @@ class DeepLab(nn.Module):
         heads = heads or {}
         _check(backbone, targets, heads, size)
         self.size = size
-        self.backbone = _with_task_norms(cast(nn.Module, copy.deepcopy(backbone)), [target.name for target in targets])
+        self.backbone = norm_per_task(cast(nn.Module, copy.deepcopy(backbone)), [target.name for target in targets])
 
         def head(target: Target) -> nn.Module:
             if target.name in heads:
@@ -130,21 +131,12 @@ class DeepLab(nn.Module):
 
 
 def _conv_norm(inputs: int, outputs: int, side: int, rate: int = 1) -> nn.Sequential:
-    conv = nn.Conv2d(inputs, outputs, side, padding=rate * (side // 2), dilation=rate, bias=False)
+    conv: nn.Module
+    if side == 1:
+        conv = PointConv(inputs, outputs, bias=False)
+    else:
+        conv = nn.Conv2d(inputs, outputs, side, padding=rate * (side // 2), dilation=rate, bias=False)
     return nn.Sequential(conv, SafeNorm(outputs), nn.ReLU())
-
-
-def _with_task_norms(module: nn.Module, tasks: Sequence[str]) -> nn.Module:
-    """Every batch norm once for each task. Copies, because eps and momentum are no part of a state dict."""
-    for name, child in list(module.named_modules()):
-        if not isinstance(child, nn.BatchNorm2d):
-            continue
-        norm = TaskNorm(tasks, child.num_features)
-        for key in norm.norms:
-            norm.norms[key] = copy.deepcopy(child)
-        parent, _, last = name.rpartition(".")
-        setattr(module.get_submodule(parent), last, norm)
-    return module
 
 
 def _check(

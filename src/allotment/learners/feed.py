@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from allotment.data.dataset import ArrayData, Dataset, Instances, Target
-from allotment.errors import InputError, Mistake
 from allotment.learners.batches import hash_of
 
 if TYPE_CHECKING:
@@ -184,9 +183,6 @@ class Cropped(Held):
         else:  # pseudo-labels belong to the image as it was predicted on
             image = self.data.inputs(np.array([instance]))[0]
             label = wanted.given[0, place].numpy()
-            if target.kind == "segmentation" and label.ndim == 3:
-                what = "soft pseudo-labels of masks can't be cropped; use hard ones, or train without crops"
-                raise InputError([Mistake(f"task {target.name!r}", what)])
         rng = np.random.Generator(np.random.PCG64(hash_of("crop", *wanted.key, place)))
         image, cropped = self.augment.apply(image, {target.kind: label}, rng)
         return torch.from_numpy(np.ascontiguousarray(image)), to_labels(target, np.asarray(cropped[target.kind]))

@@ -25,7 +25,7 @@ def _each(target: Target, outputs: Tensor, values: Tensor) -> tuple[Tensor, Tens
     if kind in ("classification", "segmentation"):
         if values.is_floating_point():  # probabilities: a soft pseudo-label
             each = -(values * functional.log_softmax(outputs, dim=2)).sum(dim=2)
-            return each, torch.ones_like(each)
+            return each, (values.sum(dim=2) > 0).to(outputs.dtype)  # a crop's border has no probabilities
         counts = values != VOID if kind == "segmentation" else torch.ones_like(values, dtype=torch.bool)
         safe = torch.where(counts, values, 0)
         each = functional.cross_entropy(outputs.flatten(0, 1), safe.flatten(0, 1), reduction="none")

@@ -6,7 +6,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from allotment.errors import InputError, Mistake
-from allotment.learners.backbones import Pixels, SafeNorm, mark_untrained
+from allotment.learners.backbones import Pixels, mark_untrained
+from allotment.learners.layers import PointConv, SafeNorm
 
 WIDTHS = (64, 128, 128, 256, 256, 512, 512, 512, 512, 512, 512, 1024)
 """channels after each block; a stride of 2 where they double, but for the first"""
@@ -61,7 +62,7 @@ class MobileNet(nn.Module):
         deep = nn.Conv2d(inputs, inputs, 3, stride, padding, dilation, groups=inputs, bias=False)
         self.add_module(f"conv_dw_{number}", deep)
         self.add_module(f"conv_dw_{number}_bn", SafeNorm(inputs, eps=1e-3))
-        self.add_module(f"conv_pw_{number}", nn.Conv2d(inputs, outputs, 1, bias=False))
+        self.add_module(f"conv_pw_{number}", PointConv(inputs, outputs, bias=False))
         self.add_module(f"conv_pw_{number}_bn", SafeNorm(outputs, eps=1e-3))
 
     def _block(self, number: int) -> list[nn.Module]:

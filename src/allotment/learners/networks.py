@@ -6,6 +6,7 @@ throughout: many trainings of a small network are one of a stacked network, and 
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from allotment.data.dataset import Target
+from allotment.learners.layers import PointConv
 
 
 def outputs_of(target: Target) -> int:
@@ -153,15 +155,22 @@ class TaskNorm(nn.Module):
 
 def norm_per_task(module: nn.Module, tasks: Sequence[str]) -> nn.Module:
     """A trunk of the user's with every BatchNorm2d replaced by one for each task, each starting as a copy of it."""
-    for name, child in module.named_children():
-        if isinstance(child, nn.BatchNorm2d):
-            norm = TaskNorm(tasks, child.num_features)
-            for each in norm.norms.values():
-                each.load_state_dict(child.state_dict())
-            setattr(module, name, norm)
-        else:
-            norm_per_task(child, tasks)
+    _replace_norms(module, tasks, {})
     return module
+
+
+def _replace_norms(module: nn.Module, tasks: Sequence[str], made: dict[nn.Module, TaskNorm]) -> None:
+    for name, child in module._modules.items():
+        if child is None or isinstance(child, TaskNorm):
+            continue
+        if not isinstance(child, nn.BatchNorm2d):
+            _replace_norms(child, tasks, made)
+            continue
+        if child not in made:  # a module may have two names
+            made[child] = TaskNorm(tasks, child.num_features)
+            for key in made[child].norms:  # copies, because eps and momentum are no part of a state dict
+                made[child].norms[key] = copy.deepcopy(child)
+        module._modules[name] = made[child]
 
 
 class Block(nn.Module):
@@ -188,7 +197,7 @@ class SmallTrunk(nn.Module):
         self.channels = widths[0]
         self.pooled_channels = widths[-1]
         self.down = nn.ModuleList(Block(a, b, 2, tasks) for a, b in zip((3, *widths[:-1]), widths, strict=True))
-        self.up = nn.ModuleList(nn.Conv2d(b, a, 1) for a, b in itertools.pairwise(widths))
+        self.up = nn.ModuleList(PointConv(b, a) for a, b in itertools.pairwise(widths))
 
     def forward(self, batch: Tensor) -> tuple[Tensor, Tensor]:
         levels = []
@@ -209,7 +218,7 @@ class DenseHead(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(channels, 32, 3, padding=1, bias=False)
         self.norm = TaskNorm(tasks, 32)
-        self.out = nn.Conv2d(32, outputs, 1)
+        self.out = PointConv(32, outputs)
 
     def forward(self, fine: Tensor, coarse: Tensor, size: tuple[int, int]) -> Tensor:
         out = self.out(functional.relu(self.norm(self.conv(fine))))

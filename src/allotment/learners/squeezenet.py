@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from allotment.errors import InputError, Mistake
 from allotment.learners.backbones import Pixels, mark_untrained
+from allotment.learners.layers import PointConv
 
 BGR_MEAN = (104 / 255, 117 / 255, 123 / 255)
 WIDTHS = {2: (16, 64), 3: (16, 64), 4: (32, 128), 5: (32, 128), 6: (48, 192), 7: (48, 192), 8: (64, 256), 9: (64, 256)}
@@ -19,8 +20,8 @@ class Fire(nn.Module):
 
     def __init__(self, inputs: int, narrow: int, wide: int, dilation: int = 1):
         super().__init__()
-        self.squeeze = nn.Conv2d(inputs, narrow, 1)
-        self.expand1x1 = nn.Conv2d(narrow, wide, 1)
+        self.squeeze = PointConv(inputs, narrow)
+        self.expand1x1 = PointConv(narrow, wide)
         self.expand3x3 = nn.Conv2d(narrow, wide, 3, padding=dilation, dilation=dilation)
 
     def forward(self, batch: Tensor) -> Tensor:
