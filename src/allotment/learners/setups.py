@@ -13,7 +13,7 @@ from allotment.data.labels import Split, split
 from allotment.data.taskonomy import read_taskonomy
 from allotment.data.voc import VocData, read_voc
 from allotment.errors import InputError, Mistake, suggest
-from allotment.learners.backbones import Backbone, narrow_down, split_backbone
+from allotment.learners.backbones import Backbone, first_stages, narrow_down, split_backbone
 from allotment.learners.deeplab import RATES, DeepLab
 from allotment.learners.mobilenet import MobileNet
 from allotment.learners.recipe import Recipe
@@ -43,6 +43,8 @@ class Setup:
     """of the squares that images are scored on, and trained on unless the recipe crops"""
     backbone: str
     recipe: Recipe
+    stages: int = 0
+    """how many of the backbone's stages are used; all if 0"""
     frozen_stages: int = 0
     """first stages of the backbone that keep their weights; what they give is computed once"""
     narrow: int = 0
@@ -57,7 +59,7 @@ class Setup:
 
 PAPER = Recipe(batch_size=8, trunk_rate=0.001, head_rate=0.01, final_rate=0.0001, momentum=0.9, weight_decay=0.0001)
 """rates and cosine are the paper's (P12); it does not state batch size, momentum, weight decay and crops"""
-SMALL = Recipe(batch_size=8, optimiser="adam", trunk_rate=0.0003, head_rate=0.003)
+SMALL = Recipe(batch_size=8, optimiser="adam", trunk_rate=0.003, head_rate=0.003)
 SETUPS: dict[str, Setup] = {
     "voc-paper": Setup("voc", 513, "resnet50", replace(PAPER, epochs=100, crop=321)),
     "taskonomy-paper": Setup("taskonomy", 256, "resnet50", replace(PAPER, epochs=30)),
@@ -65,22 +67,23 @@ SETUPS: dict[str, Setup] = {
         "voc",
         128,
         "mobilenet",
-        replace(SMALL, steps=300),
-        frozen_stages=5,
-        narrow=128,
+        replace(SMALL, steps=600),
+        frozen_stages=6,
+        narrow=256,
         width=64,
         rates=(2, 4, 6),
         dropout=0.1,
     ),
     "taskonomy-small": Setup(
         "taskonomy",
-        64,
+        128,
         "mobilenet",
-        replace(SMALL, steps=200),
+        replace(SMALL, steps=300),
+        stages=3,
         frozen_stages=3,
         narrow=128,
         width=64,
-        rates=(1, 2, 4),
+        rates=(2, 4, 6),
         dropout=0.1,
     ),
 }
@@ -110,6 +113,8 @@ def make_learner(
     data = read_data(setup, root)
     found: Backbone = _make_backbone(setup, weights) if backbone is None else backbone
     frozen: nn.Module | None = None
+    if setup.stages:
+        found = first_stages(found, setup.stages)
     if setup.frozen_stages:
         frozen, found = split_backbone(found, setup.frozen_stages)
     if setup.narrow:
