@@ -7,6 +7,7 @@ What a block of README.md or docs/*.md means:
 - `console` holds commands after `$ allot`, each followed by what it prints on a terminal of 100 columns.
 - `toml` is a problem or a part of one. A first line such as `# problem.toml` saves it under that name, where the
   commands and the Python below find it; a name that begins with `wrong` is for a file that must be refused.
+- `py` is Python for data that only the reader has: what it imports must be there, the rest is only compiled.
 - `sh` is for what a reader types elsewhere: it is not run.
 """
 
@@ -40,7 +41,7 @@ from allotment.problem import TASK_KEYS
 ROOT = Path(__file__).parent.parent
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [*GUIDES, *sorted(path for path in ROOT.glob("*.md") if path not in GUIDES)]
-LANGUAGES = {"python", "text", "console", "toml", "sh", "bibtex"}
+LANGUAGES = {"python", "py", "text", "console", "toml", "sh", "bibtex"}
 COLUMNS = 100
 
 each_guide = pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.name)
@@ -160,6 +161,14 @@ def test_every_block_says_what_it_is(guide: Path) -> None:
     blocks = blocks_of(guide)
     assert len(blocks) == len(re.findall("^```", guide.read_text(encoding="utf-8"), re.MULTILINE)) / 2
     assert {block.language for block in blocks} <= LANGUAGES
+
+
+@each_guide
+def test_python_for_the_readers_own_data_is_python(guide: Path) -> None:
+    for block in blocks_of(guide):
+        if block.language == "py":
+            compile(block.text, guide.name, "exec")
+            exec("\n".join(line for line in block.text.splitlines() if line.startswith("from allotment")), {})
 
 
 # --- links ---
