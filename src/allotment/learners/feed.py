@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from allotment.data.augment import Augment
 from allotment.data.dataset import ArrayData, Dataset, Instances, Target
 from allotment.learners.batches import hash_of
-
-if TYPE_CHECKING:
-    from allotment.data.augment import Augment
 
 CHUNK = 64
 
@@ -91,6 +89,9 @@ def to_labels(target: Target, values: NDArray[Any]) -> Tensor:
 class Held:
     """Every instance decoded once; passed once through layers that never change, if there are any."""
 
+    looks_ahead = False
+    """whether it helps to know the next mini-batches"""
+
     def __init__(self, data: Dataset, device: torch.device, frozen: nn.Module | None = None):
         self.data, self.device = data, device
         self._frozen = None if frozen is None else frozen.to(device).eval().requires_grad_(False)
@@ -149,6 +150,7 @@ class Cropped(Held):
         self.augment = augment
         self._targets = {target.name: target for target in data.targets}
         self._pool = ThreadPoolExecutor(workers, "crops") if workers else None
+        self.looks_ahead = workers > 0
         self._coming: dict[tuple[object, ...], list[Future[tuple[Tensor, Tensor]]]] = {}
 
     @property

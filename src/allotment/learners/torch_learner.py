@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from allotment.data.augment import Augment
 from allotment.data.dataset import Dataset, Instances, Target
 from allotment.data.labels import Labels, Split
 from allotment.errors import InputError, Mistake, suggest
@@ -80,8 +81,6 @@ class TorchLearner:
             return Held(self.data, self.device, frozen)
         if frozen is not None:
             raise InputError([Mistake("recipe.crop", "random crops can't be cached; train without frozen layers")])
-        from allotment.data.augment import Augment
-
         return Cropped(self.data, self.device, Augment(self.recipe.crop), self.recipe.workers)
 
     @property
@@ -100,9 +99,7 @@ class TorchLearner:
     def _start(self, labels: Sequence[Labels], seeds: Sequence[int]) -> Training:
         for each in labels:
             self._check(each)
-        shape = self._feed.shape
-        with torch.random.fork_rng(devices=[]):  # modules draw their first weights from the global stream: leave it be
-            network = self._make(shape, tuple(self.targets.values()), len(seeds))
+        network = self._new_network(len(seeds))
         network.reset([torch.Generator().manual_seed(hash_of("weights", seed)) for seed in seeds])  # type: ignore[operator]
         network.to(self.device)
         if not self._tabular:
@@ -120,6 +117,10 @@ class TorchLearner:
         given = {task: self._given(task, labels) for task in self.tasks}
         optimiser = self._optimiser(network)
         return Training(network, optimiser, tuple(labels), tuple(seeds), steps.pop(), 0, orders, given, scales)
+
+    def _new_network(self, runs: int) -> nn.Module:
+        with torch.random.fork_rng(devices=[]):  # modules draw their first weights from the global stream: leave it be
+            return self._make(self._feed.shape, tuple(self.targets.values()), runs)
 
     def _check(self, labels: Labels) -> None:
         mistakes = [
@@ -149,7 +150,7 @@ class TorchLearner:
         state.network.train()
         state.optimiser.zero_grad(set_to_none=True)
         inputs, labels = self._feed.load(self._wanted(state, tasks, state.done))
-        if state.done + 1 < state.steps:
+        if self._feed.looks_ahead and state.done + 1 < state.steps:
             self._feed.expect(self._wanted(state, tasks, state.done + 1))
         labels = [self._standardise(state, task, values) for task, values in zip(tasks, labels, strict=True)]
         try:
@@ -247,8 +248,7 @@ class TorchLearner:
         from allotment.learners.learner import labelled, train
 
         alike = {(labelled(self, labels), self.steps(labels), self._soft(labels)) for labels, _ in runs}
-        network = self._make(self._feed.shape, tuple(self.targets.values()), 1)
-        if not getattr(network, "stacks", False) or len(alike) > 1:
+        if not getattr(self._new_network(1), "stacks", False) or len(alike) > 1:
             return [train(self, labels, seed) for labels, seed in runs]
         state = self._start([labels for labels, _ in runs], [seed for _, seed in runs])
         tasks = labelled(self, runs[0][0])
