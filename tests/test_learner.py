@@ -17,6 +17,7 @@ from allotment.errors import InputError
 from allotment.learners.batches import batch_places
 from allotment.learners.conformance import LearnerTests
 from allotment.learners.learner import Measure, Patience, measure, probe, train, train_many
+from allotment.learners.networks import ImageNetwork
 from allotment.learners.recipe import Recipe
 from allotment.learners.torch_learner import TorchLearner
 
@@ -372,3 +373,18 @@ def test_runs_of_unequal_length_are_trained_one_by_one() -> None:
     runs = [(draw(learner.data, train_part, dict.fromkeys(learner.tasks, count), 0), 0) for count in (20, 90)]
     states = train_many(learner, runs)
     assert [state.done for state in states] == [learner.steps(labels) for labels, _ in runs]
+
+
+def test_tasks_side_by_side_take_the_step_of_tasks_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they share is done once for all their images; statistics and gradients are as if it were not."""
+    data = make_images()
+    learner = TorchLearner(data, split(data, 0), Recipe(steps=2, batch_size=4))
+    labels = draw(data, learner.split.train, {"kind": 8, "mask": 8, "depth": 8}, 0)
+    tasks = ["kind", "mask", "kind", "depth"]
+    together = learner.step(learner.start(labels, 0), tasks).network.state_dict()
+    monkeypatch.delattr(ImageNetwork, "share")
+    apart = learner.step(learner.start(labels, 0), tasks).network.state_dict()
+    start = learner.start(labels, 0).network.state_dict()
+    assert any(not torch.equal(start[key], apart[key]) for key in start)
+    for key, part in apart.items():
+        torch.testing.assert_close(together[key], part, rtol=1e-4, atol=1e-6, msg=key)

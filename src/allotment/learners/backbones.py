@@ -45,10 +45,13 @@ class Stages(nn.Sequential):
     torch.Size([1, 8, 4, 4])
     """
 
-    def __init__(self, stages: Iterable[nn.Module], channels: int, takes_images: bool = True):
+    def __init__(
+        self, stages: Iterable[nn.Module], channels: int, takes_images: bool = True, channels_last: bool = True
+    ):
         super().__init__(*stages)
         self.channels = channels
         self.takes_images = takes_images
+        self.channels_last = channels_last
 
     @property
     def stages(self) -> list[nn.Module]:
@@ -103,7 +106,7 @@ def split_backbone(backbone: Backbone, frozen_stages: int) -> tuple[nn.Module, S
         raise InputError([Mistake("frozen_stages", what)])
     frozen = nn.Sequential(*copy.deepcopy(stages[:frozen_stages])).eval().requires_grad_(False)
     images = getattr(backbone, "takes_images", True) and frozen_stages == 0
-    return frozen, Stages(copy.deepcopy(stages[frozen_stages:]), backbone.channels, images)
+    return frozen, Stages(copy.deepcopy(stages[frozen_stages:]), backbone.channels, images, _layout(backbone))
 
 
 def first_stages(backbone: Backbone, count: int) -> Stages:
@@ -112,7 +115,7 @@ def first_stages(backbone: Backbone, count: int) -> Stages:
     stages = copy.deepcopy(list(backbone.stages))
     if not 1 <= count <= len(stages):
         raise InputError([Mistake("stages", f"{count} of {len(stages)} stages; give a number from 1 to {len(stages)}")])
-    cut = Stages(stages[:count], 1)
+    cut = Stages(stages[:count], 1, channels_last=_layout(backbone))
     with torch.no_grad():
         cut.channels = int(cut.eval()(torch.zeros(1, 3, 64, 64)).shape[1])
     return cut.train()
@@ -122,7 +125,11 @@ def narrow_down(backbone: Backbone, channels: int) -> Stages:
     """The backbone with one more stage, yet to be trained, that leaves so many channels."""
     last = nn.Sequential(PointConv(backbone.channels, channels, bias=False), SafeNorm(channels), nn.ReLU())
     images = getattr(backbone, "takes_images", True)
-    return Stages([*copy.deepcopy(list(backbone.stages)), mark_untrained(last)], channels, images)
+    return Stages([*copy.deepcopy(list(backbone.stages)), mark_untrained(last)], channels, images, _layout(backbone))
+
+
+def _layout(backbone: Backbone) -> bool:
+    return bool(getattr(backbone, "channels_last", True))
 
 
 def mark_untrained(module: Kind) -> Kind:

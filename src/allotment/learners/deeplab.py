@@ -96,6 +96,7 @@ class DeepLab(nn.Module):
         heads = heads or {}
         _check(backbone, targets, heads, size)
         self.size = size
+        self.channels_last = bool(getattr(backbone, "channels_last", True))
         self.backbone = norm_per_task(cast(nn.Module, copy.deepcopy(backbone)), [target.name for target in targets])
 
         def head(target: Target) -> nn.Module:
@@ -106,7 +107,7 @@ class DeepLab(nn.Module):
             return DeepLabHead(backbone.channels, outputs_of(target), width, rates, dropout)
 
         self.heads = _by_task(targets, head)
-        self._norms = [module for module in self.modules() if isinstance(module, TaskNorm)]
+        self._norms = [module for module in self.backbone.modules() if isinstance(module, TaskNorm)]
 
     def reset(self, generators: Sequence[torch.Generator]) -> None:
         """Draw whatever did not come with weights."""
@@ -115,17 +116,25 @@ class DeepLab(nn.Module):
 
     def features(self, batch: Tensor, task: str) -> Tensor:
         """(n, channels): the backbone's map in the mean."""
-        return self._map(batch, task).mean(dim=(2, 3))
+        return self._map(batch, [task]).mean(dim=(2, 3))
 
     def forward(self, batch: Tensor, task: str) -> Tensor:
-        out: Tensor = self.heads[_key(task)](self._map(batch, task))
+        return self.finish(self._map(batch, [task]), task, (batch.shape[-2], batch.shape[-1]))
+
+    def share(self, batch: Tensor, tasks: Sequence[str]) -> list[Tensor]:
+        """The maps of the tasks' mini-batches, which lie one after the other, for each of them."""
+        return list(self._map(batch, tasks).chunk(len(tasks)))
+
+    def finish(self, seen: Tensor, task: str, size: tuple[int, int]) -> Tensor:
+        """The answer of a task's head, at the size of the images unless the network was given another."""
+        out: Tensor = self.heads[_key(task)](seen)
         if out.ndim == 2:
             return out
-        return functional.interpolate(out, size=self.size or batch.shape[-2:], mode="bilinear")
+        return functional.interpolate(out, size=self.size or size, mode="bilinear")
 
-    def _map(self, batch: Tensor, task: str) -> Tensor:
+    def _map(self, batch: Tensor, tasks: Sequence[str]) -> Tensor:
         for norm in self._norms:
-            norm.task = task
+            norm.turn = tasks
         found: Tensor = self.backbone(batch)
         return found
 

@@ -141,16 +141,20 @@ class Perceptron(nn.Module):
 
 
 class TaskNorm(nn.Module):
-    """Batch norm over images that keeps weights and statistics for each task; `task` says whose turn it is."""
+    """Batch norm over images that keeps weights and statistics for each task; `turn` says whose images come."""
 
     def __init__(self, tasks: Sequence[str], channels: int):
         super().__init__()
         self.norms = nn.ModuleDict({_key(task): nn.BatchNorm2d(channels) for task in tasks})
-        self.task = tasks[0]
+        self.turn: Sequence[str] = tasks[:1]
+        """tasks whose mini-batches, all of one size, lie one after the other"""
 
     def forward(self, batch: Tensor) -> Tensor:
-        out: Tensor = self.norms[_key(self.task)](batch)
-        return out
+        if len(self.turn) == 1:
+            out: Tensor = self.norms[_key(self.turn[0])](batch)
+            return out
+        parts = batch.chunk(len(self.turn))
+        return torch.cat([self.norms[_key(task)](part) for task, part in zip(self.turn, parts, strict=True)])
 
 
 def norm_per_task(module: nn.Module, tasks: Sequence[str]) -> nn.Module:
@@ -257,7 +261,7 @@ class ImageNetwork(nn.Module):
                 else DenseHead(channels, outputs_of(target), [target.name])
             ),
         )
-        self._norms = [module for module in self.modules() if isinstance(module, TaskNorm)]
+        self._norms = [module for module in self.trunk.modules() if isinstance(module, TaskNorm)]
 
     def reset(self, generators: Sequence[torch.Generator]) -> None:
         (generator,) = generators
@@ -270,20 +274,27 @@ class ImageNetwork(nn.Module):
                         module.bias.zero_()
 
     def features(self, batch: Tensor, task: str) -> Tensor:
-        self._turn(task)
-        coarse: Tensor = self.trunk(batch)[1]
+        coarse: Tensor = self._see(batch, [task])[1]
         return coarse.mean(dim=(2, 3))
 
     def forward(self, batch: Tensor, task: str) -> Tensor:
-        self._turn(task)
-        fine, coarse = self.trunk(batch)
-        out: Tensor = self.heads[_key(task)](fine, coarse, (batch.shape[-2], batch.shape[-1]))
+        return self.finish(self._see(batch, [task]), task, (batch.shape[-2], batch.shape[-1]))
+
+    def share(self, batch: Tensor, tasks: Sequence[str]) -> list[tuple[Tensor, Tensor]]:
+        """What the trunk makes of the tasks' mini-batches, which lie one after the other, for each of them."""
+        fine, coarse = (part.chunk(len(tasks)) for part in self._see(batch, tasks))
+        return list(zip(fine, coarse, strict=True))
+
+    def finish(self, seen: tuple[Tensor, Tensor], task: str, size: tuple[int, int]) -> Tensor:
+        """The answer of a task's head."""
+        out: Tensor = self.heads[_key(task)](*seen, size)
         return out
 
-    def _turn(self, task: str) -> None:
+    def _see(self, batch: Tensor, tasks: Sequence[str]) -> tuple[Tensor, Tensor]:
         for norm in self._norms:
-            if _key(task) in norm.norms:
-                norm.task = task
+            norm.turn = tasks
+        seen: tuple[Tensor, Tensor] = self.trunk(batch)
+        return seen
 
 
 def _key(task: str) -> str:

@@ -103,8 +103,7 @@ class TorchLearner:
         network.reset([torch.Generator().manual_seed(hash_of("weights", seed)) for seed in seeds])  # type: ignore[operator]
         network.to(self.device)
         if not self._tabular:
-            # half as fast again on a CPU
-            network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            network.to(memory_format=self._layout(network))  # type: ignore[call-overload]
         steps = {self.steps(each) for each in labels}
         if len(steps) > 1:
             raise InputError([Mistake("labels", "runs of one stack must take the same number of steps")])
@@ -169,6 +168,9 @@ class TorchLearner:
             losses = [self._loss(task, out, values) for task, out, values in zip(tasks, outputs, labels, strict=True)]
             torch.autograd.backward(torch.stack(losses).sum())
             return
+        if hasattr(state.network, "share") and self.recipe.accumulate == 1 and len(tasks) > 1:
+            self._add_shared_gradients(state, tasks, inputs, labels)
+            return
         batches = inputs.chunk(len(tasks), dim=1)
         for at, (task, batch, values) in enumerate(zip(tasks, batches, labels, strict=True)):
             parts = min(self.recipe.accumulate, batch.shape[1])
@@ -181,6 +183,20 @@ class TorchLearner:
                 # at once, so that only one graph is held at a time
                 torch.autograd.backward(share * self._loss(task, out, wanted))
 
+    def _add_shared_gradients(
+        self, state: Training, tasks: Sequence[str], inputs: Tensor, labels: list[Tensor]
+    ) -> None:
+        """What all tasks share is done once for all their images: fewer and larger products."""
+        batch = inputs[0].contiguous(memory_format=self._layout(state.network))
+        with self._precision(), self._stream(state, *tasks):
+            seen = state.network.share(batch, tasks)  # type: ignore[operator]
+        losses = []
+        for at, (task, part, values) in enumerate(zip(tasks, seen, labels, strict=True)):
+            with self._precision(), self._stream(state, task, list(tasks[:at]).count(task), 0):
+                out = state.network.finish(part, task, batch.shape[-2:])[None]  # type: ignore[operator]
+            losses.append(self._loss(task, out, values))
+        torch.autograd.backward(torch.stack(losses).sum())
+
     def _loss(self, task: str, output: Tensor, values: Tensor) -> Tensor:
         target = self.targets[task]
         return target.loss_weight * loss_of(target, output.float(), values).sum()  # runs share no weight
@@ -190,6 +206,11 @@ class TorchLearner:
         turn = (1 + math.cos(math.pi * min(state.done / max(state.steps, 1), 1.0))) / 2
         for group, first in zip(state.optimiser.param_groups, (recipe.trunk_rate, recipe.head_rate), strict=True):
             group["lr"] = min(recipe.final_rate, first) + (first - min(recipe.final_rate, first)) * turn
+
+    def _layout(self, network: nn.Module) -> torch.memory_format:
+        """Channels last, half as fast again for most networks, unless a network says that it is not."""
+        slower = self.device.type == "cpu" and not getattr(network, "channels_last", True)
+        return torch.contiguous_format if slower else torch.channels_last
 
     def _precision(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.recipe.precision == "bfloat16")
@@ -353,7 +374,7 @@ class TorchLearner:
             return out
         batch = inputs[0]
         if batch.ndim == 4:
-            batch = batch.contiguous(memory_format=torch.channels_last)
+            batch = batch.contiguous(memory_format=self._layout(state.network))
         out = state.network(batch, task)
         return out[None]
 
