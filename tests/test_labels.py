@@ -332,3 +332,14 @@ def test_a_learner_trains_on_implied_labels_as_on_bought_ones() -> None:
     assert answers(filled, marked) == answers(whole, bought)
     assert answers(filled, marked) != answers(whole, labels)
     assert answers(filled, marked.bought) == answers(whole, labels)
+
+
+def test_soft_masks_beside_real_ones_with_void_pixels() -> None:
+    real = np.array([[[0, 1], [2, 255]]], dtype=np.uint8)
+    soft = np.full((1, 3, 2, 2), 1 / 3)
+    labels = Labels({"mask": [0]}).with_pseudo("mask", np.array([1]), soft)["mask"]
+    filled = labels.fill(lambda instances: real[instances])
+    assert filled[0, :, 0, 0].tolist() == [1, 0, 0]
+    assert filled[0, :, 1, 0].tolist() == [0, 0, 1]
+    assert filled[0, :, 1, 1].tolist() == [0, 0, 0]
+    assert (filled[1] == 1 / 3).all()

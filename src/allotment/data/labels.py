@@ -52,7 +52,9 @@ class TaskLabels:
         if real.any():
             values = own(self.instances[real])
             if filled.ndim > values.ndim:  # one class each, beside probabilities of all
-                values = np.moveaxis(np.eye(filled.shape[1])[values.astype(np.int64)], -1, 1)
+                classes = filled.shape[1]
+                certain = np.vstack([np.eye(classes), np.zeros(classes)])  # void pixels are no class
+                values = np.moveaxis(certain[np.minimum(values.astype(np.int64), classes)], -1, 1)
             filled[real] = values
         return filled
 
