@@ -208,7 +208,7 @@ class TorchLearner:
             group["lr"] = min(recipe.final_rate, first) + (first - min(recipe.final_rate, first)) * turn
 
     def _layout(self, network: nn.Module) -> torch.memory_format:
-        """Channels last, half as fast again for most networks, unless a network says that it is not."""
+        """Channels last, which is as fast or faster for most networks, unless a network says that it is not."""
         slower = self.device.type == "cpu" and not getattr(network, "channels_last", True)
         return torch.contiguous_format if slower else torch.channels_last
 
