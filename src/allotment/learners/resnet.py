@@ -7,7 +7,7 @@ from torch.nn import functional
 
 from allotment.errors import InputError, Mistake
 from allotment.learners.backbones import IMAGENET_MEAN, IMAGENET_SPREAD, Pixels, mark_untrained
-from allotment.learners.layers import PointConv, SafeNorm
+from allotment.learners.layers import SafeNorm
 
 BLOCKS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3)}
 """of each depth, how many blocks each of the four layers has"""
@@ -15,8 +15,6 @@ OUTPUT_STRIDES = (8, 16, 32)
 
 
 def _conv(inputs: int, outputs: int, side: int, stride: int = 1, dilation: int = 1) -> nn.Conv2d:
-    if side == stride == 1:
-        return PointConv(inputs, outputs, bias=False)
     return nn.Conv2d(inputs, outputs, side, stride, dilation * (side // 2), dilation, bias=False)
 
 
