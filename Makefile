@@ -7,7 +7,7 @@ PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pyt
 .PHONY: help install demo test test-long check format bench wheel clean
 
 help:
-	@echo "make demo       set up and show what it does"
+	@echo "make demo       set up and run a whole campaign on built-in pictures, in about five minutes"
 	@echo "make test       set up and run the tests"
 	@echo "make test-long  the tests that take minutes"
 	@echo "make check      lint, format, types"
@@ -30,7 +30,7 @@ $(VENV)/.bench: $(VENV)/.ok
 	@touch $@
 
 demo: install
-	@$(BIN)/allot demo
+	@$(BIN)/allot demo build/demo
 
 test: install
 	$(BIN)/python -m pytest -n auto

@@ -435,7 +435,7 @@ def test_everything_that_the_example_offers_works() -> None:
 
 
 def test_demo_shows_both_instances_and_what_to_do_next() -> None:
-    shown = fine("demo")
+    shown = fine("demo", "--paper")
     heads = ("task", "price", "have", "buy", "money", "share", "gain")
     assert [row[3] for row in table(shown, *heads)] == ["2920", "169"]
     second = shown[shown.index("Taskonomy") :]
@@ -495,7 +495,8 @@ def test_help_and_version() -> None:
     assert fine("--version") == f"allot {al.__version__}\n"
     assert fine("-h") == fine("--help") == fine()
     listed = re.findall(r"^  (\w+)  ", fine("--help").partition("Commands:")[2], re.MULTILINE)
-    assert listed == ["plan", "frontier", "score", "cheapest", "check", "example", "demo", "data"]
+    campaign = ["demo", "init", "check", "status", "estimate", "plan", "order", "ingest", "evaluate", "report"]
+    assert listed == [*campaign, "pack", "unpack", "example", "frontier", "score", "cheapest", "data"]
     for command in listed:
         assert "\n  Example:  allot " + command in fine(command, "-h")
 

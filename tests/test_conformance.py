@@ -6,7 +6,7 @@ import copy
 import functools
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from allotment.data.dataset import Target
 from allotment.data.labels import Labels, TaskLabels
 from allotment.learners.batches import batch_places, mini_batches
 from allotment.learners.conformance import LearnerTests
-from allotment.learners.learner import Measure
+from allotment.learners.learner import Measure, follow
 
 INPUTS = np.random.default_rng(2).normal(size=(300, 6))
 TRUTH: dict[str, np.ndarray] = {
@@ -48,6 +48,7 @@ class Good:
 
     tasks = ("kind", "size", "both")
     rate = 0.05
+    validation = VALIDATION
 
     def steps(self, labels: Labels) -> int:
         return 30
@@ -98,8 +99,8 @@ class Good:
         return found[:, 0] if task == "size" else found
 
     def score(self, state: Net, task: str) -> Measure:
-        wanted = self.wanted(task, TaskLabels(VALIDATION))
-        loss = float(np.square(self.answer(state, task, INPUTS[VALIDATION]) - wanted).mean())
+        wanted = self.wanted(task, TaskLabels(self.validation))
+        loss = float(np.square(self.answer(state, task, INPUTS[self.validation]) - wanted).mean())
         return Measure(metric=1 - loss, loss=loss, higher_is_better=True)
 
 
@@ -128,6 +129,25 @@ class TestWholeBatches(LearnerTests):
         return WholeBatches(), LABELS
 
 
+class Able(Good):
+    """Has the optional verbs as well."""
+
+    def probe(self, state: Net, arms: Mapping[str, Sequence[str]], steps: int) -> dict[str, Net]:
+        return {name: follow(self, self.fork(state), tasks, steps) for name, tasks in arms.items()}
+
+    def with_validation(self, instances: np.ndarray) -> Able:
+        twin = copy.copy(self)
+        twin.validation = instances
+        return twin
+
+
+class TestAble(LearnerTests):
+    classes = CLASSES
+
+    def make(self) -> tuple[Good, Labels]:
+        return Able(), LABELS
+
+
 def pick(state: Net, task: str, ranks: np.ndarray) -> TaskLabels:
     """Labels of a task by their rank among its instances."""
     return at(state.labels[task], np.argsort(state.labels[task].instances)[ranks])
@@ -140,10 +160,10 @@ def at(mine: TaskLabels, places: np.ndarray) -> TaskLabels:
 # --- ways of being bad ---
 
 
-def broken(verb: str, change: Callable[..., Any]) -> type[Good]:
+def broken(verb: str, change: Callable[..., Any], of: type[Good] = Good) -> type[Good]:
     """The good learner but for one method: `change` is given the good one and what that would be given."""
-    good = getattr(Good, verb)
-    return type("Broken", (Good,), {verb: lambda self, *given: change(functools.partial(good, self), *given)})
+    good = getattr(of, verb)
+    return type("Broken", (of,), {verb: lambda self, *given: change(functools.partial(good, self), *given)})
 
 
 def answering(task: str, change: Callable[[np.ndarray], np.ndarray]) -> type[Good]:
@@ -233,6 +253,43 @@ def spent(good: Any, state: Net, task: str) -> Measure:
 def traced(good: Any, state: Net, task: str, instances: np.ndarray) -> np.ndarray:
     state.momentum["trunk"] = state.momentum["trunk"] + 0.01
     return good(state, task, instances)
+
+
+def once_each(good: Any, state: Net, arms: Mapping[str, Sequence[str]], steps: int) -> dict[str, Net]:
+    return good(state, {name: list(dict.fromkeys(tasks)) for name, tasks in arms.items()}, steps)
+
+
+def first_again(good: Any, state: Net, arms: Mapping[str, Sequence[str]], steps: int) -> dict[str, Net]:
+    """A second mini-batch of a task is its first."""
+    twice = type("Twice", (Able,), {"batches": lambda self, *given: same_again(super(Able, self).batches, *given)})()
+    return twice.probe(state, arms, steps)
+
+
+def still(good: Any, state: Net, arms: Mapping[str, Sequence[str]], steps: int) -> dict[str, Net]:
+    """Looks ahead without the momentum that there is, and gives ends that have none."""
+    return good(replace(state, momentum={name: 0 * part for name, part in state.momentum.items()}), arms, steps)
+
+
+def forgets_at_the_end(good: Any, state: Net, arms: Mapping[str, Sequence[str]], steps: int) -> dict[str, Net]:
+    return {name: replace(end, done=0) for name, end in good(state, arms, steps).items()}
+
+
+def uses_up(good: Any, state: Net, arms: Mapping[str, Sequence[str]], steps: int) -> dict[str, Net]:
+    found = good(state, arms, steps)
+    Able().step(state, ["kind"])
+    return found
+
+
+def scored_here(good: Any, instances: np.ndarray) -> Able:
+    """Changes the learner itself."""
+    good.args[0].validation = instances
+    return good(instances)
+
+
+def trained_otherwise(good: Any, instances: np.ndarray) -> Able:
+    twin = good(instances)
+    twin.rate = 0.05 + len(instances) / 10_000
+    return twin
 
 
 def zero_classes(good: Any, task: str, batch: TaskLabels) -> np.ndarray:
@@ -336,6 +393,21 @@ BAD: dict[str, list[tuple[type[Good], str] | tuple[type[Good], str, bool]]] = {
             "not a number",
             ALONE,
         ),
+    ],
+    "a_probe_leads_where_forks_and_steps_do": [
+        (broken("probe", once_each, Able), "leads elsewhere", ALONE),
+        (broken("probe", first_again, Able), "leads elsewhere", ALONE),
+        (broken("probe", still, Able), "leads elsewhere", ALONE),
+        (broken("probe", lambda good, state, arms, steps: good(state, arms, 1), Able), "2 step", ALONE),
+        (broken("probe", forgets_at_the_end, Able), "does not go on", ALONE),
+        (broken("probe", uses_up, Able), "probing changed the state", ALONE),
+        (broken("probe", lambda good, state, arms, steps: good(state, {"both": ["kind"]}, steps), Able), "answers"),
+    ],
+    "a_learner_can_be_scored_on_other_instances": [
+        (broken("with_validation", lambda good, instances: good(VALIDATION), Able), "makes no difference", ALONE),
+        (broken("with_validation", lambda good, instances: good(instances[:9]), Able), "on the same", ALONE),
+        (broken("with_validation", scored_here, Able), "scored otherwise", ALONE),
+        (broken("with_validation", trained_otherwise, Able), "a training depends", ALONE),
     ],
     "given_values_stand_for_the_labels": [
         (

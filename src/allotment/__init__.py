@@ -10,12 +10,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from allotment.advice.doctor import diagnose as diagnose
     from allotment.budgets import Frontier as Frontier
     from allotment.budgets import frontier as frontier
     from allotment.document import read_problem as read_problem
     from allotment.errors import AllotmentError as AllotmentError
     from allotment.errors import Infeasible as Infeasible
     from allotment.errors import InputError as InputError
+    from allotment.estimates.estimates import Estimates as Estimates
+    from allotment.estimates.methods import estimate as estimate
     from allotment.gains import Coupled as Coupled
     from allotment.gains import Curve as Curve
     from allotment.gains import Geometric as Geometric
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from allotment.gains import Power as Power
     from allotment.gains import Tabulated as Tabulated
     from allotment.plan import Comparison as Comparison
+    from allotment.plan import Evidence as Evidence
+    from allotment.plan import Outlook as Outlook
     from allotment.plan import Plan as Plan
     from allotment.plan import Score as Score
     from allotment.plan import allocate as allocate
@@ -41,9 +46,15 @@ _HOMES = {
     "errors": ("AllotmentError", "Infeasible", "InputError"),
     "budgets": ("Frontier", "frontier"),
     "gains": ("Coupled", "Curve", "Geometric", "Logarithmic", "Power", "Tabulated"),
-    "plan": ("Comparison", "Plan", "Score", "allocate", "baselines", "cheapest", "neutral_gains", "score"),
+    "estimates.estimates": ("Estimates",),
+    "estimates.methods": ("estimate",),
+    "advice.doctor": ("diagnose",),
+    "plan": (
+        "Comparison", "Evidence", "Outlook", "Plan", "Score",
+        "allocate", "baselines", "cheapest", "neutral_gains", "score",
+    ),
     "problem": ("Cap", "Problem", "Task"),
-}
+}  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = ["__version__", *sorted(_HOME_OF)]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from allotment.amounts import exact, show
 from allotment.errors import InputError, Mistake
 from allotment.gains import Curve
-from allotment.plan import Plan, check_gains, check_limits, solve_within
+from allotment.plan import Evidence, Plan, as_evidence, check_gains, check_limits, solve_within
 from allotment.problem import Problem
 from allotment.solver.dual import highest_prices, respond, whole
 from allotment.solver.model import Model, build
@@ -40,6 +40,7 @@ class Frontier:
     values: NDArray[np.float64]
     counts: dict[str, NDArray[np.int64]] = field(repr=False)
     every_budget: bool
+    evidence: Evidence | None = field(default=None, repr=False)
 
     def at(self, budget: Any) -> Plan:
         """The exact plan for one budget, up to the problem's own."""
@@ -50,11 +51,11 @@ class Frontier:
         if not 0 <= amount <= self.problem.budget:
             what = f"{show(amount)} is not between 0 and the problem's {show(self.problem.budget)}"
             raise InputError([Mistake("budget", what)])
-        return solve_within(self.problem.with_budget(amount), self.gains)
+        return solve_within(self.problem.with_budget(amount), self.gains, self.evidence)
 
 
-def frontier(problem: Problem, gains: Mapping[str, Curve]) -> Frontier:
-    """The best plan for every budget up to the problem's own.
+def frontier(problem: Problem, gains: Mapping[str, Curve] | Evidence) -> Frontier:
+    """The best plan for every budget up to the problem's own, by given curves or by what was measured.
 
     >>> from allotment import Geometric, Problem, Task, frontier
     >>> problem = Problem([Task("cls", cost=1), Task("seg", cost=20)], budget=6300)
@@ -62,7 +63,7 @@ def frontier(problem: Problem, gains: Mapping[str, Curve]) -> Frontier:
     >>> len(curve.budgets), curve.at(3000).counts
     (6301, {'cls': 2480, 'seg': 26})
     """
-    gains = check_gains(problem, gains)
+    evidence, gains = as_evidence(gains), check_gains(problem, gains)
     check_limits(problem)
     model = build(problem, gains)
     dense = model.rows == 1 and int(model.limits[0]) * model.tasks <= DENSEST
@@ -73,7 +74,8 @@ def frontier(problem: Problem, gains: Mapping[str, Curve]) -> Frontier:
     else:
         units, values, counts = _corners(model) if model.rows == 1 else _samples(problem, gains)
     by_name = {name: counts[index] for index, name in enumerate(problem.names)}
-    return Frontier(problem, gains, units.astype(np.float64) * float(problem.unit), values, by_name, every_budget=dense)
+    budgets = units.astype(np.float64) * float(problem.unit)
+    return Frontier(problem, gains, budgets, values, by_name, dense, evidence)
 
 
 Points = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]

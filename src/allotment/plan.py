@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from allotment.amounts import short, show, to_decimal, whole
 from allotment.errors import Infeasible, InputError, Mistake, suggest
@@ -23,6 +23,50 @@ from allotment.solver.sensitivity import pays, plateau_range, worth_without
 
 NEUTRAL_EXPONENT = 0.4
 """of the neutral plan's power law; see docs/method.md"""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """How a plan compares with another one over all draws; D_T is the weighted mean of the tasks' gains in %."""
+
+    mean: float
+    """of D_T(plan) - D_T(other)"""
+    low: float
+    high: float
+    level: float
+    """the probability that it lies between `low` and `high`"""
+    chance: float
+    """that the plan beats the other"""
+    plateau: dict[str, tuple[int, int]]
+    """of each task: the range of its count over plans within 1 % of this one's mean gain"""
+    counts: dict[str, tuple[int, int]]
+    """of each task: the range of its count, at the same level, over the draws' own best plans"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_dict` reads them back."""
+        ranges = {key: {name: list(ends) for name, ends in getattr(self, key).items()} for key in ("plateau", "counts")}
+        return {key: getattr(self, key) for key in ("mean", "low", "high", "level", "chance")} | ranges
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Outlook:
+        """The outlook that `to_dict` wrote."""
+        numbers, ranges = ("mean", "low", "high", "level", "chance"), ("plateau", "counts")
+        if missing := [Mistake(f"outlook.{key}", "is missing") for key in (*numbers, *ranges) if key not in plain]:
+            raise InputError(missing)
+        plateau, counts = ({name: (int(a), int(b)) for name, (a, b) in plain[key].items()} for key in ranges)
+        found = {key: _number(f"outlook.{key}", plain[key]) for key in numbers}
+        return cls(**found, plateau=plateau, counts=counts)
+
+
+@runtime_checkable
+class Evidence(Protocol):
+    """What was measured, in place of curves that are known: it gives curves for a problem, and how sure they are."""
+
+    def gains_for(self, problem: Problem) -> dict[str, Curve]:
+        """The curves to plan with."""
+
+    def outlook(self, problem: Problem, plan: Plan) -> Outlook:
+        """How the plan compares with equal budget."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +98,10 @@ class Score:
         }
 
 
-def check_gains(problem: Problem, gains: Mapping[str, Curve]) -> dict[str, Curve]:
+def check_gains(problem: Problem, gains: Mapping[str, Curve] | Evidence) -> dict[str, Curve]:
     """The gains in task order, or everything that is wrong with them."""
+    if isinstance(gains, Evidence):
+        gains = gains.gains_for(problem)
     if not isinstance(gains, Mapping):
         raise InputError([Mistake("gains", "must be a dict from task name to curve")])
     mistakes = []
@@ -102,7 +148,9 @@ def check_counts(problem: Problem, counts: Mapping[str, Any]) -> dict[str, int]:
     return {name: numbers.get(name, 0) for name in problem.names}
 
 
-def score(problem: Problem, gains: Mapping[str, Curve], counts: Mapping[str, Any], name: str = "yours") -> Score:
+def score(
+    problem: Problem, gains: Mapping[str, Curve] | Evidence, counts: Mapping[str, Any], name: str = "yours"
+) -> Score:
     """What a plan of the user's own costs and is worth, and which limits it breaks."""
     gains = check_gains(problem, gains)
     counts = check_counts(problem, counts)
@@ -152,6 +200,13 @@ class Plan:
     money_worth: float = 0.0
     """worth of the next unit of money (the price of money at the optimum)"""
     name: str = field(default="plan", compare=False)
+    evidence: Evidence | None = field(default=None, compare=False, repr=False)
+    """what the gains were measured by; None where they were given as curves"""
+
+    @cached_property
+    def outlook(self) -> Outlook | None:
+        """How sure it is that the plan beats equal budget; None where its gains were given as curves."""
+        return None if self.evidence is None else self.evidence.outlook(self.problem, self)
 
     @property
     def spent(self) -> Decimal:
@@ -255,7 +310,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; `from_dict` reads them back."""
-        return {
+        plain = {
             "problem": self.problem.to_dict(),
             "gains": {name: curve.to_dict() for name, curve in self.gains.items()},
             "counts": self.counts,
@@ -265,6 +320,7 @@ class Plan:
             "gap": self.gap,
             "money_worth": self.money_worth,
         }
+        return plain if self.outlook is None else plain | {"outlook": self.outlook.to_dict()}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Plan:
@@ -278,7 +334,10 @@ class Plan:
         gains = check_gains(problem, {name: curve_from_dict(curve) for name, curve in plain["gains"].items()})
         counts = check_counts(problem, plain["counts"])
         gap, money_worth = (_number(key, plain[key]) for key in ("gap", "money_worth"))
-        return cls(problem, gains, counts, _value(problem, gains, counts), gap, money_worth)
+        plan = cls(problem, gains, counts, _value(problem, gains, counts), gap, money_worth)
+        if "outlook" in plain:  # the evidence stays behind; what it said does not
+            vars(plan)["outlook"] = Outlook.from_dict(plain["outlook"])
+        return plan
 
 
 @dataclass(frozen=True)
@@ -317,8 +376,8 @@ def check_limits(problem: Problem) -> None:
         raise Infeasible(clashes or [idle or ""])
 
 
-def allocate(problem: Problem, gains: Mapping[str, Curve]) -> Plan:
-    """The plan of greatest value that the budget and every limit allow.
+def allocate(problem: Problem, gains: Mapping[str, Curve] | Evidence) -> Plan:
+    """The plan of greatest value that the budget and every limit allow, by given curves or by what was measured.
 
     Exact: no other plan is worth more (`plan.gap` is 0, or says by how much one could be). Of equal plans it is the one
     of least money, then the one that buys more of earlier tasks.
@@ -328,19 +387,24 @@ def allocate(problem: Problem, gains: Mapping[str, Curve]) -> Plan:
     >>> print(allocate(problem, {"cls": Geometric(1.13, 0.999), "seg": Geometric(2.03, 0.997)}))
     cls 2920, seg 169: 6300 of 6300
     """
-    gains = check_gains(problem, gains)
+    curves = check_gains(problem, gains)
     check_limits(problem)
-    return solve_within(problem, gains)
+    return solve_within(problem, curves, as_evidence(gains))
 
 
-def solve_within(problem: Problem, gains: dict[str, Curve]) -> Plan:
+def as_evidence(gains: Mapping[str, Curve] | Evidence) -> Evidence | None:
+    """The gains themselves if they were measured."""
+    return gains if isinstance(gains, Evidence) else None
+
+
+def solve_within(problem: Problem, gains: dict[str, Curve], evidence: Evidence | None = None) -> Plan:
     solution = maximise(build(problem, gains))
     counts = {name: int(count) for name, count in zip(problem.names, solution.counts, strict=True)}
     value = _value(problem, gains, counts)
     money_worth = float(solution.prices[0]) / float(problem.unit)
     if problem.caps and _is_idle(problem, gains, counts, value):
         money_worth = 0.0  # the search for several prices at once leaves a little
-    return Plan(problem, gains, counts, value, solution.gap, money_worth)
+    return Plan(problem, gains, counts, value, solution.gap, money_worth, evidence=evidence)
 
 
 def _is_idle(problem: Problem, gains: dict[str, Curve], counts: dict[str, int], value: float) -> bool:
@@ -355,12 +419,12 @@ def _is_idle(problem: Problem, gains: dict[str, Curve], counts: dict[str, int], 
     return False
 
 
-def cheapest(problem: Problem, gains: Mapping[str, Curve], target: float, task: str | None = None) -> Plan:
+def cheapest(problem: Problem, gains: Mapping[str, Curve] | Evidence, target: float, task: str | None = None) -> Plan:
     """The plan of least money whose value is at least `target`, or whose gain for one `task` is.
 
     The problem's own budget plays no part; the plan's budget is the money that it needs.
     """
-    gains = check_gains(problem, gains)
+    evidence, gains = as_evidence(gains), check_gains(problem, gains)
     wanted = _number("target", target)
     aim = problem if task is None else _only(problem, task)
     if clashes := find_clashes(_unlimited(problem)):
@@ -385,7 +449,8 @@ def cheapest(problem: Problem, gains: Mapping[str, Curve], target: float, task: 
             low, high, found = (middle, high, found) if plan is None else (low, middle, plan)
     counts = found.counts
     final = problem.with_budget(problem.price(counts))
-    return Plan(final, gains, counts, _value(problem, gains, counts), found.gap, found.money_worth, "cheapest")
+    value = _value(problem, gains, counts)
+    return Plan(final, gains, counts, value, found.gap, found.money_worth, "cheapest", evidence)
 
 
 def _number(key: str, value: Any) -> float:

@@ -1,12 +1,11 @@
-"""Commands around problem files: `check` one, write an `example`, plan the published ones (`demo`)."""
+"""Commands around problem files: `check` one or a campaign, write an `example`."""
 
 from __future__ import annotations
 
 import click
 
 from allotment.cli.group import BAD_INPUT, INFEASIBLE
-from allotment.cli.inputs import locate, name_file, read_document
-from allotment.cli.planning import show_beside
+from allotment.cli.inputs import is_campaign, locate, name_file, read_document
 
 EXAMPLES = {
     "voc": "PASCAL VOC: class labels at 1, segmentation masks at 20",
@@ -18,11 +17,15 @@ EXAMPLES = {
 @click.argument("path", metavar="PROBLEM.toml")
 @click.pass_context
 def check(ctx: click.Context, path: str) -> None:
-    """Every mistake in a problem file at once, with its line and key.
+    """Every mistake in a problem file or a campaign at once, with its line.
 
     \b
     Example:  allot check problem.toml
+              allot check my-campaign
     """
+    if is_campaign(path):
+        _check_campaign(ctx, path)
+        return
     from allotment.errors import Infeasible, InputError
     from allotment.plan import check_limits
     from allotment.solver.model import build
@@ -42,6 +45,33 @@ def check(ctx: click.Context, path: str) -> None:
     click.echo(f"{name_file(path)} is fine: {describe(document.problem, document.gains)}")
 
 
+def _check_campaign(ctx: click.Context, path: str) -> None:
+    """Settings, data, store and limits."""
+    from allotment.campaign.campaign import Campaign
+    from allotment.errors import Infeasible, InputError
+    from allotment.plan import check_limits
+    from allotment.tables.campaigns import show_tasks
+    from allotment.tables.page import Page
+
+    file = f"{path.rstrip('/')}/campaign.toml"
+    try:
+        state, status = Campaign(path).summarise()
+        if state.is_affordable:
+            check_limits(state.rest())
+    except InputError as error:
+        click.echo(str(error))
+        ctx.exit(BAD_INPUT)
+    except Infeasible as error:
+        click.echo("\n".join(f"{file}: {clash}" for clash in error.clashes))
+        ctx.exit(INFEASIBLE)
+    page = Page()
+    show_tasks(page, status)
+    page.text()
+    for note in getattr(state.stock.data, "notes", ()):
+        page.text(f"Note: {note}.")
+    page.text(f"{file} is fine. Next: {status.next}")
+
+
 @click.command()
 @click.argument("name", type=click.Choice(list(EXAMPLES)), default="voc")
 def example(name: str) -> None:
@@ -50,36 +80,10 @@ def example(name: str) -> None:
     \b
     Example:  allot example > problem.toml
     """
-    click.echo(_read_example(name), nl=False)
+    click.echo(read_example(name), nl=False)
 
 
-def _read_example(name: str) -> str:
+def read_example(name: str) -> str:
     from importlib.resources import files
 
     return (files("allotment") / "examples" / f"{name}.toml").read_text(encoding="utf-8")
-
-
-@click.command()
-def demo() -> None:
-    """The paper's two published instances, planned and compared.
-
-    \b
-    Example:  allot demo
-    """
-    import allotment as al
-    from allotment.document import parse_problem
-    from allotment.tables.page import Page
-    from allotment.tables.plans import show_plan
-
-    page = Page()
-    for name, title in EXAMPLES.items():
-        document = parse_problem(_read_example(name))
-        best = al.allocate(document.problem, document.gains or {})
-        page.title(title)
-        page.text()
-        show_plan(page, best, neutral=False)
-        show_beside(page, best, neutral=False)
-        page.text()
-    page.title("Your own")
-    page.text("  allot example > problem.toml     a commented file: put in your tasks and prices")
-    page.text("  allot plan problem.toml          what to buy")

@@ -67,8 +67,9 @@ def main(ctx: click.Context) -> None:
     """How many labels of each task to buy with a labelling budget.
 
     \b
-    Start with:  allot example > problem.toml
-                 allot plan problem.toml
+    Start with:  allot demo                       a whole campaign on built-in data
+                 allot init my-campaign ...       one of your own
+                 allot example > problem.toml     or only plan, with gains that you know
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

@@ -1,4 +1,4 @@
-"""What commands are given: a problem file, or standard input where its name is `-`."""
+"""What commands are given: a problem file, standard input where its name is `-`, or the folder of a campaign."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import io
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
@@ -13,20 +14,33 @@ import click
 from allotment.cli.group import BAD_INPUT, fail
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
+    from allotment.campaign.state import Proposal, State
     from allotment.document import Document
     from allotment.errors import InputError
     from allotment.gains import Curve
+    from allotment.plan import Evidence
     from allotment.problem import Problem
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Asked(NamedTuple):
+    """A campaign that is to be planned: where it stands, what it proposes, and whether that is for another budget."""
+
+    folder: str
+    state: State
+    proposal: Proposal
+    what_if: bool
 
 
 class Given(NamedTuple):
     """A problem as the command line gives it; `neutral` if it came without gains."""
 
     problem: Problem
-    gains: dict[str, Curve]
+    gains: dict[str, Curve] | Evidence
     neutral: bool
+    asked: Asked | None = None
+    """the campaign, if it is one"""
 
 
 def takes_problem(command: Function) -> Function:
@@ -42,9 +56,26 @@ def takes_problem(command: Function) -> Function:
     return wrapped  # type: ignore[return-value]
 
 
+def is_campaign(path: str) -> bool:
+    """Whether the path is the folder of a campaign rather than a problem file."""
+    return (Path(path) / "campaign.toml").is_file()
+
+
+def _read_campaign(path: str, budget: str | None, count_implied: bool) -> Given:
+    from allotment.campaign.campaign import Campaign
+
+    if count_implied:
+        raise click.UsageError("--count-implied is for problem files.")
+    state, proposal = Campaign(path).plan(budget)
+    plan = proposal.plan
+    return Given(plan.problem, plan.evidence or plan.gains, False, Asked(path, state, proposal, budget is not None))
+
+
 def _read_given(path: str, budget: str | None, count_implied: bool) -> Given:
     import allotment as al
 
+    if is_campaign(path):
+        return _read_campaign(path, budget, count_implied)
     try:
         document = read_document(path)
     except al.InputError as error:

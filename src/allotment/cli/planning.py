@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allotment.cli.group import INFEASIBLE
-from allotment.cli.inputs import Given, takes_problem
+from allotment.cli.inputs import Asked, Given, takes_problem
 from allotment.cli.output import formats, print_csv, print_json
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
@@ -30,18 +30,24 @@ POINTS = 20
 def plan(given: Given, ranges: bool | None, form: str) -> None:
     """The best purchase for the budget, and why.
 
+    It takes a problem file or the folder of a campaign, whose plan is for the money that is left.
+
     \b
     Example:  allot plan problem.toml --budget 9300
+              allot plan my-campaign
     """
     import allotment as al
     from allotment.tables.page import FEW, Page
     from allotment.tables.plans import show_plan, show_ranges
 
-    best = al.allocate(given.problem, given.gains)
+    best = al.allocate(given.problem, given.gains) if given.asked is None else given.asked.proposal.plan
     ranges = len(best.counts) <= FEW if ranges is None else ranges
     if form == "json":
         beside = [_score_row(row, best.value) for row in _compare(best).rows]
-        more = {"why_unspent": best.why_unspent, "tasks": _task_rows(best, ranges), "comparison": beside}
+        more: dict[str, Any] = {"why_unspent": best.why_unspent, "tasks": _task_rows(best, ranges)}
+        more["comparison"] = beside
+        if given.asked is not None:
+            more["tranche"] = given.asked.proposal.tranche.to_dict()
         print_json(best.to_dict() | more | _note(given))
     elif form == "csv":
         rows = _task_rows(best, ranges)
@@ -52,16 +58,34 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
         show_plan(page, best, given.neutral)
         if ranges:
             show_ranges(page, best)
-        show_beside(page, best, given.neutral)
+        show_beside(page, best, given.neutral, verdict=given.asked is None)
+        if given.asked is not None:
+            from allotment.tables.campaigns import show_proposal
+
+            show_proposal(page, given.asked.proposal, given.asked.folder, given.asked.what_if)
+    if given.asked is not None and not given.asked.what_if:
+        _record(given.asked)
 
 
-def show_beside(page: Page, best: Plan, neutral: bool) -> None:
-    """The best plan beside the baselines, as a table and in a sentence."""
+def _record(asked: Asked) -> None:
+    """Keep a campaign's plan; somebody else's writing is no reason not to show it."""
+    from allotment.campaign.campaign import Campaign
+    from allotment.errors import InputError
+
+    try:
+        Campaign(asked.folder).record(asked.proposal)
+    except InputError as error:
+        click.echo(f"note: the plan is not put on record: {error}", err=True)
+
+
+def show_beside(page: Page, best: Plan, neutral: bool, verdict: bool = True) -> None:
+    """The best plan beside the baselines, as a table and, unless something surer will be said, in a sentence."""
     from allotment.tables.plans import show_comparison, show_verdict
 
     comparison = _compare(best)
     show_comparison(page, comparison, "What one might do instead")
-    show_verdict(page, comparison, neutral)
+    if verdict:
+        show_verdict(page, comparison, neutral)
 
 
 def _task_rows(best: Plan, ranges: bool) -> list[dict[str, Any]]:

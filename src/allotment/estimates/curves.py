@@ -9,8 +9,8 @@ All laws have one parameter of shape and one of size, and count gains from the s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Any
@@ -103,14 +103,17 @@ class Points:
     def from_dict(cls, plain: Any) -> Points:
         """The points that `to_dict` wrote."""
         needed = ("sizes", "scores", "higher_is_better")
-        known = (*needed, "have", "task", "source")
-        if not isinstance(plain, Mapping):
-            raise InputError([Mistake("", f"points are a table with {', '.join(needed)}")])
-        mistakes = [Mistake(str(key), f"unknown key; {suggest(key, known)}") for key in plain if key not in known]
-        mistakes += [Mistake(key, "is missing") for key in needed if key not in plain]
-        if mistakes:
+        if mistakes := check_keys(plain, needed, (*needed, "have", "task", "source"), "points"):
             raise InputError(mistakes)
         return cls(**plain)
+
+
+def check_keys(plain: Any, needed: Sequence[str], known: Sequence[str], what: str) -> list[Mistake]:
+    """What is wrong with the keys of something read from JSON."""
+    if not isinstance(plain, Mapping):
+        return [Mistake("", f"{what}: not a table with {', '.join(needed)}")]
+    mistakes = [Mistake(str(key), f"unknown key; {suggest(key, known)}") for key in plain if key not in known]
+    return mistakes + [Mistake(key, "is missing") for key in needed if key not in plain]
 
 
 def _rectangle(rows: Any) -> Array | None:
@@ -155,6 +158,28 @@ class Fit:
         if self.law == "power":
             return Power(self.size, have, self.shape)
         return Geometric(self.size * self.shape ** (have - self.start), self.shape)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; None stands for what is not a finite number."""
+        plain = asdict(self) | {"draws": [list(pair) for pair in self.draws]}
+        return {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in plain.items()
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Any) -> Fit:
+        """The fit that `to_dict` wrote."""
+        known = tuple(item.name for item in fields(cls))
+        if mistakes := check_keys(plain, known, known, "a fit"):
+            raise InputError(mistakes)
+        try:
+            draws = tuple((float(shape), float(size)) for shape, size in plain["draws"])
+        except (TypeError, ValueError):
+            raise InputError([Mistake("draws", "are not pairs of numbers: a shape and a size each")]) from None
+        # of a power law the upper end may be infinite, and a residual may not be a number; nothing else ever is
+        ends = {key: end for key, end in (("high", math.inf), ("residual", math.nan)) if plain[key] is None}
+        return cls(**{**plain, **ends, "draws": draws})
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import itertools
+import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.data.labels import Labels
+from allotment.data.labels import Labels, shuffle
 from allotment.errors import InputError, Mistake, suggest
-from allotment.learners.learner import Learner, Patience, State, labelled, probe, train
+from allotment.learners.learner import (
+    Learner,
+    Patience,
+    State,
+    count_gradients,
+    count_scoring,
+    labelled,
+    probe,
+    train,
+)
 
 Array = NDArray[np.float64]
+Number = TypeVar("Number", int, float)
+AHEAD = 1
+"""steps that arms take unless told; more of them pay where to score a probe is more work than K^2 gradients"""
+BY_RUN = ("trained", "probed", "scoring", "planned")
+"""what probes know of each training"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +57,16 @@ class Cost:
 
     training: int
     probing: int
-    """a learner with a `probe` of its own may share some of them between arms"""
+    """of the look-aheads; a learner with a `probe` of its own may share some of them between arms"""
+    scoring: float
+    """the work of the scores, in gradients; 0 where the learner does not say"""
     scores: int
     """how often a task was scored"""
 
     @property
     def ratio(self) -> float:
-        return self.probing / self.training if self.training else float("inf")
+        """What probing adds to the trainings, as a multiple of them."""
+        return (self.probing + self.scoring) / self.training if self.training else float("inf")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +86,12 @@ class Probes:
     loss: Scores
     trained: Mapping[str, int] = field(default_factory=dict)
     """gradients of one mini-batch that each training took by itself"""
+    probed: Mapping[str, int] = field(default_factory=dict)
+    """gradients that the look-aheads from each training took"""
+    scoring: Mapping[str, float] = field(default_factory=dict)
+    """the work of their scores, in gradients"""
+    planned: Mapping[str, int] = field(default_factory=dict)
+    """how many probes each training was to have; given as `probes` it has the same again, unless by `every`"""
 
     def __post_init__(self) -> None:
         count, tasks = len(self.runs), len(self.tasks)
@@ -101,9 +126,8 @@ class Probes:
 
     @property
     def cost(self) -> Cost:
-        count, tasks = len(self), len(self.tasks)
-        mini_batches = sum(len(arm) for arm in _arms(self.tasks).values())
-        return Cost(sum(self.trained.values()), count * self.ahead * mini_batches, count * tasks * (tasks + 1))
+        spent = sum(self.trained.values()), sum(self.probed.values()), sum(self.scoring.values())
+        return Cost(*spent, len(self) * len(self.tasks) * (len(self.tasks) + 1))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; None stands for what is not a number."""
@@ -115,7 +139,7 @@ class Probes:
             "at": self.at.tolist(),
             "metric": self.metric.to_dict(),
             "loss": self.loss.to_dict(),
-            "trained": dict(self.trained),
+            **{key: dict(getattr(self, key)) for key in BY_RUN},
         }
 
     @classmethod
@@ -137,7 +161,7 @@ class Probes:
             np.array(plain["at"], dtype=np.int64),
             metric,
             loss,
-            dict(plain.get("trained", {})),
+            **{key: dict(plain.get(key, {})) for key in BY_RUN},
         )
 
 
@@ -170,18 +194,30 @@ def join(parts: Iterable[Probes]) -> Probes:
         at=np.array([step for _, step in seen], dtype=np.int64),
         metric=metric,
         loss=loss,
-        trained={run: steps for each in given for run, steps in each.trained.items()},
+        trained=_add_up(each.trained for each in given),
+        probed=_add_up(each.probed for each in given),
+        scoring=_add_up(each.scoring for each in given),
+        planned=_add_up(each.planned for each in given),
     )
 
 
+def _add_up(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
+    """Parts of one training together."""
+    total: dict[str, Number] = {}
+    for part in parts:
+        for run, amount in part.items():
+            total[run] = total[run] + amount if run in total else amount
+    return total
+
+
 def probe_once(
-    learner: Learner, state: State, tasks: Sequence[str], *, steps: int = 5, run: str = "", at: int = 0
+    learner: Learner, state: State, tasks: Sequence[str], *, steps: int = AHEAD, run: str = "", at: int = 0
 ) -> Probes:
     """One probe of a state, which stays as it is: `steps` steps of every arm, then the scores of the arm's tasks.
 
     Arm (i, j) serves both cells, i to j and j to i: gradients are added, so the order says nothing.
     """
-    arms = _arms(tasks)
+    arms = make_arms(tasks)
     size = len(tasks)
     alone, joint = np.full((2, 1, size), np.nan), np.full((2, 1, size, size), np.nan)
     up = [True] * size
@@ -198,10 +234,12 @@ def probe_once(
                 else:
                     joint[:, 0, sum(members) - target, target] = both
     metric, loss = (Scores(*each) for each in zip(alone, joint, strict=True))
-    return Probes(tuple(tasks), tuple(up), steps, (run,), np.array([at], dtype=np.int64), metric, loss)
+    probed, scoring = {run: count_gradients(learner, arms, steps)}, {run: count_scoring(learner, arms)}
+    place = np.array([at], dtype=np.int64)
+    return Probes(tuple(tasks), tuple(up), steps, (run,), place, metric, loss, probed=probed, scoring=scoring)
 
 
-def _arms(tasks: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def make_arms(tasks: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """What a probe trains on, named by the places of its tasks: each task alone, twice, and with each other."""
     alone = {f"{j}": (task,) for j, task in enumerate(tasks)}
     pairs = itertools.combinations_with_replacement(range(len(tasks)), 2)
@@ -213,45 +251,119 @@ def probe_training(
     labels: Labels,
     seed: int,
     *,
-    every: int = 10,
-    steps: int = 5,
+    every: int | None = None,
+    probes: int | None = None,
+    minutes: float | None = None,
+    budget: float = 1.0,
+    steps: int = AHEAD,
+    scored: int | None = None,
     run: str | None = None,
     enough: Callable[[Probes], bool] | None = None,
     patience: Patience | None = None,
 ) -> tuple[Probes, State]:
-    """A whole training on all labelled tasks, probed after every so many steps, and the state it ends in.
+    """A whole training on all labelled tasks, probed on its way, and the state it ends in: to the byte that of a
+    training without probes.
 
-    That state is the one of a training without probes, to the byte. `steps` is the paper's m, which it leaves open;
-    a probe is taken only where its `steps` still lie within the training. `enough` sees all probes so far after each
-    new one; once it says yes the training goes on without.
+    Probes are taken after `every` so many steps, or `probes` of them, or as many as fit into `minutes`, or (the usual
+    way) as often as `budget` allows: probing then takes at most so many times the work of the training itself. Minutes
+    are turned into a number of probes before the start, which `planned` keeps. A probe is taken only where its `steps`
+    (the paper's m, which it leaves open) still lie within the training.
+
+    Arms are scored on `scored` validation instances, drawn by seed once for the training; on all of them if None.
+    `enough` sees all probes so far after each new one; once it says yes the training goes on without.
     """
-    tasks = _check(learner, labels, every, steps)
+    tasks = _check(learner, labels, {"every": every, "probes": probes, "minutes": minutes}, budget, steps, scored)
+    scorer = learner if scored is None else score_on_some(learner, scored, seed)
     run = f"{seed} on {labels.fingerprint[:12]}" if run is None else run
     last = learner.steps(labels) - steps
+    if minutes is not None:
+        probes = count_within(minutes, time_probe(scorer, labels, seed, steps))
+    apart = every or space_within(budget, scorer, tasks, steps)
+    most = last // apart if probes is None else min(probes, last)
+    if most < 1:
+        raise InputError([_explain_no_room(learner.steps(labels), apart if probes is None else 1, steps, every)])
+    every = every or last // most
     found: list[Probes] = []
     done, closed = 0, False
 
     def watch(step: int, state: State) -> None:
         nonlocal done, closed
         done = step
-        if closed or step % every or step > last:
+        if closed or step % every or step > every * most:
             return
-        found.append(probe_once(learner, state, tasks, steps=steps, run=run, at=step))
+        found.append(probe_once(scorer, state, tasks, steps=steps, run=run, at=step))
         closed = enough is not None and enough(join(found))
 
     state = train(learner, labels, seed, patience=patience, watch=watch)
     if not found:
         raise InputError([Mistake("patience", f"the training ended after {done} steps, before its first probe")])
-    return replace(join(found), trained={run: done * len(tasks)}), state
+    return replace(join(found), trained={run: done * len(tasks)}, planned={run: most}), state
 
 
-def _check(learner: Learner, labels: Labels, every: int, steps: int) -> tuple[str, ...]:
+def score_on_some(learner: Learner, count: int, seed: int) -> Learner:
+    """The same learner, scored on so many of its validation instances."""
+    chosen = shuffle(learner.validation, "scored", seed)[:count]  # type: ignore[attr-defined]
+    found: Learner = learner.with_validation(chosen)  # type: ignore[attr-defined]
+    return found
+
+
+def space_within(budget: float, learner: Learner, tasks: Sequence[str], steps: int = AHEAD) -> int:
+    """The fewest steps between two probes for which probing takes at most `budget` times the work of training."""
+    arms = make_arms(tasks)
+    work = count_gradients(learner, arms, steps) + count_scoring(learner, arms)
+    return max(1, math.ceil(work / (budget * len(tasks)) - 1e-9))
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds on this machine."""
+
+    step: float
+    probe: float
+
+
+def time_probe(learner: Learner, labels: Labels, seed: int = 0, steps: int = AHEAD) -> Timing:
+    """How long a step on all labelled tasks takes, and a probe, in a training of which nothing is kept."""
+    tasks = labelled(learner, labels)
+    state = learner.step(learner.start(labels, seed), tasks)  # the first of all has more to do
+    begun = time.perf_counter()
+    state = learner.step(state, tasks)
+    between = time.perf_counter()
+    probe_once(learner, state, tasks, steps=steps)
+    return Timing(between - begun, time.perf_counter() - between)
+
+
+def count_within(minutes: float, timing: Timing) -> int:
+    """How many probes fit into the time."""
+    count = int(minutes * 60 / max(timing.probe, 1e-9))
+    if count < 1:
+        what = f"{minutes:g} is too short for one probe, which takes {timing.probe / 60:.2g} here"
+        raise InputError([Mistake("minutes", what)])
+    return count
+
+
+def _check(
+    learner: Learner,
+    labels: Labels,
+    pace: Mapping[str, float | None],
+    budget: float,
+    steps: int,
+    scored: int | None,
+) -> tuple[str, ...]:
     """The tasks to probe; every mistake at once."""
+    counts = {"every": pace["every"], "probes": pace["probes"], "steps": steps, "scored": scored}
     mistakes = [
-        Mistake(key, f"{value} is below 1; take a whole number of steps")
-        for key, value in (("every", every), ("steps", steps))
-        if value < 1
+        Mistake(key, f"{value} is below 1; take a whole number")
+        for key, value in counts.items()
+        if value is not None and value < 1
     ]
+    for key, value in {"minutes": pace["minutes"], "budget": budget}.items():
+        if value is not None and not 0 < value < float("inf"):
+            mistakes.append(Mistake(key, f"{value} is not a number above 0"))
+    if len(given := [key for key, value in pace.items() if value is not None]) > 1:
+        mistakes.append(Mistake(", ".join(given), "each says how many probes there are; give one of them"))
+    if scored is not None and not (hasattr(learner, "with_validation") and hasattr(learner, "validation")):
+        mistakes.append(Mistake("scored", "the learner has no `with_validation`; leave it out to score on all"))
     for name in labels:
         if name not in learner.tasks:
             what = f"is not one of the learner's; {suggest(name, learner.tasks)}"
@@ -260,12 +372,18 @@ def _check(learner: Learner, labels: Labels, every: int, steps: int) -> tuple[st
     if len(tasks) < 2:
         has = f"only {tasks[0]!r} has labels" if tasks else "no task has labels"
         mistakes.append(Mistake("labels", f"{has}; transfer is measured between two tasks or more"))
-    elif not mistakes and (room := learner.steps(labels)) < every + steps:
-        what = f"the training takes {room} steps, the first probe ends at {every + steps}; lower `every` or `steps`"
-        mistakes.append(Mistake("every", what))
     if mistakes:
         raise InputError(mistakes)
     return tasks
+
+
+def _explain_no_room(room: int, apart: int, steps: int, every: int | None) -> Mistake:
+    what = f"the training takes {room} steps, the first probe ends at {apart + steps}; "
+    if every is not None:
+        return Mistake("every", what + "lower `every` or `steps`")
+    if room <= steps:
+        return Mistake("steps", what + "lower `steps`")
+    return Mistake("budget", what + "raise `budget`, or score on fewer instances (`scored`)")
 
 
 def to_plain(array: Array) -> Any:

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from allotment.errors import InputError, Mistake
-from allotment.estimates.curves import FEWEST_SIZES, Array, Fit, Points, fit_exact, law_of, resample, search, student
+from allotment.estimates.curves import (
+    FEWEST_SIZES,
+    Array,
+    Fit,
+    Points,
+    check_keys,
+    fit_exact,
+    law_of,
+    resample,
+    search,
+    student,
+)
 
 CHANCE = 0.05
 """of calling a good curve falling or late, each, over all the pairs of sizes that are compared"""
@@ -50,6 +62,24 @@ class Verdict:
     """none where the curve is unusable"""
     nearer: str
     """the law that lies nearer to the points: geometric or power"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; None stands for an end of the rise's interval that is infinite."""
+        plain: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
+        plain |= {key: list(plain[key]) for key in ("flags", "why", "mend")}
+        plain |= {key: None for key in ("rise_low", "rise_high") if not math.isfinite(plain[key])}
+        return plain | {"fit": None if self.fit is None else self.fit.to_dict()}
+
+    @classmethod
+    def from_dict(cls, plain: Any) -> Verdict:
+        """The verdict that `to_dict` wrote."""
+        known = tuple(item.name for item in fields(cls))
+        if mistakes := check_keys(plain, known, known, "a verdict"):
+            raise InputError(mistakes)
+        given = dict(plain) | {key: tuple(plain[key]) for key in ("flags", "why", "mend")}
+        ends = {"rise_low": -math.inf, "rise_high": math.inf}
+        given |= {key: end for key, end in ends.items() if given[key] is None}
+        return cls(**given | {"fit": None if plain["fit"] is None else Fit.from_dict(plain["fit"])})
 
 
 def judge(points: Points, fit: Fit | None = None) -> Verdict:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from allotment.data.dataset import Target
 from allotment.data.labels import Labels, TaskLabels
-from allotment.learners.learner import Learner, Measure, State, labelled, train
+from allotment.learners.learner import Learner, Measure, State, follow, labelled, probe, train
 
 
 class LearnerTests:
@@ -308,6 +308,47 @@ class LearnerTests:
             instances = labels[labelled(learner, labels)[0]].instances[:5]
             self._check_form(learner, task, np.asarray(learner.predict(state, task, instances)), len(instances))
             assert np.isfinite(learner.score(state, task).loss), f"{task!r} has no score before there is any label"
+
+    # --- the contract: what is optional ---
+
+    def test_a_probe_leads_where_forks_and_steps_do(self) -> None:
+        learner, labels = self.make()
+        if not hasattr(learner, "probe"):
+            return
+        one, other = labelled(learner, labels)[:2]
+        arms = {"alone": [one], "twice": [one, one], "both": [one, other], "other": [other]}
+        state = self._run(learner, labels)
+        before = self._look(learner, state, labels)
+        for steps in (1, 2):
+            ends = dict(probe(learner, state, arms, steps))
+            assert self._look(learner, state, labels) == before, "probing changed the state"
+            assert list(ends) == list(arms), f"a probe of {list(arms)} answers {list(ends)}"
+            plain = {name: follow(learner, learner.fork(state), tasks, steps) for name, tasks in arms.items()}
+            close = 1e-5 + 0.1 * self._apart(learner, plain["alone"], plain["twice"], labels)
+            for name, end in ends.items():
+                same = self._apart(learner, end, plain[name], labels) <= close
+                assert same, f"a probe of {steps} step(s) on {arms[name]} leads elsewhere than a fork that takes them"
+                later, wanted = (follow(learner, each, arms[name], 1) for each in (end, plain[name]))
+                goes_on = self._apart(learner, later, wanted, labels) <= 2 * close
+                assert goes_on, "the end of a probe does not go on as that of a fork"
+
+    def test_a_learner_can_be_scored_on_other_instances(self) -> None:
+        learner, labels = self.make()
+        if not hasattr(learner, "with_validation"):
+            return
+        everything: NDArray[np.int64] = learner.validation  # type: ignore[attr-defined]
+        whole, *halves = (
+            learner.with_validation(part) for part in (everything, *np.array_split(np.sort(everything), 2))
+        )
+        state = self._run(learner, labels)
+        measures = {task: learner.score(state, task) for task in learner.tasks}
+        for task, found in measures.items():
+            assert whole.score(state, task) == found, f"{task!r} is scored otherwise on the same instances"
+            assert learner.score(state, task) == found, f"{task!r} is scored otherwise after `with_validation`"
+        losses = [[half.score(state, task).loss for task in learner.tasks] for half in halves]
+        assert losses[0] != losses[1], "it makes no difference which instances it is scored on"
+        seen = [self._look(each, self._run(each, labels), labels) for each in (learner, halves[0])]
+        assert seen[0] == seen[1], "a training depends on what it is scored on"
 
     # --- the contract: given values ---
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,11 @@ class Measure:
     loss: float
     higher_is_better: bool
     """of the metric; a loss is better when lower"""
+    skill: float = float("nan")
+    """how well answers are in the order of the labels, whatever the metric: 0 is chance, 1 the best; not a number where
+    labels have no order"""
+    skill_error: float = float("nan")
+    """standard deviation of the skill of answers by chance, on labels like these"""
 
     def gain_over(self, before: Measure) -> float:
         """Relative gain in % (the paper's D_i): positive is better, whichever way the metric points."""
@@ -52,7 +57,15 @@ class Learner(Protocol):
       either as probabilities, as `predict` answers them (floating point), or as the class itself (whole numbers, with
       no axis of classes); every other kind of label is given as `predict` answers it.
 
-    Optional, used where present: `probe`, `stack`, `features`, `save` and `load`; see the functions of those names.
+    Optional, used where present:
+
+    - `probe(state, arms, steps)`: a mapping from each arm to where it leads, the same but for rounding as by forks and
+      steps, and `probe_gradients(arms, steps)`: of how many mini-batches it computes gradients for that.
+    - `with_validation(instances)`: the same learner, sharing its data, scored on the labels of these instances only
+      (of an array: all that are known; of `Labels`: those of each task), and `validation`: the instances that it is
+      scored on. A state of one is a state of the other, and training does not notice the difference.
+    - `score_gradients(task)`: how much work it is to score a task, in gradients of one mini-batch.
+    - `stack`, `features`, `save` and `load`; see the functions of those names.
     """
 
     @property
@@ -124,20 +137,40 @@ def measure(learner: Learner, state: State) -> dict[str, Measure]:
     return {task: learner.score(state, task) for task in learner.tasks}
 
 
-Arm = TypeVar("Arm", bound=Sequence[str])
+Arms = Mapping[str, Sequence[str]]
+"""by name, the tasks of each step of an arm"""
 
 
-def probe(learner: Learner, state: State, arms: Mapping[str, Sequence[str]], steps: int) -> dict[str, State]:
-    """The state after `steps` steps of each arm, all from the same state and on the same mini-batches."""
+def probe(learner: Learner, state: State, arms: Arms, steps: int) -> Mapping[str, State]:
+    """The state after `steps` steps of each arm, all from the same state and on the same mini-batches.
+
+    A learner may make each end only when it is asked for, since each is a model: go through `items()` once.
+    """
     if hasattr(learner, "probe"):
-        return dict(learner.probe(state, arms, steps))
-    ends = {}
-    for name, tasks in arms.items():
-        end = learner.fork(state)
-        for _ in range(steps):
-            end = learner.step(end, tasks)
-        ends[name] = end
-    return ends
+        found: Mapping[str, State] = learner.probe(state, arms, steps)
+        return found
+    return {name: follow(learner, learner.fork(state), tasks, steps) for name, tasks in arms.items()}
+
+
+def follow(learner: Learner, state: State, tasks: Sequence[str], steps: int) -> State:
+    """The state after so many steps on these tasks; it uses up the one given."""
+    for _ in range(steps):
+        state = learner.step(state, tasks)
+    return state
+
+
+def count_gradients(learner: Learner, arms: Arms, steps: int) -> int:
+    """Of how many mini-batches a probe computes gradients."""
+    if hasattr(learner, "probe_gradients"):
+        return int(learner.probe_gradients(arms, steps))
+    return steps * sum(map(len, arms.values()))
+
+
+def count_scoring(learner: Learner, arms: Arms) -> float:
+    """The work of scoring every arm for each of its tasks, in gradients of one mini-batch; 0 if nobody knows."""
+    if not hasattr(learner, "score_gradients"):
+        return 0.0
+    return float(sum(learner.score_gradients(task) for tasks in arms.values() for task in set(tasks)))
 
 
 def train_many(learner: Learner, runs: Sequence[tuple[Labels, int]]) -> list[State]:

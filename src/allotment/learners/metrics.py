@@ -154,10 +154,39 @@ def _mean_over_classes(rank: Callable[[Values, Values], float], predictions: Val
 
 
 def _auc(score: Values, true: Values) -> float:
-    order = np.sort(score)
-    ranks = (np.searchsorted(order, score, "left") + np.searchsorted(order, score, "right") + 1) / 2
-    positives = int(true.sum())
+    ranks, positives = _rank(score), int(true.sum())
     return float((ranks[true].sum() - positives * (positives + 1) / 2) / (positives * (len(true) - positives)))
+
+
+def _rank(values: Values) -> Values:
+    """Places from 1 in rising order; equal ones share theirs."""
+    order = np.sort(values)
+    return np.asarray((np.searchsorted(order, values, "left") + np.searchsorted(order, values, "right") + 1) / 2)
+
+
+def separation(predictions: Values, values: Values) -> float:
+    """2 AUC - 1: 0 is chance, 1 the best."""
+    return 2 * roc_auc(predictions, values) - 1
+
+
+def rank_correlation(predictions: Values, values: Values) -> float:
+    """Of answers with labels: 0 is chance, 1 the best; 0 where all answers are alike."""
+    said, true = (_rank(each.ravel()) for each in (predictions, values))
+    spread = float(said.std() * true.std())
+    return float(np.mean((said - said.mean()) * (true - true.mean())) / spread) if spread else 0.0
+
+
+def chance_error(predictions: Values, values: Values) -> float:
+    """Standard deviation of `separation` or `rank_correlation` of answers by chance, on labels like these."""
+    if np.issubdtype(values.dtype, np.floating) and predictions.ndim == 1:
+        return float(max(values.size - 1, 1) ** -0.5)
+    return _mean_over_classes(_auc_error, predictions, values)
+
+
+def _auc_error(score: Values, true: Values) -> float:
+    """The variance of a rank sum without ties (Mann and Whitney), twice."""
+    positives = int(true.sum())
+    return float(2 * np.sqrt((len(true) + 1) / (12 * positives * (len(true) - positives))))
 
 
 def _precision(score: Values, true: Values) -> float:
@@ -237,6 +266,13 @@ METRICS = {
         Metric("angular_error", False, ("normals",), angular_error, _angles, _mean_of),
     )
 }
+CHANCE = Metric("chance_error", False, ("classification", "multilabel", "regression"), chance_error)
+SKILLS = {
+    "classification": Metric("separation", True, ("classification",), separation),
+    "multilabel": Metric("separation", True, ("multilabel",), separation),
+    "regression": Metric("rank_correlation", True, ("regression",), rank_correlation),
+}
+"""of kinds whose labels can be put in order: how far answers are above chance, whatever the metric"""
 USUAL = {
     "classification": "accuracy",
     "multilabel": "jaccard",

@@ -106,6 +106,8 @@ class Perceptron(nn.Module):
 
     stacks = True
     """every weight and statistic has a first axis of runs"""
+    has_random_layers = False
+    """unless a network says so, its steps draw random numbers from streams of their own, which takes time"""
 
     def __init__(self, inputs: int, targets: Sequence[Target], runs: int = 1, hidden: Sequence[int] = (128, 64)):
         super().__init__()
@@ -196,6 +198,8 @@ class Block(nn.Module):
 class SmallTrunk(nn.Module):
     """For scenes: three halvings and a way back up to half size, so that small things stay where they are."""
 
+    has_random_layers = False
+
     def __init__(self, tasks: Sequence[str], widths: Sequence[int] = (24, 48, 96)):
         super().__init__()
         self.channels = widths[0]
@@ -252,6 +256,7 @@ class ImageNetwork(nn.Module):
         super().__init__()
         tasks = [target.name for target in targets]
         channels, pooled = int(trunk.channels), int(trunk.pooled_channels)  # type: ignore[arg-type]
+        self.has_random_layers = bool(getattr(trunk, "has_random_layers", True))
         self.trunk = norm_per_task(trunk, tasks)
         self.heads = _by_task(
             targets,

@@ -104,13 +104,15 @@ def make_learner(
     seed: int = 0,
     parts: Split | None = None,
     backbone: Backbone | None = None,
+    data: Dataset | None = None,
 ) -> TorchLearner:
     """A learner on the data below `root`; `weights` is a file for the backbone, which starts from nothing without.
 
-    `seed` draws the splits unless `parts` gives them. A `backbone` of your own takes the place of the named one.
+    `seed` draws the splits unless `parts` gives them. A `backbone` of your own takes the place of the named one, and
+    `data` that of what is read from `root`.
     """
     setup = find_setup(setup) if isinstance(setup, str) else setup
-    data = read_data(setup, root)
+    data = read_data(setup, root) if data is None else data
     found: Backbone = _make_backbone(setup, weights) if backbone is None else backbone
     frozen: nn.Module | None = None
     if setup.stages:

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,11 @@ from allotment.errors import InputError, Mistake, suggest
 from allotment.learners.batches import batch_places, hash_of
 from allotment.learners.feed import Cropped, Held, Wanted, to_labels
 from allotment.learners.learner import Measure
+from allotment.learners.lookahead import Ends, look_ahead, turns_of
 from allotment.learners.losses import answer_of, loss_of
-from allotment.learners.metrics import Running, metric_of
+from allotment.learners.metrics import CHANCE, SKILLS, Running, metric_of
 from allotment.learners.networks import ImageNetwork, Perceptron, SmallTrunk
+from allotment.learners.optimiser import make_optimiser, set_rates
 from allotment.learners.recipe import Recipe
 
 STANDARDISED = ("regression", "depth")
@@ -75,6 +77,8 @@ class TorchLearner:
         self._feed = self._make_feed(frozen)
         self._tabular = len(self._feed.shape) == 1
         self._make = network or _usual_network
+        self._scored: dict[str, Instances] = {}
+        """of each task the instances that it is scored on, where they are not the same for all"""
 
     def _make_feed(self, frozen: nn.Module | None) -> Held:
         if not self.recipe.crop:
@@ -99,7 +103,7 @@ class TorchLearner:
     def _start(self, labels: Sequence[Labels], seeds: Sequence[int]) -> Training:
         for each in labels:
             self._check(each)
-        network = self._new_network(len(seeds))
+        network = self.new_network(len(seeds))
         network.reset([torch.Generator().manual_seed(hash_of("weights", seed)) for seed in seeds])  # type: ignore[operator]
         network.to(self.device)
         if not self._tabular:
@@ -114,10 +118,11 @@ class TorchLearner:
         # by number, so that the order in which labels are listed does not matter
         orders = {task: [np.sort(each[task].instances) for each in labels] for task in self.tasks}
         given = {task: self._given(task, labels) for task in self.tasks}
-        optimiser = self._optimiser(network)
+        optimiser = make_optimiser(self.recipe, network)
         return Training(network, optimiser, tuple(labels), tuple(seeds), steps.pop(), 0, orders, given, scales)
 
-    def _new_network(self, runs: int) -> nn.Module:
+    def new_network(self, runs: int) -> nn.Module:
+        """A network for so many runs, with any weights."""
         with torch.random.fork_rng(devices=[]):  # modules draw their first weights from the global stream: leave it be
             return self._make(self._feed.shape, tuple(self.targets.values()), runs)
 
@@ -134,17 +139,6 @@ class TorchLearner:
         if mistakes:
             raise InputError(mistakes)
 
-    def _optimiser(self, network: nn.Module) -> torch.optim.Optimizer:
-        recipe = self.recipe
-        heads = list(network.heads.parameters())  # type: ignore[union-attr]
-        ids = {id(weight) for weight in heads}
-        trunk = [weight for weight in network.parameters() if id(weight) not in ids]
-        groups = [{"params": trunk, "lr": recipe.trunk_rate}, {"params": heads, "lr": recipe.head_rate}]
-        if recipe.optimiser == "sgd":
-            return torch.optim.SGD(groups, momentum=recipe.momentum, weight_decay=recipe.weight_decay)
-        kind = torch.optim.Adam if recipe.optimiser == "adam" else torch.optim.AdamW
-        return kind(groups, weight_decay=recipe.weight_decay)
-
     def step(self, state: Training, tasks: Sequence[str]) -> Training:
         state.network.train()
         state.optimiser.zero_grad(set_to_none=True)
@@ -156,10 +150,19 @@ class TorchLearner:
             self._add_gradients(state, tasks, inputs, labels)
         except RuntimeError as error:
             raise _explain_memory(error, self.recipe) from error
-        self._set_rates(state)
+        self.update(state)
+        return state
+
+    def update(self, state: Training) -> None:
+        """The rest of a step, once its gradients are there."""
+        set_rates(self.recipe, state.optimiser, state.done, state.steps)
         state.optimiser.step()
         state.done += 1
-        return state
+
+    def mini_batch(self, state: Training, task: str, occasion: int) -> tuple[Tensor, Tensor]:
+        """Inputs and labels of a task's first mini-batch of the next step (occasion 0), its second (1) and so on."""
+        inputs, (labels,) = self._feed.load(self._wanted(state, [task] * (occasion + 1), state.done)[occasion:])
+        return inputs, self._standardise(state, task, labels)
 
     def _add_gradients(self, state: Training, tasks: Sequence[str], inputs: Tensor, labels: list[Tensor]) -> None:
         if hasattr(state.network, "together"):
@@ -173,15 +176,23 @@ class TorchLearner:
             return
         batches = inputs.chunk(len(tasks), dim=1)
         for at, (task, batch, values) in enumerate(zip(tasks, batches, labels, strict=True)):
-            parts = min(self.recipe.accumulate, batch.shape[1])
-            for number, (part, wanted) in enumerate(
-                zip(batch.chunk(parts, dim=1), values.chunk(parts, dim=1), strict=True)
-            ):
-                with self._precision(), self._stream(state, task, list(tasks[:at]).count(task), number):
-                    out = self._output(state, part, task)
-                share = part.shape[1] / batch.shape[1]
-                # at once, so that only one graph is held at a time
-                torch.autograd.backward(share * self._loss(task, out, wanted))
+            self.add_gradient(state, task, list(tasks[:at]).count(task), batch, values)
+
+    def parts_of(self, network: nn.Module) -> int:
+        """In how many parts a mini-batch goes through a network."""
+        return 1 if hasattr(network, "together") else self.recipe.accumulate
+
+    def add_gradient(
+        self, state: Training, task: str, occasion: int, batch: Tensor, values: Tensor, parts: int | None = None
+    ) -> None:
+        """Of one mini-batch of one task."""
+        parts = min(parts or self.parts_of(state.network), batch.shape[1])
+        for number, (part, wanted) in enumerate(zip(batch.chunk(parts, 1), values.chunk(parts, 1), strict=True)):
+            with self._precision(), self._stream(state, task, occasion, number):
+                out = self._output(state, part, task)
+            share = part.shape[1] / batch.shape[1]
+            # at once, so that only one graph is held at a time
+            torch.autograd.backward(share * self._loss(task, out, wanted))
 
     def _add_shared_gradients(
         self, state: Training, tasks: Sequence[str], inputs: Tensor, labels: list[Tensor]
@@ -201,12 +212,6 @@ class TorchLearner:
         target = self.targets[task]
         return target.loss_weight * loss_of(target, output.float(), values).sum()  # runs share no weight
 
-    def _set_rates(self, state: Training) -> None:
-        recipe = self.recipe
-        turn = (1 + math.cos(math.pi * min(state.done / max(state.steps, 1), 1.0))) / 2
-        for group, first in zip(state.optimiser.param_groups, (recipe.trunk_rate, recipe.head_rate), strict=True):
-            group["lr"] = min(recipe.final_rate, first) + (first - min(recipe.final_rate, first)) * turn
-
     def _layout(self, network: nn.Module) -> torch.memory_format:
         """Channels last, which is as fast or faster for most networks, unless a network says that it is not."""
         slower = self.device.type == "cpu" and not getattr(network, "channels_last", True)
@@ -218,7 +223,7 @@ class TorchLearner:
     @contextlib.contextmanager
     def _stream(self, state: Training, *key: object) -> Iterator[None]:
         """Random layers draw from a stream of this step and mini-batch alone, so that all arms see the same one."""
-        if self._make is _usual_network:  # it has none
+        if not getattr(state.network, "has_random_layers", True):
             yield
             return
         devices = [self.device] if self.device.type == "cuda" else []
@@ -230,27 +235,72 @@ class TorchLearner:
         network, optimiser = copy.deepcopy((state.network, state.optimiser))
         return replace(state, network=network, optimiser=optimiser)
 
+    def probe(self, state: Training, arms: Mapping[str, Sequence[str]], steps: int) -> Ends:
+        """Where arms lead, with gradients that they share computed once; see `allotment.learners.lookahead`."""
+        try:
+            return look_ahead(self, state, arms, steps)
+        except RuntimeError as error:
+            raise _explain_memory(error, self.recipe) from error
+
+    def probe_gradients(self, arms: Mapping[str, Sequence[str]], steps: int) -> int:
+        """Of how many mini-batches `probe` computes gradients."""
+        return len(turns_of(arms)) + (steps - 1) * sum(map(len, arms.values())) if steps else 0
+
+    @property
+    def validation(self) -> Instances:
+        """The instances that it is scored on."""
+        return self.split.validation
+
+    def with_validation(self, instances: Instances | Labels) -> TorchLearner:
+        """The same learner on the same data, scored on these instances' known labels only; their states are the same.
+
+        Labels name the instances of each task, so that no task is scored on a label which is not among them.
+        """
+        twin = copy.copy(self)
+        if isinstance(instances, Labels):
+            self._check(instances)
+            twin._scored = {task: np.sort(instances[task].instances) for task in self.tasks}
+            instances = np.concatenate([*twin._scored.values(), np.zeros(0, dtype=np.int64)])
+        else:
+            twin._scored = {}
+        twin.split = replace(self.split, validation=_check_instances(instances, self.data.size))
+        return twin
+
+    def score_gradients(self, task: str) -> float:
+        """What it takes to score a task, in gradients of a mini-batch: going back takes twice as long as forth."""
+        return len(self._known(task)) / self.recipe.batch_size / 3
+
+    def _known(self, task: str) -> Instances:
+        """Instances to score a task on."""
+        mine = self._scored.get(task, self.split.validation)
+        return mine[self.data.known(task)[mine]]
+
     def score(self, state: Training, task: str) -> Measure:
         (found,) = self.score_runs(state, task)
         return found
 
     def score_runs(self, state: Training, task: str) -> list[Measure]:
         """The score of each run of a stack."""
-        known = self.split.validation[self.data.known(task)[self.split.validation]]
         metric, target = self.metrics[task], self.targets[task]
-        runs = [] if metric is None else [Running(metric, target.kind) for _ in range(state.runs)]
+        skilled = (SKILLS[target.kind], CHANCE) if target.kind in SKILLS else ()
+        kinds = [each for each in (metric, *skilled) if each is not None]
+        runs = [[Running(each, target.kind) for each in kinds] for _ in range(state.runs)] if kinds else []
         losses, count = np.zeros(state.runs), 0
-        for part, outputs in self._outputs(state, task, known):
+        for part, outputs in self._outputs(state, task, self._known(task)):
             values = self._feed.values(task, part)
             wanted = self._standardise(state, task, values.expand(state.runs, *values.shape))
             losses += loss_of(target, outputs, wanted).cpu().numpy() * len(part)
             count += len(part)
             for run, answer in zip(runs, self._answer(state, task, outputs) if runs else (), strict=True):
-                run.add(answer, values.cpu().numpy())
+                for each in run:
+                    each.add(answer, values.cpu().numpy())
         means = (losses / count if count else np.full(state.runs, np.nan)).tolist()
-        if metric is None:
-            return [Measure(loss, loss, False) for loss in means]
-        return [Measure(run.result(), loss, metric.higher_is_better) for run, loss in zip(runs, means, strict=True)]
+        found = []
+        for run, loss in zip(runs or [[]] * state.runs, means, strict=True):
+            score = loss if metric is None else run[0].result()
+            skill = [each.result() for each in run[-2:]] if skilled else []
+            found.append(Measure(score, loss, metric is not None and metric.higher_is_better, *skill))
+        return found
 
     def predict(self, state: Training, task: str, instances: Instances) -> NDArray[Any]:
         parts = [self._answer(state, task, outputs)[0] for _, outputs in self._outputs(state, task, instances)]
@@ -269,7 +319,7 @@ class TorchLearner:
         from allotment.learners.learner import labelled, train
 
         alike = {(labelled(self, labels), self.steps(labels), self._soft(labels)) for labels, _ in runs}
-        if not getattr(self._new_network(1), "stacks", False) or len(alike) > 1:
+        if not getattr(self.new_network(1), "stacks", False) or len(alike) > 1:
             return [train(self, labels, seed) for labels, seed in runs]
         state = self._start([labels for labels, _ in runs], [seed for _, seed in runs])
         tasks = labelled(self, runs[0][0])
@@ -407,6 +457,14 @@ def _explain_memory(error: RuntimeError, recipe: Recipe) -> Exception:
         f"try accumulate={2 * recipe.accumulate}, batch_size={max(1, recipe.batch_size // 2)}{crop} or bfloat16"
     )
     return InputError([Mistake("recipe", what)])
+
+
+def _check_instances(instances: Instances, size: int) -> Instances:
+    found = np.unique(np.asarray(instances))
+    if len(found) and found.dtype.kind in "iu" and found[0] >= 0 and found[-1] < size:
+        return found.astype(np.int64)
+    shown = f"{found[0]} to {found[-1]}" if len(found) else "nothing"
+    raise InputError([Mistake("instances", f"{shown} can't be scored on; name some of 0 to {size - 1}")])
 
 
 def _like(part: Tensor, other: Tensor) -> Tensor:

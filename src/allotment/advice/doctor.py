@@ -1,0 +1,406 @@
+"""How much there is to win, how far the figures behind a plan can be trusted, and what would mend them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.errors import InputError, Mistake, suggest
+from allotment.estimates.curves import Fit, Points
+from allotment.estimates.estimates import Estimates
+from allotment.estimates.response import Response
+from allotment.estimates.transfer import Transfer
+from allotment.estimates.verdict import judge
+from allotment.figures import percent, several
+from allotment.plan import Outlook, Plan, allocate
+from allotment.problem import Problem
+from allotment.solver.baselines import equal_budget
+
+Array = NDArray[np.float64]
+
+SURE = 0.8
+"""a plan less likely than this to beat equal budget, and perhaps worse than it, wins nothing that could be told"""
+LEAST = 0.1
+"""% of D_T: nobody will notice less"""
+IDLE = 0.25
+"""a task that gains less than this share of the mean over tasks is dead or saturated"""
+SETTLED = 0.9
+"""how likely something must be to count as known"""
+FIRM = 1.645
+"""standard errors by which a denominator must lie above 0"""
+WIDE = 0.6
+"""width of a cell's interval that still tells a third of a label from none"""
+ENOUGH = 4.0
+"""times as many trainings: the labels at hand are one sample, and beyond that trainings repeat its accidents"""
+MOST = 100
+"""times as much of something is not worth advising"""
+SMALL = 0.01
+"""of the budget: findings on which less hangs are counted, not told"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One figure that the plan may rest on: whether it can, why, and what would mend it."""
+
+    kind: str
+    """method, task, curve or cell"""
+    name: str
+    grade: str
+    """sound, weak or unusable"""
+    why: str
+    share: float
+    """of the budget that would be spent elsewhere without it"""
+    mend: str = ""
+
+    def __str__(self) -> str:
+        hangs = f"{percent(self.share)} of the budget hangs on it." if self.share else "The plan does not hang on it."
+        mend = f" To mend it: {self.mend}." if self.mend else ""
+        return f"{_TITLES[self.kind].format(self.name)}: {self.grade}. {_sentence(self.why)} {hangs}{mend}"
+
+
+_TITLES = {"method": "Method {}", "task": "Task {}", "curve": "Curve of {}", "cell": "What labels of {} bring"}
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a plan can win over equal budget, and what is known about the figures behind it."""
+
+    counts: dict[str, int]
+    """the plan"""
+    equal: dict[str, int]
+    """equal budget"""
+    outlook: Outlook
+    """of the plan over equal budget"""
+    unit: str
+    """of the outlook: %, or labels of the gaining tasks' own"""
+    findings: tuple[Finding, ...]
+
+    @property
+    def equal_is_fine(self) -> bool:
+        """Whether what the plan promises over equal budget is lost in the noise."""
+        unsure = self.outlook.low <= 0 and self.outlook.chance < SURE
+        return unsure or (self.unit == "%" and self.outlook.mean < LEAST) or self.counts == self.equal
+
+    def graded(self, *grades: str) -> tuple[Finding, ...]:
+        """The findings of these grades, those first on which most of the budget hangs."""
+        return tuple(sorted((each for each in self.findings if each.grade in grades), key=lambda each: -each.share))
+
+    def __str__(self) -> str:
+        lines = [_headline(self), f"  plan          {_list(self.counts)}", f"  equal budget  {_list(self.equal)}"]
+        bad = self.graded("weak", "unusable")
+        large = [each for each in bad if each.share >= SMALL or each.kind == "method"]
+        if large:
+            lines += ["", "What to be careful about:", *(f"- {each}" for each in large)]
+        if len(large) < len(bad):
+            rest = several(len(bad) - len(large), "other figure")
+            lines.append(f"- {rest} that cannot be trusted either; less than {percent(SMALL)} of the budget on each.")
+        if good := self.graded("sound"):
+            kinds = [sum(each.kind == kind for each in good) for kind in _TITLES]
+            told = [several(count, kind) for kind, count in zip(_TITLES, kinds, strict=True) if count]
+            lines += ["", f"Sound: {', '.join(told)}."]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_dict` reads them back."""
+        plain = {key: getattr(self, key) for key in ("counts", "equal", "unit")}
+        return plain | {"outlook": self.outlook.to_dict(), "findings": [asdict(each) for each in self.findings]}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Diagnosis:
+        """The diagnosis that `to_dict` wrote."""
+        known = tuple(item.name for item in fields(cls))
+        if mistakes := [Mistake(key, "is missing") for key in known if key not in plain]:
+            raise InputError(mistakes)
+        findings = tuple(Finding(**each) for each in plain["findings"])
+        counts, equal = ({name: int(count) for name, count in plain[key].items()} for key in ("counts", "equal"))
+        return cls(counts, equal, Outlook.from_dict(plain["outlook"]), str(plain["unit"]), findings)
+
+
+def _list(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def _headline(found: Diagnosis) -> str:
+    look = found.outlook
+    unit = " % of the score" if found.unit == "%" else " (in labels; this method does not say how much score that is)"
+    if math.isclose(look.low, look.high):
+        range_ = "one estimate, so that nothing says how sure that is"
+    else:
+        range_ = f"{look.level:.0%} sure to lie between {look.low:.2g} and {look.high:.2g}".replace("%", " %")
+        range_ += f", better than equal budget with a chance of {look.chance:.0%}".replace("%", " %")
+    told = f"The plan promises {look.mean:.2g}{unit} more than equal budget: {range_}."
+    if found.equal_is_fine:
+        return f"Equal budget is fine. {told} That is within the noise."
+    return f"The plan is worth following. {told}" if look.low > 0 else f"The plan is probably better. {told}"
+
+
+def diagnose(
+    problem: Problem,
+    estimates: Estimates,
+    *,
+    transfer: Transfer | None = None,
+    points: Mapping[str, Points] | None = None,
+    fits: Mapping[str, Fit] | None = None,
+    response: Response | None = None,
+) -> Diagnosis:
+    """How much the plan from these estimates can win, and how sound each figure behind it is.
+
+    What `al.estimate` measured on the way is looked up in the estimates where it is not given. `fits` are the geometric
+    fits that were planned with; left out, the points are fitted anew.
+    """
+    measured = estimates.about.get("measured", {})
+    if transfer is None and "transfer" in measured:
+        transfer = Transfer.from_dict(measured["transfer"])
+    if points is None:
+        points = {task: Points.from_dict(each) for task, each in measured.get("points", {}).items()}
+    if response is None and "response" in measured:
+        response = Response.from_dict(measured["response"])
+    _check(estimates, transfer, points, fits or {}, response)
+    plan = allocate(problem, estimates)
+    look, bench = estimates.outlook(problem, plan), _Bench(problem, estimates)
+    findings = [_judge_method(plan, look, bench, transfer, points)]
+    findings += [_judge_task(task, bench, response) for task in estimates.tasks]
+    findings += [_judge_curve(task, each, (fits or {}).get(task), bench) for task, each in points.items()]
+    if transfer is not None:
+        findings += _judge_cells(transfer, bench)
+    unit = str(estimates.about.get("unit", "%"))
+    return Diagnosis(plan.counts, equal_budget(problem), look, unit, tuple(findings))
+
+
+def _check(
+    estimates: Estimates,
+    transfer: Transfer | None,
+    points: Mapping[str, Points],
+    fits: Mapping[str, Fit],
+    response: Response | None,
+) -> None:
+    named = {"points": tuple(points), "fits": tuple(fits)}
+    named |= {} if transfer is None else {"transfer": transfer.tasks}
+    named |= {} if response is None else {"response": response.tasks}
+    mistakes = [
+        Mistake(where, f"task {name!r} was not estimated; {suggest(name, estimates.tasks)}")
+        for where, names in named.items()
+        for name in names
+        if name not in estimates.tasks
+    ]
+    if mistakes:
+        raise InputError(mistakes)
+
+
+class _Bench:
+    """Plans again with one figure changed, to see how much of the budget hangs on it."""
+
+    def __init__(self, problem: Problem, estimates: Estimates):
+        self.problem, self.estimates = problem, estimates
+        tasks = [task.with_weight(1.0) for task in problem.tasks]
+        self._flat = Problem(tasks, problem.budget, problem.caps, problem.count_implied)
+        self.weights = np.array([problem[task].weight for task in estimates.tasks])
+        self._before = self._spend(estimates.worths, estimates.shapes)
+
+    def _spend(self, worths: Array, shapes: Array) -> Array:
+        """Money for each task. Transfer is additive: what counts is what a label does for all tasks together."""
+        together = (self.weights @ worths)[:, None, :] * np.eye(len(self.weights))
+        curves = replace(self.estimates, worths=together, shapes=shapes).mean_gains()
+        counts = allocate(self._flat, curves).counts
+        return np.array([float(self.problem[task].price(counts[task])) for task in self.estimates.tasks])
+
+    def moved(self, worths: Array | None = None, shapes: Array | None = None) -> float:
+        """The share of the budget that is spent elsewhere with other worths or shapes."""
+        given = self.estimates
+        after = self._spend(given.worths if worths is None else worths, given.shapes if shapes is None else shapes)
+        return self.apart(self._before, after)
+
+    def apart(self, one: Array, other: Array) -> float:
+        return float(np.abs(one - other).sum()) / 2 / max(float(self.problem.budget), 1e-300)
+
+    def spent(self, counts: Mapping[str, int]) -> Array:
+        return np.array([float(self.problem[task].price(counts[task])) for task in self.estimates.tasks])
+
+
+# --- the method as a whole ---
+
+_FIRST = "al.estimate(learner, labels), which takes 30 trainings unless told otherwise"
+
+
+def _judge_method(
+    plan: Plan, look: Outlook, bench: _Bench, transfer: Transfer | None, points: Mapping[str, Points]
+) -> Finding:
+    about = bench.estimates.about
+    name, trainings = str(about.get("method", "unknown")), int(about.get("trainings", 0))
+    share = bench.apart(bench.spent(plan.counts), bench.spent(equal_budget(bench.problem)))
+    if fallbacks := about.get("fallbacks"):
+        given = f"{len(fallbacks)} of {several(len(bench.estimates.tasks), 'task')} have no reduction rate of their own"
+        grade = "unusable" if len(fallbacks) == len(bench.estimates.tasks) else "weak"
+        mend = "method 'response', which needs no rate of each task" if grade == "unusable" else "see the curves below"
+        return Finding("method", name, grade, given, share, mend)
+    if transfer is not None and (vague := [each for each in transfer.tasks if transfer.firmness[each] < FIRM]):
+        why = f"transfer to {', '.join(vague)} is divided by what may be nothing"
+        return Finding("method", name, "weak", why, share, "see the cells below, or method 'response'")
+    if not trainings and not points:
+        why = "nothing was measured: the plan follows prices and labels at hand alone"
+        return Finding("method", name, "weak", why, share, _FIRST)
+    if look.low > 0 or look.chance >= SETTLED:
+        return Finding("method", name, "sound", f"{percent(look.chance)} of its draws beat equal budget", share)
+    why = f"its draws disagree: {look.low:.2g} to {look.high:.2g} over equal budget"
+    times = ((look.high - look.low) / 2 / look.mean) ** 2 if look.mean > 0 else math.inf
+    if times <= ENOUGH:
+        mend = f"about {max(math.ceil(trainings * times), trainings + 1)} trainings in place of {trainings}"
+        return Finding("method", name, "weak", why, share, mend)
+    first = _list({task: _tranche(bench, task) for task in bench.estimates.tasks})
+    mend = f"no number of trainings on these labels would tell; buy a first part ({first}) and estimate again"
+    return Finding("method", name, "weak", why, share, mend)
+
+
+# --- tasks ---
+
+
+def _judge_task(task: str, bench: _Bench, response: Response | None) -> Finding:
+    given, at = bench.estimates, bench.estimates.tasks.index(task)
+    share = bench.moved(worths=_like_others(given, bench.weights, at)) if len(given.tasks) > 1 else 0.0
+
+    def find(grade: str, why: str, mend: str = "") -> Finding:
+        return Finding("task", task, grade, why, share, mend)
+
+    tranche = f"buy {_tranche(bench, task)} labels of it and estimate again before it is given up"
+    if not given.have[at]:
+        return find("unusable", "it has no label yet, so that nothing is known of it", tranche)
+    if not given.about.get("trainings", 1):
+        return find("unusable", "nothing was measured of it", _FIRST)
+    level = _level(response, task)
+    if level is not None and level.near_chance:
+        why = f"near chance: {given.have[at]} labels score {level.score:.3g}, none {level.untrained:.3g}"
+        return find("unusable", why, tranche)
+    count, gains = _own_gains(given)
+    idle = float(np.mean(gains[:, at] < IDLE * gains.mean())) if gains.mean() > 0 else 1.0
+    low, middle, high = np.quantile(gains[:, at], [(1 - SETTLED) / 2, 0.5, (1 + SETTLED) / 2])
+    known = given.about.get("unit", "%") == "%"
+    told = f": {count} more labels bring it {low:.2g} to {high:.2g} %" if known else ""
+    if idle >= SETTLED:
+        return find("sound", f"saturated, or nearly so{told}")
+    if idle > 1 - SETTLED:
+        return find("weak", f"may be dead or saturated (a chance of {percent(idle)}){told}", tranche)
+    if low < middle / 3:
+        trainings = int(given.about.get("trainings", 0))
+        times = min(((middle - low) / (middle * 2 / 3)) ** 2, ENOUGH)
+        mend = f"about {max(math.ceil(trainings * times), trainings + 1)} trainings in place of {trainings}"
+        return find("weak", f"it learns, but how fast is not known{told}", f"{mend}, or more labels at hand")
+    return find("sound", f"it learns{told}")
+
+
+def _own_gains(given: Estimates) -> tuple[int, Array]:
+    """A typical number of labels, and [draw, task] what so many more bring to their own task."""
+    usual = max(1, round(math.exp(np.mean(np.log(np.maximum(given.have, 1))))))
+    own = replace(given, worths=given.worths * np.eye(len(given.tasks)))
+    return usual, own.gains_of(dict.fromkeys(given.tasks, usual))
+
+
+def _like_others(given: Estimates, weights: Array, at: int) -> Array:
+    """Worths in which one task's labels bring what the mean of the others' do."""
+    usual = dict.fromkeys(given.tasks, max(1, round(float(np.mean(given.have)))))
+    gains = replace(given, worths=np.broadcast_to(np.eye(len(given.tasks)), given.worths.shape)).gains_of(usual)
+    total = weights @ given.worths  # for all tasks together
+    wanted = np.delete(total * gains, at, axis=1).mean(axis=1) / np.maximum(gains[:, at], 1e-300)
+    worths = given.worths.copy()
+    worths[:, at, at] += (wanted - total[:, at]) / weights[at] if weights[at] else 0.0
+    return worths
+
+
+def _tranche(bench: _Bench, task: str) -> int:
+    """A tenth of the task's equal share of the budget, or a tenth of its labels at hand if that is more."""
+    bought, given = bench.problem[task], bench.estimates
+    fair = float(bench.problem.budget) / len(given.tasks) / float(bought.cost)
+    most = fair if bought.ceiling is None else min(fair, bought.ceiling)
+    return max(1, round(min(max(fair, given.have[given.tasks.index(task)]) / 10, most)))
+
+
+@dataclass(frozen=True)
+class _Level:
+    score: float
+    untrained: float
+    near_chance: bool
+
+
+def _level(response: Response | None, task: str) -> _Level | None:
+    """What a task scores with all its labels and with none, where both are known."""
+    if response is None or task not in response.tasks:
+        return None
+    at = response.tasks.index(task)
+    scores, start = response.scores[:, at], response.untrained[:, at]
+    known = np.isfinite(scores)
+    start = start[np.isfinite(start)]
+    if known.sum() < 2 or not len(start):
+        return None
+    # all trainings, since few have all labels; what fewer labels lose is small beside what was learnt at all
+    gap = float(scores[known].mean() - start.mean()) * (1 if response.higher_is_better[at] else -1)
+    noise = math.sqrt(sum(float(each.var(ddof=1)) / len(each) for each in (scores[known], start) if len(each) > 1))
+    most = response.counts[known, at] == response.counts[known, at].max()
+    return _Level(float(scores[known][most].mean()), float(start.mean()), gap < 2 * noise)
+
+
+# --- curves and cells ---
+
+
+def _judge_curve(task: str, points: Points, fit: Fit | None, bench: _Bench) -> Finding:
+    verdict = judge(points, fit)
+    given, share = bench.estimates, 0.0
+    at = given.tasks.index(task)
+    if given.law == "geometric" and len(given.tasks) > 1:
+        shapes = given.shapes.copy()
+        shapes[:, at] = 1 - np.exp(np.mean(np.log(np.maximum(1 - np.delete(shapes, at, axis=1), 1e-12)), axis=1))
+        share = bench.moved(shapes=shapes)
+    why = "; ".join(verdict.why) or f"it rises by {verdict.rise:.2g} and bends as the law says"
+    mend = "; ".join(verdict.mend)
+    if task in given.about.get("fallbacks", ()):
+        why += "; the others' mean rate stands in for its own"
+    return Finding("curve", task, verdict.grade, why, share, mend)
+
+
+def _judge_cells(transfer: Transfer, bench: _Bench) -> list[Finding]:
+    low, high = transfer.interval(SETTLED)
+    called, probes = transfer.called(), transfer.counts.sum(axis=0)
+    found = []
+    for i, source in enumerate(transfer.tasks):
+        for j, target in enumerate(transfer.tasks):
+            if i == j:
+                continue
+            firm, width = transfer.firmness[target], float(high[i, j] - low[i, j])
+            share = _hangs_on(transfer, bench, i, j)
+            told = f"{low[i, j]:.2g} to {high[i, j]:.2g} of its own"
+            if firm < FIRM or not math.isfinite(width):
+                grade, why = "unusable", f"an own mini-batch of {target} helps it by {firm:.1f} standard errors only"
+                times = (2 * FIRM / max(firm, 0.1)) ** 2
+            elif called[i, j] or width <= WIDE:
+                grade, why, times = "sound", f"a label is worth {told}", 0.0
+            else:
+                grade, why, times = "weak", f"a label is worth anything from {told}", (width / WIDE) ** 2
+            mend = "" if not times else _more_probes(times, float(probes[j]), transfer.estimator)
+            found.append(Finding("cell", f"{source} to {target}", grade, why, share, mend))
+    return found
+
+
+def _hangs_on(transfer: Transfer, bench: _Bench, i: int, j: int) -> float:
+    """The share of the budget that moves if labels of i brought nothing to j."""
+    given = bench.estimates
+    source, target = (given.tasks.index(transfer.tasks[place]) for place in (i, j))
+    worths = given.worths.copy()
+    if given.about.get("letter"):  # there the whole row lies on the diagonal
+        worths[:, source, source] -= transfer.matrix[i, j]
+    else:
+        worths[:, target, source] = 0.0
+    return bench.moved(worths=worths)
+
+
+def _more_probes(times: float, probes: float, estimator: str) -> str:
+    other = ", with estimator 'pooled'" if estimator == "paper" else ""
+    if times > MOST:
+        return f"more than {MOST * probes:.0f} probes; plan without it{other}"
+    return f"about {math.ceil(times * max(probes, 1))} probes in place of {probes:.0f}{other}"

@@ -1,0 +1,154 @@
+"""What estimating costs, before it starts: trainings, time on this machine, money, and that beside the label budget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from allotment.amounts import exact, short
+from allotment.data.labels import Labels
+from allotment.errors import InputError, Mistake
+from allotment.estimates.methods import METHODS, Job, prepare
+from allotment.figures import number, percent, several
+from allotment.learners.learner import Learner, labelled, train_many
+from allotment.problem import Problem
+
+WARM, TIMED = 2, 5
+"""steps before the clock runs (the first ones are slow), and steps that it times"""
+QUICK = 0.5
+"""seconds: a training that is over in less is rehearsed whole, since stacked ones take far less than their steps say"""
+TOGETHER = 8
+"""trainings in one stack, as methods run them"""
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a method takes."""
+
+    method: str
+    trainings: int
+    steps: int
+    """of training, probes included"""
+    seconds: float
+    """on this machine, as it is now"""
+    hourly: float | None = None
+    """money for an hour of such a machine"""
+    budget: float | None = None
+    """for labels"""
+
+    @property
+    def money(self) -> float | None:
+        """What the machine costs for that time."""
+        return None if self.hourly is None else self.seconds / 3600 * self.hourly
+
+    @property
+    def share(self) -> float | None:
+        """Of the label budget, that the machine costs."""
+        return None if self.money is None or not self.budget else self.money / self.budget
+
+    def __str__(self) -> str:
+        if not self.trainings:
+            return f"Method {self.method} trains nothing and costs nothing."
+        told = f"Method {self.method}: {several(self.trainings, 'training')}, {several(self.steps, 'step')}, "
+        told += f"about {_duration(self.seconds)} on this machine."
+        if self.money is not None:
+            told += f" At {number(self.hourly or 0.0)} an hour that is {self.money:.2g}"
+            told += (
+                "."
+                if self.share is None
+                else f", {percent(self.share)} of the {number(self.budget or 0.0)} for labels."
+            )
+        return told
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_dict` reads them back."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Price:
+        """The price that `to_dict` wrote."""
+        known = [item.name for item in fields(cls)]
+        if missing := [Mistake(key, "is missing") for key in known if key not in plain]:
+            raise InputError(missing)
+        return cls(**{key: plain[key] for key in known})
+
+
+def _duration(seconds: float) -> str:
+    """A time as people say it."""
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= 2 * size:
+            return several(round(seconds / size), unit)
+    return several(max(1, round(seconds)), "second")
+
+
+def price(
+    learner: Learner,
+    labels: Labels,
+    problem: Problem | None = None,
+    method: str = "response",
+    trainings: int | None = None,
+    *,
+    hourly: Any = None,
+    folds: int | None = None,
+    seed: int = 0,
+    clock: Callable[[], float] = time.perf_counter,
+    **options: Any,
+) -> Price:
+    """What `estimate` with the same arguments takes; a few steps and one scoring of a real state are timed for it.
+
+    `hourly` is the price of this machine, in the currency of the problem; with both, the price is set against the label
+    budget.
+    """
+    rate = _read_rate(hourly)
+    job = prepare(learner, labels, seed, method=method, trainings=trainings, folds=folds, **options)
+    work = METHODS[method].weigh(job)
+    seconds = 0.0
+    if work.trainings:
+        alone, stacked, score = _time(job, clock)
+        seconds = work.probing * alone + (work.mini_batches - work.probing) * stacked + work.scores * score
+    budget = None if problem is None else float(problem.budget)
+    return Price(method, work.trainings, work.steps, seconds, rate, budget)
+
+
+def _read_rate(hourly: Any) -> float | None:
+    if hourly is None:
+        return None
+    try:
+        rate = float(exact(hourly))
+    except ValueError as error:
+        raise InputError([Mistake("hourly", str(error))]) from None
+    if rate < 0:
+        raise InputError([Mistake("hourly", f"{short(hourly)} is below 0; give the money that an hour costs")])
+    return rate
+
+
+def _time(job: Job, clock: Callable[[], float]) -> tuple[float, float, float]:
+    """Seconds for one mini-batch of one task, by itself and in a stack, and for one score of one task."""
+    learner, labels = job.parts[0]
+    tasks = labelled(learner, labels)
+    if not tasks:
+        raise InputError([Mistake("labels", "no task has any; buy a few of each before estimating")])
+    state = learner.start(labels, job.seed)
+    for _ in range(WARM):
+        state = learner.step(state, tasks)
+    begin = clock()
+    for _ in range(TIMED):
+        state = learner.step(state, tasks)
+    trained = clock()
+    for task in tasks:
+        learner.score(state, task)
+    score = (clock() - trained) / len(tasks)
+    alone = stacked = (trained - begin) / TIMED / len(tasks)
+    if hasattr(learner, "stack") and 0 < (size := learner.steps(labels) * len(tasks)) < QUICK / max(alone, 1e-9):
+        stacked = _rehearse(job, clock) / TOGETHER / size
+    return alone, stacked, score
+
+
+def _rehearse(job: Job, clock: Callable[[], float]) -> float:
+    """Seconds for a whole stack of trainings."""
+    learner, labels = job.parts[0]
+    begin = clock()
+    train_many(learner, [(labels, job.seed + place) for place in range(TOGETHER)])
+    return clock() - begin

@@ -1,0 +1,404 @@
+"""A whole campaign as one .zip of plain JSON, npy and png files; nothing in one that comes from elsewhere is trusted.
+
+campaign.json              format, version and the names of all other members
+TABLE.jsonl                one row a line, for each table of the store
+campaign.toml              the settings, if there are any
+artifacts/KEY/NAME         large results
+labels/HASH.png            delivered masks
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import re
+import shutil
+import sqlite3
+import stat
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from allotment import __version__
+from allotment.amounts import short
+from allotment.campaign import schema
+from allotment.campaign.disk import HALF, check_local, judge_content, judge_name, judge_path, plainly, sync_folder
+from allotment.campaign.schema import ARTIFACTS, COLUMNS, JSON_KINDS, LARGEST_BODY, MIGRATIONS, judge_row
+from allotment.campaign.store import Store
+from allotment.errors import InputError, Mistake
+from allotment.job import JSON, Job, canonical, parse
+
+FORMAT = "allotment campaign"
+HEAD = "campaign.json"
+SETTINGS = "campaign.toml"
+MASKS = "labels"
+LARGEST_SETTINGS = 10_000_000  # bytes
+LARGEST_HEAD = 100_000_000
+LONGEST_LINE = 3 * LARGEST_BODY
+MOST_FILES = 200_000
+LARGEST_LISTING = 300 * MOST_FILES
+"""bytes of the list of members at the end of an archive"""
+RATIO = 100
+"""how many times larger than in the archive a member may be, beyond its first megabyte"""
+SHOWN = 20
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_MEMBER = re.compile(r"artifacts/([0-9a-f]{64})/([^/]+)|labels/([0-9a-f]{64})\.png")
+_HASH = re.compile(r"[0-9a-f]{64}")
+_BROKEN = (
+    zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError, EOFError,
+    ValueError, OverflowError, LookupError, OSError,
+)  # fmt: skip
+"""what reading a damaged archive may raise"""
+
+
+def pack(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
+    """Write a campaign into a new archive: the same bytes for the same campaign."""
+    folder, path = Path(folder), Path(path)
+    if path.exists():
+        raise InputError([Mistake(repr(str(path)), "is there already; choose another name, or remove it")])
+    with Store.open(folder, write=False) as store, plainly(path):
+        files = _list_files(store)
+        handle, half = tempfile.mkstemp(prefix=HALF, dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                with zipfile.ZipFile(file, "w") as archive:
+                    _write_members(archive, store, files)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(half, 0o644)
+            os.rename(half, path)
+        except BaseException:
+            Path(half).unlink(missing_ok=True)
+            raise
+    return path
+
+
+def _list_files(store: Store) -> dict[str, Path]:
+    """The files that the rows speak of, by the names of their members; raises InputError if any is missing."""
+    names = {name for table in ("artifacts", "labels") for row in store.table(table) for name in _files_of(table, row)}
+    files = {name: store.folder / name for name in sorted(names)}
+    missing = [path for path in files.values() if not path.is_file()]
+    wrong = [Mistake(repr(str(path)), "is missing; put it back from a copy of the campaign") for path in missing]
+    if len(files) > MOST_FILES:
+        wrong.append(Mistake(repr(str(store.folder)), f"has {len(files)} files, an archive holds {MOST_FILES}"))
+    if wrong:
+        raise InputError(wrong[:SHOWN])
+    if (store.folder / SETTINGS).is_file():
+        files[SETTINGS] = store.folder / SETTINGS
+    return files
+
+
+def _files_of(table: str, row: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The files that a row speaks of, with what it says about each."""
+    if table == "artifacts":
+        return {f"{ARTIFACTS}/{row['key']}/{name}": described for name, described in row["files"].items()}
+    png = row["value"].get("png") if table == "labels" and isinstance(row["value"], dict) else None
+    return {f"{MASKS}/{png}.png": None} if isinstance(png, str) and _HASH.fullmatch(png) else {}
+
+
+def _write_members(archive: zipfile.ZipFile, store: Store, files: Mapping[str, Path]) -> None:
+    tables = list(COLUMNS[len(MIGRATIONS)])
+    names = sorted([*(f"{table}.jsonl" for table in tables), *files])
+    head = {"format": FORMAT, "version": len(MIGRATIONS), "allotment": __version__, "members": names}
+    _write_text(archive, HEAD, canonical(head) + "\n")
+    for table in tables:
+        _write_text(archive, f"{table}.jsonl", "".join(canonical(row) + "\n" for row in store.table(table)))
+    for name in sorted(files):
+        with files[name].open("rb") as file:
+            info = _member(name, os.fstat(file.fileno()).st_size)
+            with archive.open(info, "w") as member:
+                shutil.copyfileobj(file, member, 1 << 20)
+
+
+def _write_text(archive: zipfile.ZipFile, name: str, text: str) -> None:
+    """A text, smaller where that helps but never so much smaller that it looks like a bomb."""
+    data = text.encode()
+    info = _member(name, len(data))
+    if len(zlib.compress(data)) * RATIO > 2 * len(data):
+        info.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(info, data)
+
+
+def _member(name: str, size: int) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _EPOCH)
+    info.create_system, info.external_attr, info.file_size = 3, 0o100644 << 16, size
+    return info
+
+
+def unpack(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
+    """Make a campaign from an archive, in a new folder. All of it is right, or nothing is made."""
+    path, folder = Path(path), Path(folder)
+    if os.path.lexists(folder):
+        raise InputError([Mistake(repr(str(folder)), "is there already; give the name of a new folder")])
+    check_local(folder)
+    with _open(path) as archive:
+        members = _check_members(archive, path)
+        with plainly(folder):
+            half = Path(tempfile.mkdtemp(prefix=HALF, dir=folder.parent))
+        try:
+            with schema.translate(half):
+                _Import(archive, members, path, half).run()
+                half.chmod(0o755)
+                half.rename(folder)
+                sync_folder(folder.parent)
+        except BaseException:
+            shutil.rmtree(half, ignore_errors=True)
+            raise
+    return folder
+
+
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[zipfile.ZipFile]:
+    with contextlib.ExitStack() as stack:
+        try:
+            if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe or a device could wait for ever
+                raise InputError([Mistake(repr(str(path)), "is not a file; give an archive made by `allot pack`")])
+            file = stack.enter_context(path.open("rb"))
+        except OSError as error:
+            what = f"cannot be read ({error.strerror}); check the path and its permissions"
+            raise InputError([Mistake(repr(str(path)), what)]) from None
+        with _reading(path):
+            if _listing_size(file) > LARGEST_LISTING:
+                raise InputError(
+                    [Mistake(repr(str(path)), f"lists more than {MOST_FILES} files; is it the right one?")]
+                )
+            archive = stack.enter_context(zipfile.ZipFile(file))
+        yield archive
+
+
+@contextlib.contextmanager
+def _reading(path: Path, member: str = "") -> Iterator[None]:
+    """Whatever goes wrong within is the archive's fault."""
+    try:
+        yield
+    except InputError:
+        raise
+    except _BROKEN as error:
+        where = f"{str(path)!r}: {member}" if member else repr(str(path))
+        what = f"is not a whole archive ({short(str(error))}); pack or copy it again"
+        raise InputError([Mistake(where, what)]) from None
+
+
+def _listing_size(file: BinaryIO) -> int:
+    """Of the list of members, which zipfile reads at once however long it is; an archive of ours has no comment."""
+    size = file.seek(0, io.SEEK_END)
+    file.seek(-min(98, size), io.SEEK_END)
+    end = file.read(98)
+    if end[-22:-18] != b"PK\5\6" or end[-2:] != b"\0\0":
+        raise zipfile.BadZipFile("it does not end as an archive does")
+    large = int.from_bytes(end[-58:-50], "little") if end[-42:-38] == b"PK\6\7" else 0
+    return max(large, int.from_bytes(end[-10:-6], "little") % 0xFFFFFFFF)
+
+
+def _check_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
+    """The members by name; raises InputError with all that are not what an archive of a campaign has."""
+    wrong: list[Mistake] = []
+    seen: dict[str, zipfile.ZipInfo] = {}
+    infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
+    if len(infos) > MOST_FILES + 100:
+        wrong.append(Mistake("", f"has {len(infos)} members, the limit is {MOST_FILES}"))
+    end = 0
+    for info in infos:
+        what = _judge_member(info)
+        if not what and info.filename.casefold() in seen:
+            what = "is there twice; pack the campaign again"
+        if not what and info.header_offset < end:
+            what = "overlaps another member; pack the campaign again"
+        end = info.header_offset + 30 + info.compress_size
+        seen[info.filename.casefold()] = info
+        if what and len(wrong) < SHOWN:
+            wrong.append(Mistake(_show(info.orig_filename), what))
+    if wrong:
+        raise InputError(mistake.under(repr(str(path))) for mistake in wrong)
+    return {info.filename: info for info in infos}
+
+
+def _judge_member(info: zipfile.ZipInfo) -> str:
+    name = info.orig_filename
+    if what := judge_path(name) or _judge_place(name):
+        return what
+    mode = info.external_attr >> 16
+    if stat.S_IFMT(mode) not in (0, stat.S_IFREG) or info.external_attr & 0x10:
+        return "is a link, a folder or a device; an archive holds plain files only"
+    if info.flag_bits & 0x41:
+        return "is encrypted; pack the campaign again without a password"
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return "is compressed in an unusual way; pack the campaign again"
+    if info.file_size > 10**6 + RATIO * info.compress_size:
+        return f"would grow from {info.compress_size} to {info.file_size} bytes; such archives fill disks"
+    return ""
+
+
+def _judge_place(name: str) -> str:
+    if name in {HEAD, SETTINGS, *(f"{table}.jsonl" for version in COLUMNS.values() for table in version)}:
+        return ""
+    match = _MEMBER.fullmatch(name)
+    if match is None:
+        return "is unknown; an archive of a campaign has nothing but its own files"
+    return judge_name(match[2]) if match[2] else ""
+
+
+def _show(name: str) -> str:
+    return name if name.isprintable() and len(name) <= 100 else short(name)
+
+
+class _Import:
+    """An archive on its way into a folder that nobody sees yet."""
+
+    def __init__(self, archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], path: Path, folder: Path):
+        self.archive, self.members, self.path, self.folder = archive, members, path, folder
+        self.named: dict[str, JSON] = {}  # files that the rows speak of
+        self.wrong: list[Mistake] = []
+
+    def run(self) -> None:
+        version = self._read_head()
+        self._check_space()
+        schema.build(self.folder / schema.FILE, version)
+        connection = schema.connect(self.folder / schema.FILE, write=True)
+        try:
+            connection.execute("BEGIN")
+            for table, columns in COLUMNS[version].items():
+                self._fill(connection, table, columns)
+            self._check_numbers(connection)
+            self._raise()
+            connection.execute("COMMIT")
+            schema.migrate(connection, len(MIGRATIONS))
+        finally:
+            connection.close()
+        self._extract()
+        self._raise()
+
+    def _mistake(self, member: str, what: str, line: int | None = None) -> Mistake:
+        return Mistake(f"{str(self.path)!r}{': ' if member else ''}{member}", what, line)
+
+    def _raise(self) -> None:
+        if self.wrong:
+            raise InputError(self.wrong[:SHOWN])
+
+    def _read_head(self) -> int:
+        """The version; the members are exactly those that the head lists."""
+        if HEAD not in self.members or self.members[HEAD].file_size > LARGEST_HEAD:
+            raise InputError([self._mistake("", f"has no {HEAD}: it was not made by `allot pack`")])
+        with _reading(self.path, HEAD):
+            head = parse(self.archive.read(self.members[HEAD]))
+        match head:
+            case {"format": str(name), "version": int(version), "allotment": str(), "members": list(members), **rest}:
+                good = name == FORMAT and not rest and not isinstance(version, bool)
+            case _:
+                good = False
+        if not good or not all(isinstance(member, str) for member in members):
+            raise InputError([self._mistake(HEAD, "is not the head of a campaign's archive; pack it again")])
+        if version not in COLUMNS:
+            what = f"is of version {short(version)}, this program knows {max(COLUMNS)}; upgrade allotment"
+            raise InputError([self._mistake(HEAD, what)])
+        tables = {f"{table}.jsonl" for table in COLUMNS[version]}
+        there = set(self.members) - {HEAD}
+        if there != set(members) or len(set(members)) < len(members) or not tables <= there:
+            odd = sorted((set(members) | tables) ^ there)
+            what = f"members are missing or too many ({', '.join(map(_show, odd[:5]))}); pack it again"
+            raise InputError([self._mistake("", what)])
+        return int(version)
+
+    def _check_space(self) -> None:
+        total = sum(info.file_size for info in self.members.values())
+        with plainly(self.folder):
+            free = shutil.disk_usage(self.folder).free
+        if total > free:
+            what = f"needs {total / 10**6:.0f} MB and the disk has {free / 10**6:.0f} MB; make room"
+            raise InputError([self._mistake("", what)])
+
+    def _fill(self, connection: sqlite3.Connection, table: str, columns: Mapping[str, str]) -> None:
+        sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+        for line, row in self._lines(table, columns):
+            if "needs" in columns and _key(row) != row["key"]:
+                self._note(table, "the key is not that of the job", line)
+            self.named |= _files_of(table, row)
+            cells = [canonical(row[name]) if kind in JSON_KINDS else row[name] for name, kind in columns.items()]
+            try:
+                connection.execute(sql, cells)
+            except sqlite3.IntegrityError as error:
+                self._note(table, f"contradicts another row ({error})", line)
+
+    def _note(self, table: str, what: str, line: int) -> None:
+        self.wrong.append(self._mistake(f"{table}.jsonl", f"{what}; pack it again", line))
+        if len(self.wrong) >= SHOWN:
+            self._raise()
+
+    def _lines(self, table: str, columns: Mapping[str, str]) -> Iterator[tuple[int, dict[str, JSON]]]:
+        """The rows of a table that have the right columns, each with a value of its kind."""
+        member = f"{table}.jsonl"
+        with _reading(self.path, member), self.archive.open(self.members[member]) as file:
+            lines = iter(partial(file.readline, LONGEST_LINE), b"")
+            for number, text in enumerate(lines, 1):
+                try:
+                    row = parse(text)
+                except ValueError as error:
+                    self._note(table, f"is not JSON ({short(str(error))})", number)
+                    continue
+                if what := judge_row(row, columns):
+                    self._note(table, what, number)
+                    continue
+                yield number, row
+
+    def _check_numbers(self, connection: sqlite3.Connection) -> None:
+        """What is numbered begins at 1 and has no gaps: whoever adds the next relies on it."""
+        for table, column, group in (
+            ("settings", "number", "''"), ("results", "number", "''"), ("deliveries", "number", "''"),
+            ("records", "number", "kind"), ("items", "position + 1", "order_id"),
+        ):  # fmt: skip
+            sql = f"SELECT 1 FROM {table} GROUP BY {group} HAVING COUNT(*) != MAX({column}) OR MIN({column}) != 1"
+            if connection.execute(sql).fetchone():
+                self.wrong.append(self._mistake(f"{table}.jsonl", "has gaps in its numbers; pack it again"))
+
+    def _extract(self) -> None:
+        """The files, each of which the rows must speak of."""
+        there = {name for name in self.members if "/" in name}
+        for name in sorted(there ^ set(self.named))[:SHOWN]:
+            what = "is missing" if name in self.named else "belongs to nothing in the store"
+            self.wrong.append(self._mistake(_show(name), f"{what}; pack the campaign again"))
+        self._raise()
+        for name in sorted(there | ({SETTINGS} & set(self.members))):
+            with plainly(self.folder):
+                what = self._extract_one(name)
+            if what:
+                self.wrong.append(self._mistake(name, what))
+                if len(self.wrong) >= SHOWN:
+                    break
+
+    def _extract_one(self, name: str) -> str:
+        """Write a file; what is wrong with it."""
+        size, target = self.members[name].file_size, self.folder / name
+        if name == SETTINGS and size > LARGEST_SETTINGS:
+            return "is too large for settings; is it the right file?"
+        digest = hashlib.sha256()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("xb") as out:
+            for part in self._parts(name):
+                digest.update(part)
+                out.write(part)
+            out.flush()
+            os.fsync(out.fileno())
+        if self.named.get(name) not in (None, [target.stat().st_size, digest.hexdigest()]):
+            return "is not the file that the store speaks of; pack the campaign again"
+        with target.open("rb") as written:
+            return judge_content(name, written, size)
+
+    def _parts(self, name: str) -> Iterator[bytes]:
+        """Apart from the writing, whose errors are not the archive's fault."""
+        with _reading(self.path, name), self.archive.open(self.members[name]) as file:
+            while part := file.read(1 << 20):
+                yield part
+
+
+def _key(row: Mapping[str, JSON]) -> str:
+    try:
+        return Job(row["kind"], row["needs"], row["versions"]).key
+    except InputError:
+        return ""

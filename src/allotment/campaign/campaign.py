@@ -1,0 +1,377 @@
+"""A campaign: one folder that holds everything from the first measurement to the last label, and its verbs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from allotment.advice.doctor import Diagnosis, diagnose
+from allotment.advice.price import Price, price
+from allotment.campaign.evaluation import BASE, Evaluation, Trial, list_trials
+from allotment.campaign.jobs import (
+    combine_estimates,
+    combine_evaluations,
+    count_left_over,
+    list_estimates,
+    list_evaluations,
+    shared_needs,
+    size_of,
+)
+from allotment.campaign.labels import MASKS, OWN
+from allotment.campaign.rounds import rebase
+from allotment.campaign.schema import FILE as STORE
+from allotment.campaign.settings import FILE, parse_settings
+from allotment.campaign.sheets import show_columns
+from allotment.campaign.state import Proposal, State, look
+from allotment.campaign.store import Delivery, Store, Value
+from allotment.campaign.summary import Status, collect, summarise
+from allotment.campaign.work import PERFORM, Bench, count_folds, find_own, one_thread, set_up
+from allotment.connect.delivery import Parts, read_delivery, write_rejected
+from allotment.errors import Infeasible, InputError, Mistake
+from allotment.estimates.estimates import Estimates
+from allotment.estimates.methods import FOLDS
+from allotment.job import JSON, Job
+from allotment.orders.order import Order, choose
+from allotment.orders.sheet import place_file, write_csv, write_jsonl
+from allotment.plan import baselines, check_counts
+from allotment.problem import Problem
+from allotment.runs.local import run_jobs
+
+REPEATS = 10
+"""of an evaluation, as in the paper (P16)"""
+
+Progress = Callable[[int, int], None]
+"""told how many trainings are done, and of how many"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What an estimate came to."""
+
+    value: Value
+    estimates: Estimates
+    diagnosis: Diagnosis | None
+    """None where there is no money left that a plan could spend"""
+    trained: int
+    """trainings of this run"""
+    kept: int
+    """trainings that were there already"""
+    left_over: dict[str, int]
+    """trainings that are kept but fit no more, by reason"""
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """An order, its sheet, and whether it is new."""
+
+    value: Value
+    order: Order
+    path: Path
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What became of a delivery."""
+
+    parts: Parts
+    delivery: Delivery
+    rejected: Path | None
+    """the file that lists what could not be taken"""
+
+    def to_dict(self) -> dict[str, JSON]:
+        keys = ("number", "name", "new", "duplicates", "conflicts", "again")
+        return {key: getattr(self.delivery, key) for key in keys} | {
+            "rejected": [list(each) for each in self.parts.rejected],
+            "listed_in": None if self.rejected is None else str(self.rejected),
+            "notes": list(self.parts.notes),
+        }
+
+
+class Campaign:
+    """The verbs, each of which reads the folder anew; `learner` is FILE.py:FUNCTION for code of the user's own."""
+
+    def __init__(self, folder: str | Path, learner: str | None = None):
+        self.folder = Path(folder)
+        self.own = find_own(learner)
+
+    @classmethod
+    def create(cls, folder: str | Path, text: str) -> Campaign:
+        """A new folder with these settings; nothing is made unless the settings are right."""
+        parse_settings(text)
+        folder = Path(folder)
+        if (folder / FILE).exists():
+            what = f"is a campaign already; look at it with: allot status {folder}"
+            raise InputError([Mistake(str(folder), what)])
+        begun = (folder / STORE).exists()  # by one that was stopped before it had written its settings
+        with Store.open(folder, write=True) if begun else Store.create(folder) as store:
+            store.add_settings(text)
+            place_file(folder / FILE, text.encode())
+        return cls(folder)
+
+    def _read(self) -> Store:
+        return Store.open(self.folder, write=False)
+
+    def _write(self, why: str) -> Store:
+        return Store.open(self.folder, write=True, why=f"allot {why} {self.folder}")
+
+    def look(self) -> State:
+        """Where it stands."""
+        with self._read() as store:
+            return look(self.folder, store)
+
+    def _begin(self, store: Store) -> State:
+        """Where it stands, with the settings as they are now on record."""
+        state = look(self.folder, store)
+        store.add_settings(state.text)
+        return state
+
+    # Measuring
+
+    def set_up(self, state: State) -> Bench:
+        """The learner on the labels at hand, in this process."""
+        return set_up(state.settings, state.stock, self.own)
+
+    def price(self, state: State, hourly: Any = None) -> Price:
+        """What the trainings to come take on this machine."""
+        bench, settings = self.set_up(state), state.settings
+        with one_thread():
+            return price(
+                bench.learner,
+                bench.labels,
+                settings.problem(),
+                settings.method,
+                state.needs["trainings"],
+                hourly=hourly,
+                folds=count_folds(bench),
+                seed=settings.seed,
+            )
+
+    def list_jobs(self, state: State) -> list[Job]:
+        """What estimates of the labels at hand are made of."""
+        _check_measurable(state)
+        folds = FOLDS if self.own is None else count_folds(self.set_up(state))
+        return list_estimates(state, self.own, folds)
+
+    def is_begun(self, state: State) -> bool:
+        """Whether some of the trainings for the estimates to come are done."""
+        jobs = self.list_jobs(state)
+        with self._read() as store:
+            return any(store.result(job.key) is not None for job in jobs)
+
+    def estimate(self, workers: int | None = None, progress: Progress | None = None) -> Measured:
+        """What labels are worth, from trainings on those at hand; what is done already is looked up, not done again."""
+        with self._write("estimate") as store:
+            state = self._begin(store)
+            jobs = self.list_jobs(state)
+            left_over = count_left_over(store, state, jobs)
+            trained = self._do(store, state, jobs, workers, progress)
+            key = Job("estimates", shared_needs(jobs)).key
+            value = store.add_value("estimates", combine_estimates(store, jobs), key)
+            estimates = Estimates.from_dict(value.body["estimates"])
+            found = _diagnose(store, state, value, estimates)
+        return Measured(value, estimates, found, trained, sum(map(size_of, jobs)) - trained, left_over)
+
+    def _do(
+        self, store: Store, state: State, jobs: Sequence[Job], workers: int | None, progress: Progress | None
+    ) -> int:
+        """Do the jobs that are not done; how many trainings that took."""
+        todo = [job for job in jobs if store.result(job.key) is None]
+        new = sum(map(size_of, todo))
+        kept = sum(map(size_of, jobs)) - new
+
+        def tell(done: int, total: int) -> None:
+            if progress is not None:
+                progress(kept + round(new * done / max(total, 1)), kept + new)
+
+        tell(0, len(todo))
+        context = {"folder": str(self.folder.resolve()), "settings": state.text, "learner": self.own}
+        run_jobs(todo, PERFORM, context, workers=workers, done=store.put_result, progress=tell)
+        return new
+
+    # Planning and buying
+
+    def plan(self, budget: Any = None) -> tuple[State, Proposal]:
+        """Where it stands, and the best plan for the money that is left; `budget` is another one for all of it."""
+        state = self.look()
+        if budget is None and not state.is_affordable:
+            raise Infeasible([f"budget {state.tell_money()}; that buys nothing more"])
+        return state, state.propose(budget)
+
+    def record(self, proposal: Proposal) -> Value:
+        """Keep a plan."""
+        with self._write("plan") as store:
+            self._begin(store)
+            return store.add_value("plan", proposal.to_dict(), proposal.job.key)
+
+    def order(
+        self, path: str | Path | None = None, *, everything: bool = False, together: bool = False, more: bool = False
+    ) -> Ordered:
+        """Order the tranche that the plan proposes, or all of it, and write the sheet to be filled in.
+
+        While such an order is open its sheet is written again and nothing is ordered, unless `more` is wanted.
+        """
+        with self._write("order") as store:
+            state = self._begin(store)
+            form = {"everything": everything, "together": together}
+            value = None if more else _find_open(store, state, form)
+            is_new = value is None
+            if value is None:
+                value = _place(store, state, form)
+        order = Order.from_dict(value.body["order"])
+        sheet = Path(path) if path is not None else self.folder / f"order-{value.number}.csv"
+        write = write_jsonl if sheet.suffix.lower() in (".jsonl", ".ndjson") else write_csv
+        show = show_columns(state, {name for _, name in order.items})
+        write(order, sheet, number=value.number, show=show, targets=state.stock.targets)
+        return Ordered(value, order, sheet, is_new)
+
+    def cancel(self, number: int) -> None:
+        """Give up what did not come back of an order; its money can be planned again."""
+        with self._write("order") as store:
+            self._begin(store)
+            store.cancel(number)
+
+    def ingest(self, path: str | Path, *, task: str | None = None, id_column: str | None = None) -> Intake:
+        """Take labels back: all that can be used goes in, all else is listed in a file with the reason."""
+        with self._write("ingest") as store:
+            stock = self._begin(store).stock
+            keep = self.folder / MASKS
+            parts = read_delivery(
+                path, stock.targets, stock.place, task=task, id_column=id_column, size_of=stock.size_of, keep=keep
+            )
+            delivery = store.add_delivery(parts.name, parts.digest, parts.accepted, parts.rejected)
+        listed = None
+        if parts.rejected:
+            listed = write_rejected(parts, self.folder / f"rejected-{parts.digest[:8]}.csv")
+        return Intake(parts, delivery, listed)
+
+    def buy(self) -> Intake:
+        """Take the labels on order from the data set itself, where it has them."""
+        with self._write("ingest") as store:
+            state = self._begin(store)
+            _check_oracle(state)
+            if not state.open:
+                raise InputError([Mistake("", f"nothing is on order; type: allot order {self.folder}")])
+            accepted = tuple((task, name, OWN) for _, task, name in state.open)
+            digest = hashlib.sha256(repr(sorted(state.open)).encode()).hexdigest()
+            parts = Parts("the data set itself", digest, accepted, ())
+            return Intake(parts, store.add_delivery(parts.name, digest, accepted, ()), None)
+
+    # Judging
+
+    def list_trials(self, state: State, yours: Sequence[Mapping[str, Any]] = ()) -> list[Trial]:
+        """The campaign's own purchase, with what is still planned, beside what a team would do anyway."""
+        _check_oracle(state)
+        problem = _whole_problem(state)
+        own = {name: state.account.bought(name) for name in problem.names}
+        if state.is_affordable:
+            planned = state.propose().plan.counts
+            own = {name: count + planned[name] for name, count in own.items()}
+        return list_trials(own, baselines(problem), [check_counts(problem, counts) for counts in yours])
+
+    def evaluate(
+        self,
+        yours: Sequence[Mapping[str, Any]] = (),
+        repeats: int = REPEATS,
+        workers: int | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[Value, Evaluation]:
+        """Buy every plan from the data set's own labels, again and again, retrain, and score on the test part."""
+        with self._write("evaluate") as store:
+            state = self._begin(store)
+            nothing = Trial(BASE, dict.fromkeys(state.settings.names, 0))
+            trials = [nothing, *self.list_trials(state, yours)]
+            jobs = list_evaluations(state, self.own, trials, repeats)
+            self._do(store, state, [job for row in jobs for job in row], workers, progress)
+            found = combine_evaluations(store, state, trials, jobs)
+            key = Job("evaluated", {"jobs": [[job.key for job in row] for row in jobs]}).key
+            return store.add_value("evaluation", found.to_dict(), key), found
+
+    # Looking
+
+    def summarise(self) -> tuple[State, Status]:
+        """Spent, open, expected, next."""
+        with self._read() as store:
+            state = look(self.folder, store)
+            recorded = [value.key for value in store.values("plan")]
+            return state, summarise(state, len(store.conflicts()), store.latest("evaluation") is not None, recorded)
+
+    def report(self) -> dict[str, JSON]:
+        """All that a report shows, as far as it is known."""
+        state, status = self.summarise()
+        ready = state.is_affordable and (state.settings.method == "neutral" or state.found is not None)
+        with self._read() as store:
+            return collect(
+                state,
+                state.propose() if ready else None,
+                store.latest("plan"),
+                store.latest("diagnosis"),
+                store.latest("evaluation"),
+                store.orders(),
+                status,
+            )
+
+
+def _diagnose(store: Store, state: State, value: Value, estimates: Estimates) -> Diagnosis | None:
+    if not state.is_affordable:
+        return None
+    problem = state.rest()
+    found = diagnose(problem, rebase(estimates, {task.name: task.have for task in problem.tasks}))
+    key = Job("diagnosis", {"of": value.key, "for": problem.to_dict()}).key
+    store.add_value("diagnosis", found.to_dict(), key)
+    return found
+
+
+def _place(store: Store, state: State, form: Mapping[str, bool]) -> Value:
+    """Put a plan and an order of it on record; the same plan in the same form is ordered once."""
+    if not state.is_affordable:
+        raise Infeasible([f"budget {state.tell_money()}; that buys nothing more"])
+    proposal = state.propose()
+    plan, counts = proposal.plan, proposal.tranche.counts
+    store.add_value("plan", proposal.to_dict(), proposal.job.key)
+    if form["everything"]:
+        counts = plan.counts
+    if not any(counts.values()):
+        raise Infeasible(["the plan buys nothing: no label is worth its price"])
+    candidates = {name: state.stock.candidates(name, state.ordered[name]) for name in counts}
+    costs = {task.name: task.price(counts[task.name]) for task in plan.problem.tasks if counts[task.name]}
+    order = choose(candidates, counts, state.settings.seed, form["together"], costs=costs)
+    body = {"order": order.to_dict(), "plan": proposal.job.key, "form": dict(form)}
+    return store.add_order(body, order.items, Job("order", {"plan": proposal.job.key, "form": dict(form)}).key)
+
+
+def _find_open(store: Store, state: State, form: Mapping[str, bool]) -> Value | None:
+    """The last order of this form, if some of it did not come back yet."""
+    open_orders = {number for number, _, _ in state.open}
+    fitting = [value for value in store.orders() if value.number in open_orders and value.body["form"] == form]
+    return fitting[-1] if fitting else None
+
+
+def _check_measurable(state: State) -> None:
+    if state.settings.method == "neutral":
+        raise InputError([Mistake("method", f"neutral measures nothing; go on with: allot plan {state.folder}")])
+    if not any(state.stock.have.values()):
+        what = 'no task has a label yet; label a few of each, or plan with method = "neutral"'
+        raise InputError([Mistake("labels at hand", what)])
+
+
+def _check_oracle(state: State) -> None:
+    if not state.stock.oracle:
+        what = (
+            "the data hold no labels but those at hand, so that no plan can be tried out. Scenes, voc and taskonomy "
+            "hold them all; so does a fully labelled table once each [[task]] says have = N, the labels to begin with"
+        )
+        raise InputError([Mistake("", what)])
+
+
+def _whole_problem(state: State) -> Problem:
+    """The problem as it was when nothing had been bought."""
+    stock = replace(state.stock, given={})
+    plain = state.settings.problem().to_dict()
+    for task in plain["tasks"]:
+        task["have"] = len(stock.start[task["name"]])
+        task["pool"] = len(stock.candidates(task["name"]))
+    return Problem.from_dict(plain)

@@ -1,0 +1,254 @@
+"""Files of a campaign: written whole or not at all, on a disk that keeps its word."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import io
+import math
+import os
+import re
+import shutil
+import struct
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from allotment.amounts import short
+from allotment.errors import InputError, Mistake
+from allotment.job import parse
+
+MOUNTS = Path("/proc/mounts")
+NETWORK = {
+    "9p", "acfs", "afs", "beegfs", "ceph", "cifs", "coda", "cvmfs", "davfs", "gfs2", "gpfs", "lustre", "ncpfs", "nfs",
+    "nfs4", "ocfs2", "panfs", "prl_fs", "smb2", "smb3", "smbfs", "vboxsf", "wekafs",
+    "fuse.beegfs-mount", "fuse.blobfuse2", "fuse.ceph", "fuse.davfs", "fuse.gcsfuse", "fuse.glusterfs", "fuse.goofys",
+    "fuse.grpcfuse", "fuse.juicefs", "fuse.mountpoint-s3", "fuse.osxfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs",
+    "fuse.vmhgfs-fuse",
+}  # fmt: skip
+"""kinds of file systems on which several machines, or a machine and its guest, may see different files"""
+KEEP = "everything that was finished is kept"
+HALF = ".half-"
+"""how names of files begin while they are being written"""
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+FORMATS = (".json", ".npy", ".png", ".safetensors")
+LARGEST_HEADER = 10_000  # bytes
+_HEADER = re.compile(  # as numpy writes it
+    r"\{'descr': '([^']{1,40})', 'fortran_order': (?:True|False), "
+    r"'shape': \(((?:[0-9]{1,15}(?:, ?[0-9]{1,15}){0,31},?)?)\), \}\s*"
+)
+LARGEST_JSON = 50_000_000
+MOST_PIXELS = 10**9
+
+
+def check_local(folder: Path) -> None:
+    """Refuse a network disk, where locks and the order of writes are promised by nobody."""
+    try:
+        mounts = MOUNTS.read_text(errors="surrogateescape")
+    except OSError:
+        return  # not Linux
+    point, kind = _find_mount(folder.resolve(), mounts)
+    if kind in NETWORK:
+        what = (
+            f"is on a network disk ({kind} at {point}), where a store can be damaged; put the campaign on a disk of "
+            "this machine and carry it from place to place with `allot pack`"
+        )
+        raise InputError([Mistake(repr(str(folder)), what)])
+
+
+def _find_mount(path: Path, mounts: str) -> tuple[str, str]:
+    """Where the disk of a path is mounted, and its kind; of several at one place the last is the one to be seen."""
+    found = ("/", "")
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        if len(fields) < 3:
+            continue
+        point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[1])
+        if len(point) >= len(found[0]) and path.is_relative_to(point):
+            found = (point, fields[2])
+    return found
+
+
+@contextlib.contextmanager
+def plainly(path: Path) -> Iterator[None]:
+    """What the system says about a file, as a mistake with its remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError([Mistake(repr(str(path)), explain(error))]) from error
+
+
+def explain(error: OSError) -> str:
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return f"the disk is full; make room and run the same command again: {KEEP}"
+        case errno.EFBIG:
+            return f"a file grew over this process's limit (ulimit -f); raise it and run the same command again: {KEEP}"
+        case errno.EROFS:
+            return "is on a read-only disk; copy the campaign to a disk that can be written"
+        case errno.ENOENT | errno.ENOTDIR:
+            return "there is no such folder; check the path"
+        case errno.EACCES | errno.EPERM:
+            return "may not be written by this user; change its permissions, or copy the campaign to a folder of yours"
+    return f"{error.strerror or error}; check the disk, then run the same command again: {KEEP}"
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """A file that is there whole or not at all, whenever the power goes."""
+    with plainly(path):
+        handle, half = tempfile.mkstemp(prefix=HALF, dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                _fill(file, data)
+            os.chmod(half, 0o644)
+            os.replace(half, path)
+            sync_folder(path.parent)
+        except BaseException:
+            Path(half).unlink(missing_ok=True)
+            raise
+
+
+def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
+    """A folder that is there with all of its files or not at all; takes the place of one that nobody counts on."""
+    with plainly(path):
+        half = Path(tempfile.mkdtemp(prefix=HALF, dir=path.parent))
+        try:
+            for name in sorted(files):
+                with open(half / name, "wb") as file:
+                    _fill(file, files[name])
+            half.chmod(0o755)
+            sync_folder(half)
+            if path.exists():
+                shutil.rmtree(path)
+            half.rename(path)
+            sync_folder(path.parent)
+        except BaseException:
+            shutil.rmtree(half, ignore_errors=True)
+            raise
+
+
+def _fill(file: BinaryIO, data: bytes) -> None:
+    file.write(data)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    """Names too are on the disk only once their folder is."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def clear_halves(folder: Path) -> None:
+    """Remove what a killed process left half-written; only for whoever holds the lock."""
+    for half in folder.glob(HALF + "*"):
+        if half.is_dir() and not half.is_symlink():
+            shutil.rmtree(half, ignore_errors=True)
+        else:
+            half.unlink(missing_ok=True)
+
+
+def list_files(files: Mapping[str, bytes], where: str) -> dict[str, list[Any]]:
+    """Size and digest of each file, if they are files that an archive will take."""
+    wrong = [] if files else [Mistake(where, "has no files; give at least one")]
+    for name, data in files.items():
+        if what := judge_name(name) or judge_content(name, io.BytesIO(data), len(data)):
+            wrong.append(Mistake(where, what if str(name) in what else f"{name} {what}"))
+    folded = Counter(str(name).casefold() for name in files)
+    wrong += [Mistake(where, f"two files are called {name}") for name in folded if folded[name] > 1]
+    if wrong:
+        raise InputError(wrong[:20])
+    return {name: [len(data), hashlib.sha256(data).hexdigest()] for name, data in files.items()}
+
+
+def judge_name(name: object) -> str:
+    """What is wrong with the name of a file in an artifact; nothing is the empty text."""
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        return f"{short(name)} is not a plain file name; use letters, digits, - and _, at most 100"
+    if RESERVED.fullmatch(name):
+        return f"{short(name)} is a reserved name on Windows; choose another"
+    if not name.endswith(FORMATS):
+        return f"{short(name)} is no {', '.join(FORMATS)}; write arrays as .npy and values as .json"
+    return ""
+
+
+def judge_path(name: str) -> str:
+    """Why a name from elsewhere leads out of a folder, or is none on some system; nothing is the empty text."""
+    parts = re.split(r"[/\\]", name)
+    if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name):
+        return "is an absolute path; names in an archive begin within it"
+    if ".." in parts or "." in parts:
+        return "leads out of the folder; names in an archive have no dots for folders"
+    if "\\" in name or ":" in name or not name.isprintable():
+        return "has a character that no name in an archive has"
+    if any(part != part.rstrip(". ") or RESERVED.fullmatch(part) for part in parts):
+        return "is no name on Windows; pack the campaign again"
+    return ""
+
+
+def judge_content(name: str, file: BinaryIO, size: int) -> str:
+    """What is wrong with a file's content, by the ending of its name; nothing is the empty text."""
+    judges = {
+        ".npy": _judge_npy, ".png": _judge_png, ".json": _judge_json, ".safetensors": _judge_safetensors,
+        ".toml": _judge_text,
+    }  # fmt: skip
+    try:
+        return judges[Path(name).suffix](file, size)
+    except (ValueError, TypeError, struct.error, RecursionError, MemoryError) as error:
+        return f"is damaged ({short(str(error))}); write it again"
+
+
+def _judge_npy(file: BinaryIO, size: int) -> str:
+    """An array of numbers, all of it there; never one of Python objects, which only pickle could read."""
+    start = file.read(8)
+    if start[:6] != b"\x93NUMPY" or start[6] not in (1, 2, 3):
+        return "is not a .npy file; write it with numpy.save"
+    length = struct.unpack("<H", file.read(2))[0] if start[6] == 1 else struct.unpack("<I", file.read(4))[0]
+    if length > LARGEST_HEADER:
+        return "has a header too large for a plain array; write it with numpy.save"
+    header = _HEADER.fullmatch(file.read(length).decode("latin-1"))
+    if header is None:
+        return "is not an array of plain numbers; write it with numpy.save"
+    kind = re.fullmatch(r"[<>|=]?[biufc]([0-9]{1,2})", header[1])
+    if kind is None:
+        return f"holds {short(header[1])}, not plain numbers; convert it first (objects are never unpickled)"
+    shape = [int(side) for side in re.findall(r"[0-9]+", header[2])]
+    if math.prod(shape) * int(kind[1]) != size - file.tell():
+        return "has another size than its header says; write it again"
+    return ""
+
+
+def _judge_png(file: BinaryIO, size: int) -> str:
+    start = file.read(33)
+    if len(start) < 33 or start[:8] != b"\x89PNG\r\n\x1a\n" or start[12:16] != b"IHDR":
+        return "is not a PNG image; save it as one"
+    width, height = struct.unpack(">II", start[16:24])
+    if not 0 < width * height <= MOST_PIXELS:
+        return f"is {width} x {height} pixels, the limit is {MOST_PIXELS}; make it smaller"
+    return ""
+
+
+def _judge_json(file: BinaryIO, size: int) -> str:
+    if size > LARGEST_JSON:
+        return f"has {size / 10**6:.0f} MB, the limit is {LARGEST_JSON // 10**6} MB; write arrays as .npy"
+    parse(file.read(size))
+    return ""
+
+
+def _judge_text(file: BinaryIO, size: int) -> str:
+    file.read(size).decode()
+    return ""
+
+
+def _judge_safetensors(file: BinaryIO, size: int) -> str:
+    (length,) = struct.unpack("<Q", file.read(8))
+    if length > min(size - 8, LARGEST_HEADER * 1000) or not isinstance(parse(file.read(length)), dict):
+        return "is not a .safetensors file; write it again"
+    return ""

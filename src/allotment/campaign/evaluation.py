@@ -1,0 +1,165 @@
+"""What plans were really worth: gains on the test part over repeated draws and trainings (P15 - P17)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.errors import InputError, Mistake
+
+Array = NDArray[np.float64]
+
+BASE = "labels at hand"
+"""the training on what there was before anything was bought: all gains are over it"""
+SAME = "equal images*"
+"""the paper's baseline of equal numbers of new labels, all tasks on the same instances"""
+LEVEL = 0.9
+_STUDENT = (
+    *(6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812),
+    *(1.796, 1.782, 1.771, 1.761, 1.753, 1.746, 1.740, 1.734, 1.729, 1.725),
+)
+"""95 % quantiles of Student's t with 1, 2, ... degrees of freedom; beyond them 1.645 + 1.55 / freedom is as good"""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A plan to be tried."""
+
+    name: str
+    counts: Mapping[str, int]
+    same: bool = False
+    """all tasks on the same instances, as far as possible"""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Scores on the test part of several plans, the first being the one that the others are compared with."""
+
+    tasks: tuple[str, ...]
+    weights: tuple[float, ...]
+    higher_is_better: tuple[bool, ...]
+    trials: tuple[Trial, ...]
+    base: Array
+    """[repeat, task]: with the labels at hand alone"""
+    scores: Array
+    """[trial, repeat, task]; repeat r of every plan draws and trains with the same seeds"""
+
+    def __post_init__(self) -> None:
+        base = np.asarray(self.base, dtype=np.float64).reshape(-1, len(self.tasks))
+        scores = np.asarray(self.scores, dtype=np.float64)
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "scores", scores)
+        if scores.shape != (len(self.trials), *base.shape):
+            what = f"have the shape {scores.shape}; they must be {(len(self.trials), *base.shape)}"
+            raise InputError([Mistake("scores", what)])
+
+    @property
+    def repeats(self) -> int:
+        return len(self.base)
+
+    @property
+    def gains(self) -> Array:
+        """[trial, repeat, task]: D_i in %, positive where better; over the mean score with the labels at hand."""
+        start = self.base.mean(axis=0)
+        signs = np.where(self.higher_is_better, 100.0, -100.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gains = signs * (self.scores - start) / np.abs(start)
+        return np.where(np.isfinite(gains), gains, np.nan)
+
+    @property
+    def totals(self) -> Array:
+        """[trial, repeat]: D_T, the weighted mean of the tasks' gains."""
+        weights = np.array(self.weights)
+        return np.asarray(self.gains @ weights / weights.sum())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Of each plan: D_i and D_T as (mean, standard deviation), and how far the first one is ahead, paired."""
+        gains, totals = self.gains, self.totals
+        found = []
+        for number, trial in enumerate(self.trials):
+            own = {
+                task: [_plain(gains[number, :, i].mean()), _deviation(gains[number, :, i])]
+                for i, task in enumerate(self.tasks)
+            }
+            found.append(
+                {
+                    "name": trial.name,
+                    "counts": dict(trial.counts),
+                    "gains": own,
+                    "total": [_plain(totals[number].mean()), _deviation(totals[number])],
+                    "ahead": None if number == 0 else _interval(totals[0] - totals[number]),
+                }
+            )
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_dict` reads them back."""
+        return {
+            "tasks": list(self.tasks),
+            "weights": list(self.weights),
+            "higher_is_better": list(self.higher_is_better),
+            "trials": [{"name": t.name, "counts": dict(t.counts), "same": t.same} for t in self.trials],
+            "base": _table(self.base),
+            "scores": [_table(each) for each in self.scores],
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Evaluation:
+        """The evaluation that `to_dict` wrote."""
+        return cls(
+            tasks=tuple(plain["tasks"]),
+            weights=tuple(plain["weights"]),
+            higher_is_better=tuple(plain["higher_is_better"]),
+            trials=tuple(Trial(**each) for each in plain["trials"]),
+            base=np.array(plain["base"], dtype=np.float64),
+            scores=np.array(plain["scores"], dtype=np.float64),
+        )
+
+
+def student(freedom: int) -> float:
+    """The 95 % quantile of Student's t.
+
+    >>> student(1), student(9), round(student(60), 2)
+    (6.314, 1.833, 1.67)
+    """
+    return _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else 1.645 + 1.55 / freedom
+
+
+def _interval(differences: Array) -> list[float | None] | None:
+    """Mean, and where it lies with a probability of 90 %; None where there are too few to tell."""
+    if len(differences) < 2 or not np.isfinite(differences).all():
+        return None
+    reach = student(len(differences) - 1) * float(differences.std(ddof=1)) / math.sqrt(len(differences))
+    mean = float(differences.mean())
+    return [mean, mean - reach, mean + reach]
+
+
+def _deviation(values: Array) -> float | None:
+    return _plain(values.std(ddof=1)) if len(values) > 1 else None
+
+
+def _plain(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _table(rows: Array) -> list[list[float | None]]:
+    return [[_plain(value) for value in row] for row in rows.tolist()]
+
+
+def list_trials(
+    own: Mapping[str, int], baselines: Mapping[str, Mapping[str, int]], yours: Sequence[Mapping[str, int]] = ()
+) -> list[Trial]:
+    """The plan, those of the user's own, and the baselines; not those with the same counts as an earlier one."""
+    trials = [Trial("this plan", dict(own))]
+    trials += [Trial(f"yours {number}" if number > 1 else "yours", dict(c)) for number, c in enumerate(yours, 1)]
+    for name, counts in baselines.items():
+        if all(counts != trial.counts for trial in trials):
+            trials.append(Trial(name, dict(counts)))
+        if name == "equal images":
+            trials.append(Trial(SAME, dict(counts), same=True))
+    return trials

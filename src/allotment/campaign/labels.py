@@ -1,0 +1,316 @@
+"""The labels of a campaign: the data's own that are at hand, with those laid over them that were delivered."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.campaign.settings import COMPLETE, Settings
+from allotment.connect.masks import find_sizes, to_array
+from allotment.connect.rows import Size
+from allotment.data.augment import MAPS, fit_label
+from allotment.data.dataset import ArrayData, Dataset, Instances, Target
+from allotment.data.labels import Labels, Split, draw, split
+from allotment.data.scenes.labels import TARGETS as SCENES
+from allotment.errors import InputError, Mistake, suggest
+from allotment.job import JSON, canonical
+
+OWN = {"own": True}
+"""the value of a label that was bought from the data set itself: it is the one that the data have"""
+MASKS = "labels"
+"""the folder of a campaign that delivered masks are kept in"""
+TEST = 0.25
+"""of complete data, for evaluation alone"""
+
+Given = Mapping[str, Mapping[str, JSON]]
+"""delivered values, by task and by the name of the instance"""
+
+
+class Scenes:
+    """The built-in scenes, rendered when a picture or a label is first asked for: planning needs none of them."""
+
+    name = "scenes"
+    groups = None
+
+    def __init__(self, count: int = 2000, size: int = 48, seed: int = 0):
+        self.size, self.picture, self._seed = count, (size, size), seed
+        self.targets: tuple[Target, ...] = SCENES
+        self.ids = tuple(f"scene-{index:06d}" for index in range(count))
+
+    @property
+    def fingerprint(self) -> str:
+        """The pictures depend on nothing else."""
+        return hashlib.sha256(repr(("scenes", self.size, self.picture, self._seed, self.targets)).encode()).hexdigest()
+
+    @cached_property
+    def whole(self) -> ArrayData:
+        from allotment.data.scenes import make_scenes
+
+        return replace(make_scenes(self.size, self.picture[0], self._seed), targets=self.targets)
+
+    def known(self, task: str) -> NDArray[np.bool_]:
+        return np.ones(self.size, dtype=bool)
+
+    def inputs(self, instances: Instances) -> NDArray[Any]:
+        return self.whole.inputs(instances)
+
+    def values(self, task: str, instances: Instances) -> NDArray[Any]:
+        return self.whole.values(task, instances)
+
+
+@dataclass(frozen=True, eq=False)
+class Laid:
+    """Data with only the labels at hand, delivered ones in the place of its own."""
+
+    base: Any
+    hand: Mapping[str, NDArray[np.bool_]]
+    given: Mapping[str, Mapping[int, NDArray[Any]]]
+    fingerprint: str
+
+    @property
+    def name(self) -> str:
+        return str(self.base.name)
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        return tuple(self.base.targets)
+
+    @property
+    def size(self) -> int:
+        return int(self.base.size)
+
+    @property
+    def groups(self) -> NDArray[Any] | None:
+        groups: NDArray[Any] | None = self.base.groups
+        return groups
+
+    def known(self, task: str) -> NDArray[np.bool_]:
+        return self.hand[task]
+
+    def inputs(self, instances: Instances) -> NDArray[Any]:
+        return np.asarray(self.base.inputs(instances))
+
+    def values(self, task: str, instances: Instances) -> NDArray[Any]:
+        values = np.array(self.base.values(task, instances))
+        for place, instance in enumerate(np.asarray(instances).tolist()):
+            if instance in self.given.get(task, {}):
+                values[place] = self.given[task][instance]
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Stock:
+    """All that a campaign can learn from: the data, which labels it began with, and which were delivered since."""
+
+    data: Dataset
+    """with every label that the data set has, whether it is at hand or not"""
+    ids: tuple[str, ...] = field(repr=False)
+    parts: Split
+    start: Labels
+    """labels at hand when the campaign began"""
+    given: Given = field(default_factory=dict, repr=False)
+    oracle: bool = False
+    """whether the data hold the labels that are to be bought, so that a plan can be judged"""
+    folder: Path = Path()
+    """of the campaign, for delivered masks"""
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Of each instance, by its name."""
+        return {name: number for number, name in enumerate(self.ids)}
+
+    @cached_property
+    def targets(self) -> dict[str, Target]:
+        return {target.name: target for target in self.data.targets}
+
+    @cached_property
+    def labels(self) -> Labels:
+        """All labels at hand now."""
+        found = {}
+        for task in self.targets:
+            came = [self.place[name] for name in self.given.get(task, {}) if name in self.place]
+            fresh = np.intersect1d(np.array(came, dtype=np.int64), self.parts.train)
+            found[task] = np.union1d(self.start[task].instances, fresh).tolist()
+        return Labels(found)
+
+    @property
+    def have(self) -> dict[str, int]:
+        return self.labels.counts
+
+    def candidates(self, task: str, ordered: Collection[str] = ()) -> list[str]:
+        """Instances that could be labelled for the task: neither labelled nor on order."""
+        free = np.setdiff1d(self.parts.train, self.labels[task].instances)
+        if self.oracle:  # nobody could deliver the others
+            free = free[self.data.known(task)[free]]
+        taken = set(ordered)
+        return [self.ids[place] for place in free.tolist() if self.ids[place] not in taken]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the labels at hand and of what was delivered, whatever the data themselves are."""
+        came = {task: dict(values) for task, values in self.given.items() if values}
+        return hashlib.sha256(f"{self.labels.fingerprint}{canonical(came)}".encode()).hexdigest()
+
+    def open(self) -> Dataset:
+        """The data to train on: labels that are not at hand are not known."""
+        hand = {}
+        for task in self.targets:
+            hand[task] = np.zeros(self.data.size, dtype=bool)
+            hand[task][self.labels[task].instances] = True
+        given = {task: self._decode(task) for task in self.targets}
+        base = self.whole()
+        if not isinstance(base, ArrayData):
+            return Laid(base, hand, given, self.fingerprint)
+        labels = {}
+        for task in self.targets:
+            labels[task] = np.array(base.labels[task])
+            for place, value in given[task].items():
+                labels[task][place] = value
+        return replace(base, labels=labels, missing={task: ~known for task, known in hand.items()})
+
+    def whole(self) -> Dataset:
+        """The data with all that they know, in memory where they are small."""
+        return self.data.whole if isinstance(self.data, Scenes) else self.data
+
+    def _decode(self, task: str) -> dict[int, NDArray[Any]]:
+        """Delivered values in the form of their kind; those of the data's own stay there."""
+        target, found = self.targets[task], {}
+        side = getattr(self.data, "side", None) if target.kind in MAPS else None
+        for name, value in self.given.get(task, {}).items():
+            if value != OWN and name in self.place:
+                label = to_array(target, value, folder=self.folder / MASKS, size=self.size_of(name))
+                found[self.place[name]] = label if side is None else fit_label(target.kind, label, side)
+        return found
+
+    def size_of(self, name: str) -> Size | None:
+        """Of the picture that a label is laid over; none for a row of a table."""
+        if isinstance(self.data, Scenes):
+            return self.data.picture
+        return find_sizes(self.data, self.place)(name)
+
+
+def open_stock(settings: Settings, folder: Path, given: Given | None = None) -> Stock:
+    """The data of a campaign with the labels at hand; raises InputError with all that does not fit the settings."""
+    data = _open_data(settings, folder)
+    data = _choose_targets(data, settings)
+    ids = _name_instances(data)
+    oracle = bool(settings.starts)
+    if not oracle:
+        parts = Split(np.arange(data.size, dtype=np.int64), _nobody(), _nobody())
+        start = Labels({name: np.flatnonzero(data.known(name)).tolist() for name in settings.names})
+    else:
+        parts = _split(data, settings.seed)
+        start = draw(data, parts.train, dict(settings.starts), settings.seed)
+    stock = Stock(data, ids, parts, start, {}, oracle, folder)
+    return replace(stock, given=_without_own(stock, given or {}, settings.conflicts))
+
+
+def _without_own(stock: Stock, given: Given, rule: str) -> Given:
+    """The delivered labels but for those of instances that the data have one of, which came first."""
+    if rule == "last":
+        return given
+    found = {}
+    for task, values in given.items():
+        had = {stock.ids[place] for place in stock.start[task].instances.tolist()}
+        found[task] = {name: value for name, value in values.items() if name not in had}
+    return found
+
+
+def _nobody() -> Instances:
+    return np.zeros(0, dtype=np.int64)
+
+
+def _split(data: Any, seed: int) -> Split:
+    """VOC's own test list, or a share drawn by seed; labels at hand score themselves, so none are for validation."""
+    if hasattr(data, "trained"):
+        own: Split = data.split(seed, 0.0)
+        return own
+    return split(data, seed, validation=0.0, test=TEST)
+
+
+def find_root(settings: Settings, folder: Path) -> Path:
+    """Where the data lie."""
+    return find_path(folder, settings.data["root"])
+
+
+def find_path(folder: Path, path: str) -> Path:
+    """A path of the settings: one that is not absolute begins at the campaign's folder, which need not be there yet."""
+    whole = Path(os.path.normpath(folder.absolute() / Path(path).expanduser()))
+    here = Path.cwd()
+    return whole.relative_to(here) if whole.is_relative_to(here) else whole
+
+
+def _open_data(settings: Settings, folder: Path) -> Any:
+    name, options = settings.data["name"], {k: v for k, v in settings.data.items() if k not in ("name", "root")}
+    if name == "scenes":
+        return Scenes(**options)
+    root = find_root(settings, folder)
+    if name == "table":
+        return _open_table(settings, root, options)
+    if name == "voc":
+        from allotment.data.voc import read_voc
+
+        return read_voc(root, **options)
+    from allotment.data.taskonomy import read_taskonomy
+
+    return read_taskonomy(root, **options)
+
+
+def _open_table(settings: Settings, root: Path, options: Mapping[str, Any]) -> Any:
+    from allotment.data.table import read_table
+
+    said = settings.targets
+    return read_table(
+        root,
+        list(settings.names),
+        kinds={name: keys["kind"] for name, keys in said.items() if "kind" in keys},
+        classes={name: keys["classes"] for name, keys in said.items() if "classes" in keys},
+        **options,
+    )
+
+
+def _choose_targets(data: Any, settings: Settings) -> Any:
+    """The data with the tasks of the settings alone, in their order, scored as these say."""
+    known = {target.name: target for target in data.targets}
+    mistakes, chosen = [], []
+    for name in settings.names:
+        if name not in known:
+            what = f"is not a task of {settings.data['name']}; {suggest(name, known)}"
+            mistakes.append(Mistake(f"task {name!r}", what))
+            continue
+        keys = settings.targets.get(name, {})
+        chosen.append(replace(known[name], **{key: keys[key] for key in ("metric", "loss_weight") if key in keys}))
+        if settings.data["name"] in COMPLETE and {"kind", "classes"} & set(keys):
+            mistakes.append(Mistake(f"task {name!r}", f"kind and classes are settled by {settings.data['name']}"))
+    if mistakes:
+        raise InputError(mistakes)
+    if isinstance(data, Scenes):
+        data.targets = tuple(chosen)
+        return data
+    return replace(data, targets=tuple(chosen))
+
+
+def _name_instances(data: Any) -> tuple[str, ...]:
+    """Names for orders and deliveries: the data's own, or the number of the row, the first being 1."""
+    if not data.ids:
+        return tuple(str(number + 1) for number in range(data.size))
+    seen: dict[str, int] = {}
+    mistakes = []
+    for number, name in enumerate(data.ids, 1):
+        if not name.strip():
+            mistakes.append(Mistake(f"row {number}", "has no id; every row needs one, or leave the id column out"))
+        elif name in seen:
+            mistakes.append(Mistake(f"row {number}", f"has the id {name[:40]!r} of row {seen[name]}; ids are unique"))
+        seen.setdefault(name, number)
+    if mistakes:
+        more = [Mistake("id", f"and {len(mistakes) - 8} more rows")] if len(mistakes) > 8 else []
+        raise InputError([*mistakes[:8], *more])
+    return tuple(data.ids)

@@ -1,0 +1,116 @@
+"""One writer at a time: a lock that says who holds it, and that ends with the process that took it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import socket
+import sys
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from allotment.campaign.disk import plainly
+from allotment.errors import InputError, Mistake
+
+FILE = "campaign.lock"
+LONGEST = 10_000  # bytes
+FIELDS = {"pid": int, "host": str, "command": str, "since": str}
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who writes: which process, where, doing what, since when."""
+
+    pid: int
+    host: str
+    command: str
+    since: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host} ({self.command}), since {self.since}"
+
+    @property
+    def here(self) -> bool:
+        return self.host == socket.gethostname()
+
+
+class Lock:
+    """Held from `take` until `release`, or until the process ends, however it does."""
+
+    def __init__(self, handle: int):
+        self._handle: int | None = handle
+
+    def release(self) -> None:
+        if self._handle is None:
+            return
+        import fcntl
+
+        handle, self._handle = self._handle, None
+        with contextlib.suppress(OSError):
+            os.ftruncate(handle, 0)  # nobody holds it
+        fcntl.flock(handle, fcntl.LOCK_UN)  # also where a forked process has the file open still
+        os.close(handle)
+
+
+def take(folder: Path, why: str = "") -> Lock:
+    """Be the one who writes; raises InputError with the name of whoever does already."""
+    path = folder / FILE
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        what = "cannot be locked on this system; work on Linux or macOS, or in the Linux part of Windows (WSL)"
+        raise InputError([Mistake(repr(str(path)), what)]) from None
+    with plainly(path):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    try:
+        with plainly(path):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except InputError as error:
+        os.close(handle)
+        if isinstance(error.__cause__, OSError) and error.__cause__.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            raise InputError([Mistake(repr(str(folder)), _say_who(_read(path)))]) from None
+        raise
+    with contextlib.suppress(OSError):  # on a full disk the lock is still a lock
+        os.ftruncate(handle, 0)
+        os.write(handle, json.dumps(asdict(_describe(why))).encode()[:LONGEST])
+    return Lock(handle)
+
+
+def find_holder(folder: Path) -> Holder | None:
+    """Who writes just now, without disturbing them."""
+    holder = _read(folder / FILE)
+    if holder is None or not holder.here:
+        return holder
+    try:
+        os.kill(holder.pid, 0)
+    except ProcessLookupError:
+        return None  # it was killed and could not clear its name
+    except (OSError, OverflowError):
+        pass
+    return holder
+
+
+def _describe(why: str) -> Holder:
+    command = why or " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return Holder(os.getpid(), socket.gethostname(), command[:200], datetime.now(UTC).isoformat(timespec="seconds"))
+
+
+def _read(path: Path) -> Holder | None:
+    try:
+        with open(path, "rb") as file:
+            said = json.loads(file.read(LONGEST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict) or {key: type(value) for key, value in said.items()} != FIELDS:
+        return None
+    return Holder(**said)
+
+
+def _say_who(holder: Holder | None) -> str:
+    if holder is None:  # it took the lock a moment ago
+        return "another process writes to this campaign; wait until it ends, then run the same command again"
+    end = f" or end it with `kill {holder.pid}`" if holder.here else ""
+    return f"{holder} writes to this campaign; wait until it ends{end}, then run the same command again"

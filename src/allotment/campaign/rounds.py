@@ -1,0 +1,141 @@
+"""Rounds: what is spent and on order, what is left to plan, and how much of a plan to order before looking again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from allotment.errors import Infeasible
+from allotment.estimates.estimates import Estimates
+from allotment.plan import Outlook, Plan
+from allotment.problem import Cap, Problem, Task, show_exact
+
+SMALLEST = Fraction(1, 4)
+"""of the whole budget: a round takes weeks, so that its share is not made smaller"""
+NEARLY = Fraction(4, 5)
+"""from this share of what is left on, another round would not pay"""
+
+
+@dataclass(frozen=True)
+class Account:
+    """Labels paid for so far: those that came back, and those on order."""
+
+    came: Mapping[str, int]
+    open: Mapping[str, int]
+
+    def bought(self, task: str) -> int:
+        return self.came.get(task, 0) + self.open.get(task, 0)
+
+
+def price_of(problem: Problem, account: Account) -> tuple[Fraction, Fraction]:
+    """(spent, on order): what came back costs, and what the labels on order cost beyond it."""
+    spent = problem.price({task.name: account.came.get(task.name, 0) for task in problem.tasks})
+    total = problem.price({task.name: account.bought(task.name) for task in problem.tasks})
+    return spent, total - spent
+
+
+def take_rest(problem: Problem, account: Account, have: Mapping[str, int], pool: Mapping[str, int]) -> Problem:
+    """The problem that is left: labels on order count as labels at hand, prices go on where they stood."""
+    spent, on_order = price_of(problem, account)
+    left = problem.budget - spent - on_order
+    if left < 0:
+        what = (
+            f"budget: {show_exact(spent + on_order)} is spent or on order, more than the budget of "
+            f"{show_exact(problem.budget)}; raise the budget in campaign.toml"
+        )
+        raise Infeasible([what])
+    bought = {task.name: account.bought(task.name) for task in problem.tasks}
+    tasks = []
+    for task in problem.tasks:
+        there = have[task.name] + account.open.get(task.name, 0)
+        tasks.append(_shift(task, bought[task.name], there, pool[task.name]))
+    caps = [Cap(cap.name, max(Fraction(0), cap.limit - cap.used(bought)), cap.use) for cap in problem.caps]
+    return Problem(tasks, left, caps)
+
+
+def _shift(task: Task, bought: int, have: int, pool: int) -> Task:
+    """The same task after some labels were bought."""
+    if task.frozen is not None and task.frozen < bought:
+        what = f"task {task.name!r}: {bought} labels are bought, but frozen is {task.frozen}; raise it or take it out"
+        raise Infeasible([what])
+    (_, _, cost), *later = [each for each in task.prices if each[1] is None or each[1] > bought]
+    plain: dict[str, Any] = {"name": task.name, "cost": cost, "have": have, "pool": pool}
+    plain |= {"least": max(0, task.least - bought), "weight": task.weight, "lot": task.lot}
+    plain["most"] = None if task.most is None else max(0, task.most - bought)
+    plain["frozen"] = None if task.frozen is None else task.frozen - bought
+    plain["fee"] = Fraction(0) if bought else task.fee
+    plain["tiers"] = [(after - bought, price) for after, _, price in later]
+    return Task(**plain)
+
+
+def rebase(estimates: Estimates, have: Mapping[str, int]) -> Estimates:
+    """The same estimates seen from more labels at hand: each curve goes on from where it has come to."""
+    now = np.array([have[task] for task in estimates.tasks])
+    if estimates.law == "power":
+        return replace(estimates, have=tuple(now.tolist()))
+    more = np.maximum(now - np.array(estimates.have), 0)
+    worths = estimates.worths * (estimates.shapes**more)[:, None, :]
+    return replace(estimates, have=tuple(now.tolist()), worths=worths)
+
+
+@dataclass(frozen=True)
+class Tranche:
+    """What to order now, and why not more."""
+
+    counts: dict[str, int]
+    share: float
+    """of the money that the plan spends"""
+    why: str
+
+    @property
+    def is_all(self) -> bool:
+        return self.share >= 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"counts": self.counts, "share": self.share, "why": self.why}
+
+
+def propose(plan: Plan, outlook: Outlook | None, budget: Fraction, learns: bool = True) -> Tranche:
+    """What to order first: that on which the draws' own best plans agree, at least a quarter of the budget.
+
+    A later plan can still correct the rest. `learns` is False where no later estimate will know more.
+    """
+    problem, total = plan.problem, plan.problem.price(plan.counts)
+    if not learns or outlook is None or not total:
+        why = "nothing will be measured in between, so there is nothing to wait for"
+        return Tranche(dict(plan.counts), 1.0, why)
+    agreed = {name: min(outlook.counts[name][0], count) for name, count in plan.counts.items()}
+    firm = problem.price(agreed) / total
+    share = max(firm, SMALLEST * budget / total)
+    if share >= NEARLY:
+        sure = "the estimates agree on nearly all of it" if firm >= NEARLY else "what is left is a round's worth"
+        return Tranche(dict(plan.counts), 1.0, sure)
+    counts = _fill(plan, agreed, share * total)
+    why = (
+        f"the estimates agree on {float(firm):.0%} of the money; the rest can be corrected by a second round, "
+        "which will know more"
+    ).replace("%", " %")
+    return Tranche(counts, float(problem.price(counts) / total), why)
+
+
+def _fill(plan: Plan, agreed: Mapping[str, int], money: Fraction) -> dict[str, int]:
+    """From what is agreed as far towards the plan as the money goes, all tasks in step, in whole lots."""
+    problem = plan.problem
+
+    def at(share: float) -> dict[str, int]:
+        counts = {}
+        for task in problem.tasks:
+            low, high = agreed[task.name], plan.counts[task.name]
+            wanted = int(low + share * (high - low))
+            counts[task.name] = max(wanted // task.lot * task.lot, min(task.floor, high))
+        return counts
+
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if problem.price(at(middle)) <= money else (low, middle)
+    return at(low)

@@ -1,0 +1,412 @@
+"""The tables of a store: how they are made, brought up to date, opened, and what is said when they cannot be."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from allotment.amounts import short
+from allotment.campaign import lock
+from allotment.campaign.disk import HALF, KEEP, check_local, clear_halves, explain, judge_name, plainly, sync_folder
+from allotment.errors import InputError, Mistake
+from allotment.job import JSON, canonical, parse
+
+FILE = "campaign.sqlite"
+ARTIFACTS = "artifacts"
+MARK = 0x616C6C6F
+"""says in the header of the file whose it is"""
+PATIENCE = 30.0  # seconds, for the moments in which another process tidies up
+LARGEST_BODY = 16_000_000  # characters
+LONGEST_NAME = 1000  # characters
+
+COLUMNS: dict[int, dict[str, dict[str, str]]] = {
+    1: {
+        "settings": {"number": "number", "text": "text", "at": "at"},
+        "results": {
+            "number": "number", "key": "key", "kind": "name", "needs": "object", "versions": "object", "body": "value",
+            "at": "at",
+        },
+        "artifacts": {
+            "number": "number", "key": "key", "kind": "name", "needs": "object", "versions": "object",
+            "files": "listing", "at": "at",
+        },
+        "records": {
+            "id": "number", "kind": "name", "number": "number", "key": "name", "body": "value", "at": "at",
+        },
+        "cancellations": {"order_id": "number", "at": "at"},
+        "items": {"order_id": "number", "position": "count", "task": "name", "instance": "name"},
+        "deliveries": {
+            "number": "number", "name": "name", "digest": "name", "new": "count", "duplicates": "count",
+            "conflicts": "count", "at": "at",
+        },
+        "labels": {"id": "number", "delivery": "number", "task": "name", "instance": "name", "value": "value"},
+        "rejections": {"id": "number", "delivery": "number", "place": "text", "reason": "text"},
+    }
+}  # fmt: skip
+"""of each version: its tables, in an order in which they can be filled, and what their columns hold"""
+
+_AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", re.ASCII)
+_KEY = re.compile(r"[0-9a-f]{64}")
+
+_FIRST = """
+CREATE TABLE settings (number INTEGER PRIMARY KEY, text TEXT NOT NULL, at TEXT NOT NULL);
+CREATE TABLE results (
+    number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, needs TEXT NOT NULL,
+    versions TEXT NOT NULL, body TEXT NOT NULL, at TEXT NOT NULL
+);
+CREATE INDEX results_by_kind ON results (kind);
+CREATE TABLE artifacts (
+    number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, needs TEXT NOT NULL,
+    versions TEXT NOT NULL, files TEXT NOT NULL, at TEXT NOT NULL
+);
+CREATE TABLE records (
+    id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('estimates', 'plan', 'evaluation', 'diagnosis', 'order')),
+    number INTEGER NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, at TEXT NOT NULL,
+    UNIQUE (kind, number), UNIQUE (kind, key)
+);
+CREATE TABLE cancellations (order_id INTEGER PRIMARY KEY REFERENCES records (id), at TEXT NOT NULL);
+CREATE TABLE items (
+    order_id INTEGER NOT NULL REFERENCES records (id), position INTEGER NOT NULL,
+    task TEXT NOT NULL, instance TEXT NOT NULL,
+    PRIMARY KEY (order_id, position), UNIQUE (order_id, task, instance)
+);
+CREATE INDEX items_by_pair ON items (task, instance);
+CREATE TABLE deliveries (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL UNIQUE,
+    new INTEGER NOT NULL, duplicates INTEGER NOT NULL, conflicts INTEGER NOT NULL, at TEXT NOT NULL
+);
+CREATE TABLE labels (
+    id INTEGER PRIMARY KEY, delivery INTEGER NOT NULL REFERENCES deliveries (number),
+    task TEXT NOT NULL, instance TEXT NOT NULL, value TEXT NOT NULL,
+    UNIQUE (delivery, task, instance, value)
+);
+CREATE INDEX labels_by_pair ON labels (task, instance);
+CREATE TABLE rejections (
+    id INTEGER PRIMARY KEY, delivery INTEGER NOT NULL REFERENCES deliveries (number),
+    place TEXT NOT NULL, reason TEXT NOT NULL
+);
+CREATE TRIGGER items_of_orders BEFORE INSERT ON items
+WHEN NOT EXISTS (SELECT 1 FROM records WHERE id = NEW.order_id AND kind = 'order')
+BEGIN SELECT RAISE(ABORT, 'items belong to an order'); END;
+CREATE TRIGGER items_once BEFORE INSERT ON items
+WHEN EXISTS (
+    SELECT 1 FROM items WHERE task = NEW.task AND instance = NEW.instance
+    AND order_id NOT IN (SELECT order_id FROM cancellations)
+) AND NEW.order_id NOT IN (SELECT order_id FROM cancellations)
+BEGIN SELECT RAISE(ABORT, 'nothing is ordered twice'); END;
+CREATE TRIGGER cancellations_of_orders BEFORE INSERT ON cancellations
+WHEN NOT EXISTS (SELECT 1 FROM records WHERE id = NEW.order_id AND kind = 'order')
+BEGIN SELECT RAISE(ABORT, 'only an order can be cancelled'); END;
+""" + "".join(
+    f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} "
+    f"BEGIN SELECT RAISE(ABORT, '{table}: nothing is ever overwritten'); END;\n"
+    for table in COLUMNS[1]
+    for verb in ("UPDATE", "DELETE")
+)
+MIGRATIONS = (_FIRST,)
+"""the n-th leads from version n to n + 1; none is ever changed once it was released"""
+
+
+def judge_row(row: JSON, columns: Mapping[str, str]) -> str:
+    """What is wrong with a row that comes from elsewhere; nothing is the empty text."""
+    if not isinstance(row, dict) or set(row) != set(columns):
+        return f"has not exactly these keys: {', '.join(columns)}"
+    for name, kind in columns.items():
+        if not _CHECKS[kind](row[name]):
+            return f"{name}: {short(row[name])} is no {kind}"
+    return ""
+
+
+def _is_count(value: JSON) -> bool:
+    return type(value) is int and 0 <= value < 2**53
+
+
+def _is_text(value: JSON) -> bool:
+    try:
+        return isinstance(value, str) and b"\0" not in value.encode()
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_value(value: JSON) -> bool:
+    try:
+        return len(canonical(value)) <= LARGEST_BODY
+    except InputError:
+        return False
+
+
+def is_listing(files: JSON) -> bool:
+    """{name: [size, digest]} of the files of an artifact."""
+    if not isinstance(files, dict) or not files or any(map(judge_name, files)):
+        return False
+    sound = (isinstance(each, list) and len(each) == 2 and _is_count(each[0]) for each in files.values())
+    return all(sound) and all(isinstance(digest, str) and _KEY.fullmatch(digest) for _, digest in files.values())
+
+
+_CHECKS: dict[str, Callable[[JSON], bool]] = {
+    "number": lambda value: _is_count(value) and value > 0,
+    "count": _is_count,
+    "key": lambda value: isinstance(value, str) and _KEY.fullmatch(value) is not None,
+    "text": _is_text,
+    "name": lambda value: _is_text(value) and 0 < len(value) <= LONGEST_NAME,
+    "value": _is_value,
+    "object": lambda value: isinstance(value, dict) and _is_value(value),
+    "listing": is_listing,
+    "at": lambda value: isinstance(value, str) and _AT.fullmatch(value) is not None,
+}
+JSON_KINDS = ("value", "object", "listing")
+
+
+def build(path: Path, version: int | None = None) -> None:
+    """A new store, empty, of the newest version or an older one."""
+    with translate(path):
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            connection.execute(f"PRAGMA application_id = {MARK}")
+            migrate(connection, len(MIGRATIONS) if version is None else version)
+            connection.execute("PRAGMA journal_mode = WAL")
+        finally:
+            connection.close()
+
+
+def migrate(connection: sqlite3.Connection, version: int) -> None:
+    """Bring a store up to a version: each step wholly or not at all."""
+    (at,) = connection.execute("PRAGMA user_version").fetchone()
+    for step in range(at, version):
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE; {MIGRATIONS[step]} PRAGMA user_version = {step + 1}; COMMIT;")
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def connect(path: Path, write: bool) -> sqlite3.Connection:
+    """An open store of any version up to this program's; what is no store, or a newer one, is refused."""
+    if not path.is_file():
+        what = "is not a campaign: it has no campaign.sqlite; make one with `allot init`, or check the path"
+        raise InputError([Mistake(repr(str(path.parent)), what)])
+    with translate(path):
+        try:
+            connection = _open(path, "mode=rw" if write else "mode=ro")
+        except sqlite3.OperationalError:
+            # On a disk that cannot be written a store that was closed well can be read as it is.
+            if write or _size(path.with_name(FILE + "-wal")):
+                raise
+            connection = _open(path, "immutable=1")
+        try:
+            _check(connection, path)
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA recursive_triggers = ON")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _open(path: Path, how: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, isolation_level=None, timeout=PATIENCE)
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    (mark,) = connection.execute("PRAGMA application_id").fetchone()
+    if mark != MARK:
+        what = "is not the store of a campaign but another SQLite file; check the path"
+        raise InputError([Mistake(repr(str(path)), what)])
+    version = find_version(connection)
+    if version < 1:
+        raise damaged(path, f"its format is {version}")
+    if version > len(MIGRATIONS):
+        what = (
+            f"was written by a newer allotment (its format is {version}, this program knows {len(MIGRATIONS)}); "
+            "upgrade allotment; nothing was changed"
+        )
+        raise InputError([Mistake(repr(str(path)), what)])
+
+
+def find_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+@contextlib.contextmanager
+def translate(path: Path) -> Iterator[None]:
+    """What SQLite or the system says about a store, as a mistake with its remedy."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise  # not the file's fault
+    except sqlite3.Error as error:
+        raise InputError([Mistake(repr(str(path)), _explain(error))]) from error
+    except UnicodeDecodeError as error:  # SQLite quotes from a file that is not even text
+        raise damaged(path, "not UTF-8") from error
+    except OSError as error:
+        raise InputError([Mistake(repr(str(path)), explain(error))]) from error
+
+
+def damaged(path: Path, how: object) -> InputError:
+    """For a store that says what no store can say."""
+    what = (
+        f"is damaged ({how}); put back a copy or an archive of `allot pack`, or save what can be saved with "
+        "`sqlite3 campaign.sqlite .recover`; the other files of the campaign are as they were"
+    )
+    return InputError([Mistake(repr(str(path)), what)])
+
+
+def _explain(error: sqlite3.Error) -> str:
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith("SQLITE_FULL"):
+        return f"the disk is full; make room and run the same command again: {KEEP}"
+    if name.startswith("SQLITE_READONLY"):
+        return "cannot be written: the file or its disk is read-only; change that, or copy the campaign elsewhere"
+    if name.startswith("SQLITE_CANTOPEN"):
+        return "cannot be opened; check the permissions of the folder and its files, and that the disk is not full"
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")):
+        return "is kept busy by another program; close it (a database browser?) and run the same command again"
+    if name.startswith("SQLITE_IOERR"):
+        return f"cannot be read or written ({name}); is the disk full or failing? {KEEP.capitalize()}"
+    return damaged(Path(), error).mistakes[0].what
+
+
+class Ledger:
+    """An open store and what all of its tables share."""
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection, held: lock.Lock | None):
+        self.folder = folder
+        self.path = folder / FILE
+        self._connection = connection
+        self._lock = held
+
+    @classmethod
+    def create(cls, folder: str | os.PathLike[str], why: str = "") -> Self:
+        """A new store, empty and open for writing, in a folder that has none."""
+        folder = Path(folder)
+        check_local(folder)
+        with plainly(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        held = lock.take(folder, why)
+        try:
+            path = folder / FILE
+            if path.exists():
+                what = "is a campaign already; go on with it, or choose another folder"
+                raise InputError([Mistake(repr(str(folder)), what)])
+            clear_halves(folder)
+            with plainly(folder), tempfile.TemporaryDirectory(prefix=HALF, dir=folder) as half:
+                build(Path(half) / FILE)
+                os.rename(Path(half) / FILE, path)
+                sync_folder(folder)
+            return cls(folder, connect(path, write=True), held)
+        except BaseException:
+            held.release()
+            raise
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], write: bool, why: str = "") -> Self:
+        """A store that exists: alone for writing, beside all others for reading."""
+        folder = Path(folder)
+        path = folder / FILE
+        check_local(folder)
+        if write:
+            return cls._open_alone(folder, why)
+        connection = connect(path, write=False)
+        try:
+            with translate(path):
+                if find_version(connection) < len(MIGRATIONS):
+                    connection.close()
+                    cls._open_alone(folder, why or "bringing the store up to date").close()
+                    connection = connect(path, write=False)
+                connection.execute("BEGIN")
+                connection.execute("SELECT COUNT(*) FROM settings").fetchone()  # from here on it is this moment
+        except BaseException:
+            connection.close()
+            raise
+        return cls(folder, connection, None)
+
+    @classmethod
+    def _open_alone(cls, folder: Path, why: str) -> Self:
+        path = folder / FILE
+        connect(path, write=False).close()  # no lock file in a folder that is no campaign
+        held = lock.take(folder, why)
+        try:
+            connection = connect(path, write=True)
+            try:
+                with translate(path):
+                    migrate(connection, len(MIGRATIONS))
+                clear_halves(folder)
+                clear_halves(folder / ARTIFACTS)
+            except BaseException:
+                connection.close()
+                raise
+        except BaseException:
+            held.release()
+            raise
+        return cls(folder, connection, held)
+
+    def close(self) -> None:
+        try:
+            self._connection.close()
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _adding(self) -> Iterator[None]:
+        """All that is added within goes in together, or nothing does."""
+        if self._lock is None:
+            raise InputError([Mistake(repr(str(self.folder)), "is open for reading; open it with write=True")])
+        with translate(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _insert(self, table: str, **row: Any) -> int:
+        names, marks = ", ".join(row), ", ".join("?" * len(row))
+        cursor = self._connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(row.values()))
+        return cursor.lastrowid or 0
+
+    def _insert_all(self, table: str, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        marks = ", ".join("?" * len(names))
+        self._connection.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", rows)
+
+    def _rows(self, sql: str, *given: Any) -> list[Any]:
+        with translate(self.path):
+            return self._connection.execute(sql, given).fetchall()
+
+    def _parse(self, text: str) -> JSON:
+        try:
+            return parse(text)
+        except (ValueError, TypeError) as error:
+            raise damaged(self.path, error) from None

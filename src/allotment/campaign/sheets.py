@@ -1,0 +1,35 @@
+"""What an order sheet shows of an instance, so that people know what to label."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from allotment.campaign.labels import find_root
+from allotment.campaign.state import State
+
+MOST = 12
+"""columns of a table; more would hide the one to be filled in"""
+TAKEN = ("order", "task", "instance", "answer", "label")
+"""columns that the sheet has itself"""
+
+
+def show_columns(state: State, names: Collection[str]) -> dict[str, dict[str, object]]:
+    """Columns by name, and in each a cell for every instance: a file, or the first columns of the table."""
+    stock, data = state.stock, state.stock.data
+    files = getattr(data, "image_files", None)
+    if files is not None:
+        return {"file": {name: files[stock.place[name]] for name in names}}
+    if state.settings.data["name"] != "table":
+        return {}
+    from allotment.data.sources import open_source
+
+    source = open_source(find_root(state.settings, state.folder), state.settings.data.get("delimiter"))
+    left_out = {*state.settings.names, state.settings.data.get("id"), *state.settings.data.get("drop", ())}
+    chosen = [name for name in source.names if name.strip() and name not in left_out][:MOST]
+    columns = source.read(chosen, ())
+    return {
+        (f"{column} (data)" if column in TAKEN else column): {
+            name: columns[column].texts[stock.place[name]] for name in names
+        }
+        for column in chosen
+    }

@@ -1,0 +1,127 @@
+"""How a campaign begins: from a few words on the command line to a folder with commented settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from allotment.campaign.campaign import Campaign
+from allotment.campaign.labels import open_stock
+from allotment.campaign.settings import COMPLETE, FILE, ROOTED, parse_settings
+from allotment.campaign.template import BUDGETS, OPTIONS, PRESETS, STEPS, write_template
+from allotment.errors import InputError, Mistake, suggest
+
+
+def begin(
+    folder: str | Path,
+    *,
+    data: str = "table",
+    root: str | None = None,
+    targets: Sequence[str] = (),
+    costs: Mapping[str, str] | None = None,
+    have: Mapping[str, str] | None = None,
+    budget: str | None = None,
+    method: str = "response",
+    id: str | None = None,
+    group: str | None = None,
+    drop: Sequence[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    classes: Mapping[str, str] | None = None,
+    network: str = "usual",
+    weights: str | None = None,
+    steps: int | None = None,
+) -> Campaign:
+    """A new campaign. Settings and data are checked before anything is written; all mistakes are named at once."""
+    folder = Path(folder)
+    preset, costs, have = PRESETS.get(data, {}), costs or {}, have or {}
+    names = list(targets) or list(preset)
+    _check(data, root, names, preset, costs, budget, {"cost": costs, "have": have, "kind": kinds, "classes": classes})
+    tasks: dict[str, dict[str, Any]] = {}
+    for name in names:
+        cost, start = preset.get(name, (0, 0))
+        tasks[name] = {"cost": _number(costs.get(name, str(cost)))}
+        if data in COMPLETE or have:
+            tasks[name]["have"] = _number(have.get(name, str(start)))
+        tasks[name] |= {"kind": kinds[name]} if kinds and name in kinds else {}
+        tasks[name] |= {"classes": classes[name].split("|")} if classes and name in classes else {}
+    keys: dict[str, Any] = {"name": data} | ({} if root is None else {"root": _relative(root, folder)})
+    keys |= OPTIONS[data] | {key: value for key, value in (("id", id), ("group", group)) if value is not None}
+    keys |= {"drop": list(drop)} if drop else {}
+    training: dict[str, Any] = {"network": network}
+    if weights is not None:
+        training["weights"] = _relative(weights, folder)
+    training |= {"steps": STEPS[data] if steps is None else steps} | settle_machine()
+    text = write_template(keys, tasks, _number(budget or str(BUDGETS.get(data, 0))), method, training)
+    _check_data(text, folder)
+    return Campaign.create(folder, text)
+
+
+def _check(
+    data: str,
+    root: str | None,
+    names: Sequence[str],
+    preset: Iterable[str],
+    costs: Mapping[str, str],
+    budget: str | None,
+    named: Mapping[str, Mapping[str, str] | None],
+) -> None:
+    mistakes = []
+    if data in ROOTED and root is None:
+        what = "the table's file" if data == "table" else "the folder of the images"
+        mistakes.append(Mistake("--root", f"is missing; give {what}"))
+    if not names:
+        mistakes.append(Mistake("--targets", "is missing; name the columns to predict: --targets price,style"))
+    for name in names:
+        if name not in costs and name not in preset:
+            mistakes.append(Mistake(f"task {name!r}", f"has no price; add --cost {name}=20"))
+    if budget is None and data not in BUDGETS:
+        mistakes.append(Mistake("--budget", "is missing; all there is to spend on labels: --budget 500"))
+    for option, given in named.items():
+        for name in given or ():
+            if name not in names:
+                mistakes.append(Mistake(f"--{option} {name}", f"no such target; {suggest(name, names)}"))
+    if mistakes:
+        raise InputError(mistakes)
+
+
+def _check_data(text: str, folder: Path) -> None:
+    """That settings and data fit; lines of a file that is not there yet help nobody."""
+    try:
+        settings = parse_settings(text)
+    except InputError as error:
+        raise InputError(Mistake(each.where, each.what) for each in error.mistakes) from None
+    if (folder / FILE).exists():
+        return  # which is what is wrong
+    open_stock(settings, folder)
+
+
+def settle_machine() -> dict[str, str]:
+    """Device and precision of this machine, so that later trainings are done as the first ones were."""
+    try:
+        from allotment.learners.recipe import Recipe
+
+        settled = Recipe().settled()
+    except ImportError:  # planning and ordering do without torch
+        return {"device": "cpu", "precision": "float32"}
+    return {"device": settled.device, "precision": settled.precision}
+
+
+def _relative(path: str, folder: Path) -> str:
+    """From the campaign's folder where both lie side by side, so that they can be moved together; whole otherwise."""
+    whole = Path(path).expanduser().resolve()
+    beside = folder.resolve().parent
+    return os.path.relpath(whole, folder.resolve()) if whole.is_relative_to(beside) else str(whole)
+
+
+def _number(text: str) -> str:
+    """A number as TOML takes it: as text if it is anything else, which reading it then explains."""
+    plain = text.strip()
+    bare = plain.replace(".", "", 1)
+    fits = bare.isascii() and bare.isdigit() and plain[0] != "." and plain[-1] != "."
+    return plain if fits and (plain[0] != "0" or plain in ("0",) or plain[1] == ".") else f'"{_escape(plain)}"'
+
+
+def _escape(text: str) -> str:
+    return "".join(letter for letter in text if letter.isprintable() and letter not in '"\\')

@@ -1,0 +1,413 @@
+"""The memory of a campaign: one SQLite file to which rows are added and in which none is ever changed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from allotment.amounts import short
+from allotment.campaign.disk import list_files, plainly, write_folder
+from allotment.campaign.schema import (
+    ARTIFACTS,
+    COLUMNS,
+    JSON_KINDS,
+    LARGEST_BODY,
+    LONGEST_NAME,
+    MIGRATIONS,
+    Ledger,
+    damaged,
+    is_listing,
+)
+from allotment.errors import InputError, Mistake, suggest
+from allotment.job import JSON, Job, canonical, parse
+
+VALUES = ("estimates", "plan", "evaluation", "diagnosis")
+RULES = ("first", "last", "majority")
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Value:
+    """Something that was found or decided, numbered from 1 within its kind; `at` says when and is never compared."""
+
+    number: int
+    kind: str
+    key: str
+    body: JSON
+    at: str
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What came of a file with labels: how many are new, known already, and in conflict with one at hand."""
+
+    number: int
+    name: str
+    digest: str
+    new: int
+    duplicates: int
+    conflicts: int
+    rejected: tuple[tuple[str, str], ...]
+    at: str
+    again: bool = False
+    """it had been delivered before, and nothing was changed"""
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Different labels of one instance, as they came in, each with the numbers of the deliveries that hold it."""
+
+    task: str
+    instance: str
+    values: tuple[tuple[JSON, tuple[int, ...]], ...]
+
+
+class Store(Ledger):
+    """Open until the end of a `with`. Whoever reads sees one moment; whoever writes is the only one who does."""
+
+    # Settings
+
+    def add_settings(self, text: str) -> int:
+        """Note the settings as they are now; those that are in force already keep their number."""
+        with self._adding():
+            last = self._rows("SELECT number, text FROM settings ORDER BY number DESC LIMIT 1")
+            if last and last[0][1] == text:
+                return int(last[0][0])
+            return self._insert("settings", text=_check_text(text, "settings", None), at=_now())
+
+    def settings(self) -> str | None:
+        """The text that was noted last."""
+        rows = self._rows("SELECT text FROM settings ORDER BY number DESC LIMIT 1")
+        return str(rows[0][0]) if rows else None
+
+    # Jobs
+
+    def put_result(self, job: Job, body: JSON) -> None:
+        """Keep what a job gave. The same again changes nothing; anything else is refused."""
+        text = _write(body, f"result of {job}")
+        with self._adding():
+            if rows := self._rows("SELECT body FROM results WHERE key = ?", job.key):
+                if rows[0][0] != text:
+                    what = "gave another result before, and results are never overwritten; is it random? Seed it"
+                    raise InputError([Mistake(str(job), what)])
+                return
+            self._insert("results", **_describe(job), body=text, at=_now())
+
+    def result(self, key: str) -> JSON | None:
+        """What the job of this key gave; None if it was not done."""
+        rows = self._rows("SELECT body FROM results WHERE key = ?", key)
+        return self._parse(rows[0][0]) if rows else None
+
+    def results(self, kind: str) -> list[tuple[str, JSON, JSON]]:
+        """(key, needs, body) of every job of a kind, as they were done."""
+        rows = self._rows("SELECT key, needs, body FROM results WHERE kind = ? ORDER BY number", kind)
+        return [(key, self._parse(needs), self._parse(body)) for key, needs, body in rows]
+
+    def put_artifact(self, job: Job, files: Mapping[str, bytes]) -> Path:
+        """Keep files that a job gave: they are in place, whole, before the store knows of them."""
+        listed = canonical(list_files(files, f"artifact of {job}"))
+        path = self.folder / ARTIFACTS / job.key
+        with self._adding():
+            rows = self._rows("SELECT files FROM artifacts WHERE key = ?", job.key)
+            if rows and rows[0][0] != listed:
+                what = "gave other files before, and results are never overwritten; is it random? Seed it"
+                raise InputError([Mistake(str(job), what)])
+            if not rows or self.artifact(job.key) is None:  # files that somebody removed come back
+                with plainly(path.parent):
+                    path.parent.mkdir(exist_ok=True)
+                write_folder(path, files)
+            if not rows:
+                self._insert("artifacts", **_describe(job), files=listed, at=_now())
+        return path
+
+    def artifact(self, key: str) -> Path | None:
+        """The folder with a job's files; None if it was not done, or if its files are not there any more."""
+        rows = self._rows("SELECT files FROM artifacts WHERE key = ?", key)
+        if not rows:
+            return None
+        path = self.folder / ARTIFACTS / key
+        for name, (size, _) in self._listing(rows[0][0]).items():
+            try:
+                if (path / name).stat().st_size != size:
+                    return None
+            except OSError:
+                return None
+        return path
+
+    def _listing(self, text: str) -> dict[str, tuple[int, str]]:
+        files = self._parse(text)
+        if not is_listing(files):
+            raise damaged(self.path, "it lists files that are none")
+        return dict(files)
+
+    # Values
+
+    def add_value(self, kind: str, body: JSON, key: str) -> Value:
+        """Note something found or decided; if this key was noted before, that is given back instead."""
+        if kind not in VALUES:
+            raise InputError([Mistake("kind of a value", f"unknown {short(kind)}; {suggest(kind, VALUES)}")])
+        with self._adding():
+            return self._find(kind, key) or self._note(kind, body, key)
+
+    def values(self, kind: str) -> list[Value]:
+        """All of a kind, from the first to the last."""
+        sql = "SELECT number, kind, key, body, at FROM records WHERE kind = ? ORDER BY number"
+        return [self._value(row) for row in self._rows(sql, kind)]
+
+    def latest(self, kind: str) -> Value | None:
+        sql = "SELECT number, kind, key, body, at FROM records WHERE kind = ? ORDER BY number DESC LIMIT 1"
+        return next(map(self._value, self._rows(sql, kind)), None)
+
+    def _find(self, kind: str, key: str) -> Value | None:
+        sql = "SELECT number, kind, key, body, at FROM records WHERE kind = ? AND key = ?"
+        return next(map(self._value, self._rows(sql, kind, key)), None)
+
+    def _note(self, kind: str, body: JSON, key: str) -> Value:
+        text = _write(body, kind)
+        (last,) = self._rows("SELECT MAX(number) FROM records WHERE kind = ?", kind)[0]
+        value = Value((last or 0) + 1, kind, _check_text(key, f"key of {kind}"), parse(text), _now())
+        self._insert("records", kind=kind, number=value.number, key=key, body=text, at=value.at)
+        return value
+
+    def _value(self, row: Sequence[Any]) -> Value:
+        number, kind, key, body, at = row
+        return Value(number, kind, key, self._parse(body), at)
+
+    # Orders
+
+    def add_order(self, body: JSON, items: Sequence[tuple[str, str]], key: str) -> Value:
+        """Order labels of (task, instance) pairs, none of which is on order; the same key again orders nothing."""
+        with self._adding():
+            if known := self._find("order", key):
+                return known
+            self._check_items(items)
+            value = self._note("order", body, key)
+            (order,) = self._rows("SELECT id FROM records WHERE kind = 'order' AND number = ?", value.number)[0]
+            rows = ((order, position, *item) for position, item in enumerate(items))
+            self._insert_all("items", ("order_id", "position", "task", "instance"), rows)
+            return value
+
+    def _check_items(self, items: Sequence[tuple[str, str]]) -> None:
+        wrong = []
+        ordered = {task: set(self.ordered(task)) for task in dict.fromkeys(task for task, _ in items)}
+        for position, (task, instance) in enumerate(items):
+            _check_text(task, f"item {position + 1}: task")
+            _check_text(instance, f"item {position + 1}: instance")
+            if instance in ordered[task]:
+                what = "is on order already; leave it out, or cancel the order it is in"
+                wrong.append(Mistake(f"task {task!r}, instance {instance!r}", what))
+            ordered[task].add(instance)
+        if wrong:
+            more = [Mistake("", f"and {len(wrong) - SHOWN} more")] if len(wrong) > SHOWN else []
+            raise InputError(wrong[:SHOWN] + more)
+
+    def orders(self) -> list[Value]:
+        """All orders, cancelled ones too, from the first to the last."""
+        return self.values("order")
+
+    def ordered(self, task: str) -> list[str]:
+        """The instances that labels of a task were ordered for, but for what was cancelled before it was delivered."""
+        sql = (
+            "SELECT instance FROM items WHERE task = ? AND (order_id NOT IN (SELECT order_id FROM cancellations) OR "
+            "EXISTS (SELECT 1 FROM labels WHERE labels.task = items.task AND labels.instance = items.instance)) "
+            "ORDER BY order_id, position"
+        )
+        return list(dict.fromkeys(instance for (instance,) in self._rows(sql, task)))
+
+    def open_items(self) -> list[tuple[int, str, str]]:
+        """(number of the order, task, instance) of everything that was ordered and has not come yet."""
+        sql = (
+            "SELECT records.number, task, instance FROM items JOIN records ON records.id = order_id "
+            "WHERE order_id NOT IN (SELECT order_id FROM cancellations) AND NOT EXISTS "
+            "(SELECT 1 FROM labels WHERE labels.task = items.task AND labels.instance = items.instance) "
+            "ORDER BY order_id, position"
+        )
+        return [(number, task, instance) for number, task, instance in self._rows(sql)]
+
+    def cancel(self, number: int) -> None:
+        """Take back what is open of an order; what came of it stays."""
+        with self._adding():
+            known = dict(self._rows("SELECT number, id FROM records WHERE kind = 'order' ORDER BY number"))
+            if number not in known:
+                hint = suggest(number, map(str, known))
+                raise InputError([Mistake(f"order {short(number)}", f"there is no such order; {hint}")])
+            if number not in self.cancelled():
+                self._insert("cancellations", order_id=known[number], at=_now())
+
+    def cancelled(self) -> list[int]:
+        """The numbers of the orders that were cancelled."""
+        sql = "SELECT number FROM records JOIN cancellations ON order_id = id ORDER BY number"
+        return [number for (number,) in self._rows(sql)]
+
+    # Deliveries
+
+    def add_delivery(
+        self,
+        name: str,
+        digest: str,
+        accepted: Sequence[tuple[str, str, JSON]],
+        rejected: Sequence[tuple[str, str]] = (),
+    ) -> Delivery:
+        """Take labels in; the same digest again changes nothing. No label takes the place of another: both are kept."""
+        with self._adding():
+            if rows := self._rows("SELECT number FROM deliveries WHERE digest = ?", digest):
+                return replace(self.deliveries()[int(rows[0][0]) - 1], again=True)
+            kept, tally = self._sort(accepted)
+            number = self._insert(
+                "deliveries",
+                name=_check_text(name, "name of a delivery"),
+                digest=_check_text(digest, "digest of a delivery"),
+                new=tally["new"],
+                duplicates=tally["duplicate"],
+                conflicts=tally["conflict"],
+                at=_now(),
+            )
+            self._insert_all("labels", ("delivery", "task", "instance", "value"), ((number, *row) for row in kept))
+            reasons = [[_check_text(text, "a rejected label", None) for text in row] for row in rejected]
+            self._insert_all("rejections", ("delivery", "place", "reason"), ((number, *row) for row in reasons))
+            return self.deliveries()[number - 1]
+
+    def _sort(self, accepted: Sequence[tuple[str, str, JSON]]) -> tuple[list[tuple[str, str, str]], Counter[str]]:
+        """The labels to keep, as text, and how many of all are new, duplicates or in conflict."""
+        kept: list[tuple[str, str, str]] = []
+        tally: Counter[str] = Counter()
+        known: dict[tuple[str, str], set[str]] = {}
+        here: set[tuple[str, str, str]] = set()
+        for place, (task, instance, value) in enumerate(accepted):
+            pair = _check_text(task, f"label {place + 1}: task"), _check_text(instance, f"label {place + 1}: instance")
+            if pair not in known:
+                rows = self._rows("SELECT value FROM labels WHERE task = ? AND instance = ?", *pair)
+                known[pair] = {_sense(self._parse(text)) for (text,) in rows}
+            text, sense = _write(value, f"label {place + 1}"), _sense(value)
+            tally["new" if not known[pair] else "duplicate" if sense in known[pair] else "conflict"] += 1
+            known[pair].add(sense)
+            if (*pair, sense) not in here:  # a line that a file repeats is no second opinion
+                here.add((*pair, sense))
+                kept.append((*pair, text))
+        return kept, tally
+
+    def deliveries(self) -> list[Delivery]:
+        """All that came, from the first to the last."""
+        rejected: dict[int, list[tuple[str, str]]] = {}
+        for number, place, reason in self._rows("SELECT delivery, place, reason FROM rejections ORDER BY id"):
+            rejected.setdefault(number, []).append((place, reason))
+        sql = "SELECT number, name, digest, new, duplicates, conflicts, at FROM deliveries ORDER BY number"
+        return [
+            Delivery(number, name, digest, new, duplicates, conflicts, tuple(rejected.get(number, ())), at)
+            for number, name, digest, new, duplicates, conflicts, at in self._rows(sql)
+        ]
+
+    def delivered(self, task: str, rule: str = "first") -> dict[str, JSON]:
+        """The label of each instance of a task; where there are several, the first, the last or the most frequent."""
+        if rule not in RULES:
+            raise InputError([Mistake("rule for conflicts", f"unknown {short(rule)}; {suggest(rule, RULES)}")])
+        found: dict[str, list[JSON]] = {}
+        for instance, text in self._rows("SELECT instance, value FROM labels WHERE task = ? ORDER BY id", task):
+            found.setdefault(instance, []).append(self._parse(text))
+        return {instance: _choose(values, rule) for instance, values in found.items()}
+
+    def conflicts(self) -> list[Conflict]:
+        """Every pair that has different labels, in the order in which the pairs came."""
+        found: dict[tuple[str, str], dict[str, tuple[JSON, list[int]]]] = {}
+        sql = (
+            "SELECT task, instance, value, delivery FROM labels WHERE (task, instance) IN (SELECT task, instance "
+            "FROM labels GROUP BY task, instance HAVING COUNT(DISTINCT value) > 1) ORDER BY id"
+        )
+        for task, instance, text, number in self._rows(sql):
+            value = self._parse(text)
+            held = found.setdefault((task, instance), {}).setdefault(_sense(value), (value, []))
+            held[1].append(number)
+        return [
+            Conflict(*pair, tuple((value, tuple(numbers)) for value, numbers in held.values()))
+            for pair, held in found.items()
+            if len(held) > 1
+        ]
+
+    # The whole
+
+    def check(self) -> None:
+        """Look at every page, row and artifact; raises InputError with all that is wrong."""
+        wrong = [f"{text}" for (text,) in self._rows("PRAGMA integrity_check(20)") if text != "ok"]
+        wrong += [f"a row of {row[0]} without its {row[2]}" for row in self._rows("PRAGMA foreign_key_check")]
+        if wrong:
+            raise damaged(self.path, "; ".join(wrong))
+        found = []
+        for key, text in self._rows("SELECT key, files FROM artifacts ORDER BY number"):
+            for name, (size, digest) in self._listing(text).items():
+                path = self.folder / ARTIFACTS / key / name
+                try:
+                    held = path.read_bytes()
+                except OSError:
+                    continue  # it is made again when it is needed
+                if (len(held), hashlib.sha256(held).hexdigest()) != (size, digest):
+                    found.append(Mistake(repr(str(path)), "has changed since it was written; remove its folder"))
+        if found:
+            raise InputError(found[:SHOWN])
+
+    def table(self, name: str) -> Iterator[dict[str, Any]]:
+        """The rows of a table as plain values, for an archive."""
+        columns = COLUMNS[len(MIGRATIONS)][name]
+        for row in self._rows(f"SELECT {', '.join(columns)} FROM {name} ORDER BY rowid"):
+            pairs = zip(columns.items(), row, strict=True)
+            yield {column: self._parse(cell) if kind in JSON_KINDS else cell for (column, kind), cell in pairs}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _describe(job: Job) -> dict[str, str]:
+    return {"key": job.key, "kind": job.kind, "needs": canonical(job.needs), "versions": canonical(job.versions)}
+
+
+def _write(value: JSON, where: str) -> str:
+    """The text of a body, if it is one that a row can hold."""
+    try:
+        text = canonical(value)
+    except InputError as error:
+        raise InputError(mistake.under(where) for mistake in error.mistakes) from None
+    if len(text) > LARGEST_BODY:
+        size, limit = len(text) / 10**6, LARGEST_BODY // 10**6
+        raise InputError([Mistake(where, f"has {size:.1f} MB, the limit is {limit} MB; put it into an artifact")])
+    return text
+
+
+def _check_text(text: object, where: str, most: int | None = LONGEST_NAME) -> str:
+    """A text that SQLite and every file system of an archive take; `most` is None for prose."""
+    if not isinstance(text, str) or (most is not None and not 0 < len(text) <= most):
+        raise InputError([Mistake(where, f"{short(text)} is not a name of 1 to {LONGEST_NAME} characters")])
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError([Mistake(where, f"{short(text)} is not valid Unicode; rename it")]) from None
+    if "\0" in text:
+        raise InputError([Mistake(where, f"{short(text)} has a NUL character in it; rename it")])
+    return text
+
+
+def _sense(value: JSON) -> str:
+    """A text that is the same for labels that mean the same: 1 and 1.0 do."""
+
+    def simplify(part: JSON) -> JSON:
+        if isinstance(part, float) and part.is_integer():
+            return int(part)
+        if isinstance(part, Mapping):
+            return {key: simplify(each) for key, each in part.items()}
+        return [simplify(each) for each in part] if isinstance(part, list | tuple) else part
+
+    return canonical(simplify(value))
+
+
+def _choose(values: Sequence[JSON], rule: str) -> JSON:
+    if rule == "last":
+        return values[-1]
+    if rule == "majority" and len(values) > 2:
+        votes = Counter(map(_sense, values))
+        most = max(votes.values())
+        return next(value for value in values if votes[_sense(value)] == most)  # of equals the one that came first
+    return values[0]

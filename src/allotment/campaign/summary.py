@@ -1,0 +1,259 @@
+"""A campaign in a few figures: where it stands and what to do next, and all that its report shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.advice.doctor import Diagnosis
+from allotment.campaign.evaluation import LEVEL, Evaluation
+from allotment.campaign.state import Proposal, State
+from allotment.campaign.store import Value
+from allotment.estimates.estimates import Estimates
+from allotment.estimates.response import Response
+from allotment.figures import several
+from allotment.job import installed
+from allotment.plan import Plan, baselines
+from allotment.problem import show_exact
+from allotment.solver.baselines import equal_budget
+
+Array = NDArray[np.float64]
+
+POINTS = 24
+"""of a curve"""
+EDGES = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+
+
+@dataclass(frozen=True)
+class Status:
+    """Spent, open, expected, next."""
+
+    budget: str
+    spent: str
+    on_order: str
+    left: str
+    tasks: tuple[dict[str, Any], ...]
+    """of each: name, kind, cost, have, start, came, open, pool"""
+    notes: tuple[str, ...]
+    expected: str
+    """of the plan for the money that is left"""
+    next: str
+    """the command to type"""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {key: getattr(self, key) for key in ("budget", "spent", "on_order", "left", "expected", "next")} | {
+            "tasks": list(self.tasks),
+            "notes": list(self.notes),
+        }
+
+
+def summarise(state: State, conflicts: int, evaluated: bool, recorded: Sequence[str] = ()) -> Status:
+    """Where a campaign stands; `recorded` are the keys of plans that were shown already."""
+    spent, on_order, left = map(show_exact, state.money)
+    tasks = [
+        {
+            "name": task.name,
+            "kind": state.stock.targets[task.name].kind,
+            "cost": show_exact(task.cost),
+            "start": len(state.stock.start[task.name]),
+            "have": state.stock.have[task.name],
+            "came": state.account.came[task.name],
+            "open": state.account.open[task.name],
+            "pool": len(state.stock.candidates(task.name, state.ordered[task.name])),
+        }
+        for task in state.settings.tasks
+    ]
+    notes = []
+    if conflicts:
+        notes.append(
+            f"{several(conflicts, 'label')} with contradicting answers; the {state.settings.conflicts} one counts "
+            '(conflicts = "first", "last" or "majority" in campaign.toml)'
+        )
+    for number in sorted({number for number, _, _ in state.open}):
+        waiting = sum(number == each for each, _, _ in state.open)
+        give_up = f"to give them up: allot order {state.folder} --cancel {number}"
+        notes.append(f"{several(waiting, 'label')} of order {number} did not come back yet; {give_up}")
+    if state.found is not None and not state.found.fresh:
+        notes.append("labels came in since the last estimate; a new one would know more")
+    step, expected = _find_next(state, evaluated, recorded)
+    return Status(show_exact(state.settings.budget), spent, on_order, left, tuple(tasks), tuple(notes), expected, step)
+
+
+def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[str, str]:
+    """The next command, and what the plan for the money that is left promises."""
+    name = str(state.folder)
+    if state.open:
+        return f"allot ingest {name} FILE", ""
+    if not state.is_affordable:
+        done = "evaluate" if state.stock.oracle and not evaluated else "report"
+        return f"allot {done} {name}", ""
+    measures = state.settings.method != "neutral"
+    if measures and (state.found is None or not state.found.fresh):
+        return f"allot estimate {name}", ""
+    proposal = state.propose()
+    step = "order" if proposal.job.key in recorded else "plan"
+    return f"allot {step} {name}", tell_outlook(proposal.plan)
+
+
+def tell_outlook(plan: Plan) -> str:
+    """What a plan promises over equal budget, in one sentence; nothing where that is not known."""
+    look = plan.outlook
+    if look is None:
+        return ""
+    if plan.counts == equal_budget(plan.problem):
+        return "as much as equal budget, which is the same plan"
+    low, high = f"{look.low:+.2g}", f"{look.high:+.2g}"
+    chance = f"{look.chance:.0%}".replace("%", " %")
+    return f"{look.mean:+.2g} % of score over equal budget ({LEVEL * 100:.0f} %: {low} to {high}; chance {chance})"
+
+
+# The report
+
+
+def collect(
+    state: State,
+    proposal: Proposal | None,
+    last: Value | None,
+    diagnosis: Value | None,
+    evaluation: Value | None,
+    orders: Sequence[Value],
+    status: Status,
+) -> dict[str, Any]:
+    """The values of a report, as far as they are known; `last` is the plan on record, for when nothing is left."""
+    values: dict[str, Any] = {"title": f"Labels for {state.folder.resolve().name}", "about": _about(state)}
+    plan = proposal.plan if proposal is not None else None if last is None else Plan.from_dict(last.body["plan"])
+    if plan is not None:
+        values["plan"] = _plan(plan)
+        values["comparison"] = [row.to_dict() for row in plan.compare(_few(baselines(plan.problem))).rows]
+        if plan.outlook is not None:
+            look = plan.outlook
+            values["outlook"] = {key: getattr(look, key) for key in ("mean", "low", "high", "level", "chance")}
+    if state.found is not None:
+        values["curves"] = _curves(state.found.estimates, {} if plan is None else plan.counts)
+        values["transfer"] = _transfer(state.found.estimates)
+    if diagnosis is not None:
+        findings = Diagnosis.from_dict(diagnosis.body).findings
+        values["verdicts"] = [
+            {"kind": each.kind, "name": each.name, "grade": each.grade, "why": each.why, "mend": each.mend}
+            | {"share": min(1.0, each.share)}
+            for each in findings
+        ]
+    if evaluation is not None:
+        found = Evaluation.from_dict(evaluation.body)
+        rows = [{key: row[key] for key in ("name", "gains", "total", "ahead")} for row in found.rows()]
+        values["evaluation"] = {"tasks": list(found.tasks), "repeats": found.repeats, "level": LEVEL, "rows": rows}
+    values["rounds"] = _rounds(state, orders, status)
+    return values
+
+
+def _few(plans: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, int]]:
+    return plans if len(plans) <= 12 else {name: plans[name] for name in ("equal images", "equal budget", "neutral")}
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    look, rows = plan.outlook, []
+    for task in plan.problem.tasks:
+        count = plan.counts[task.name]
+        row = {"name": task.name, "cost": show_exact(task.cost), "have": task.have, "count": count}
+        row |= {"spend": show_exact(task.price(count)), "plateau": list(plan.plateau[task.name])}
+        if look is not None:
+            row["low"], row["high"] = look.counts[task.name]
+        rows.append(row)
+    spent = plan.problem.price(plan.counts)
+    return {"tasks": rows, "budget": show_exact(plan.problem.budget), "spent": show_exact(spent)}
+
+
+def _curves(estimates: Estimates, counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    """The gain of each task from labels of its own, as expected, with what single trainings showed."""
+    measured = estimates.about.get("measured", {}).get("response")
+    response = None if measured is None else Response.from_dict(measured)
+    found = []
+    for place, task in enumerate(estimates.tasks):
+        have = max(estimates.have[place], 1)
+        bought = counts.get(task, 0)
+        grid = np.unique(np.round(np.geomspace(max(have / 4, 1), have + max(3 * have, 1.5 * bought), POINTS)))
+        if estimates.law != "power":
+            grid = grid[grid >= have]
+        gains = _own_gains(estimates, place, grid)
+        low, high = np.quantile(gains, EDGES, axis=0)
+        points = [[float(n), *map(float, row)] for n, *row in zip(grid, gains.mean(axis=0), low, high, strict=True)]
+        curve: dict[str, Any] = {"task": task, "unit": "gain in % of the score now", "level": LEVEL, "points": points}
+        if response is not None and estimates.law == "power":
+            curve["seen"] = _seen(response, estimates, place)
+        found.append(curve)
+    return found
+
+
+def _own_gains(estimates: Estimates, place: int, labels: Array) -> Array:
+    """[draw, point]: the gain at so many labels over the number at hand; below 0 where there were fewer."""
+    worths, shapes = estimates.worths[:, place, place, None], estimates.shapes[:, place, None]
+    have = float(max(estimates.have[place], 1))
+    if estimates.law == "power":
+        return np.asarray(worths * (have**-shapes - labels**-shapes))
+    more = labels - have
+    return np.asarray(worths * np.where(shapes < 1, (1 - shapes**more) / np.maximum(1 - shapes, 1e-12), more))
+
+
+def _seen(response: Response, estimates: Estimates, place: int) -> list[list[float]]:
+    """Single trainings on the curve's scale. Where 0 lies no training says; they are laid around the curve."""
+    scores = response.scores[:, place]
+    there = np.isfinite(scores)
+    if not there.any():
+        return []
+    counts, scores, fold = response.counts[there, place].astype(float), scores[there], response.fold[there]
+    scale = abs(float(scores[counts == counts.max()].mean())) or 1.0
+    seen = scores / scale * (100.0 if response.higher_is_better[place] else -100.0)
+    curve = _own_gains(estimates, place, np.maximum(counts, 1)).mean(axis=0)
+    for part in np.unique(fold):
+        mine = fold == part
+        seen[mine] += (curve[mine] - seen[mine]).mean()
+    return [[float(n), float(score)] for n, score in zip(counts, seen, strict=True)]
+
+
+def _transfer(estimates: Estimates) -> dict[str, Any]:
+    """What twice the labels of a task bring to each: rows are whose labels, columns which task gains, in %."""
+    size = len(estimates.tasks)
+    cells, low, high = (np.zeros((size, size)) for _ in range(3))
+    for place, task in enumerate(estimates.tasks):
+        counts = dict.fromkeys(estimates.tasks, 0) | {task: max(estimates.have[place], 1)}
+        gains = estimates.gains_of(counts)
+        cells[place] = gains.mean(axis=0)
+        low[place], high[place] = np.quantile(gains, EDGES, axis=0)
+    called = np.where(low > 0, 1, np.where(high < 0, -1, 0))
+    tables = {"cells": cells.tolist(), "low": low.tolist(), "high": high.tolist(), "called": called.tolist()}
+    return {"tasks": list(estimates.tasks)} | tables
+
+
+def _rounds(state: State, orders: Sequence[Value], status: Status) -> list[dict[str, Any]]:
+    waiting: dict[int, dict[str, int]] = {}
+    for number, task, _ in state.open:
+        waiting.setdefault(number, {}).setdefault(task, 0)
+        waiting[number][task] += 1
+    rounds: list[dict[str, Any]] = []
+    for order in orders:
+        total = sum((_exact(cost) for cost in order.body["order"]["costs"].values()), start=_exact("0"))
+        rounds.append({"number": order.number, "spent": show_exact(total), "open": waiting.get(order.number, {})})
+    rounds.append({"number": len(orders) + 1, "open": {}, "next": status.next})
+    if status.expected:
+        rounds[-1]["expected"] = status.expected
+    return rounds
+
+
+def _exact(text: str) -> Any:
+    from allotment.amounts import exact
+
+    return exact(text)
+
+
+def _about(state: State) -> dict[str, Any]:
+    about: dict[str, Any] = {"data": state.settings.data["name"], "method": state.settings.method}
+    if state.found is not None:
+        needs = state.found.value.body["needs"]
+        keys = ("trainings", "folds", "seed", "learner", "data", "labels")
+        about |= {("data fingerprint" if key == "data" else key): needs[key] for key in keys}
+        about["training"] = needs["recipe"]["training"]
+    return about | {f"{name} version": version or "none" for name, version in installed().items()}

@@ -1,0 +1,316 @@
+"""Commands of a campaign: `init`, `estimate`, `order`, `ingest`, `evaluate`, `status`, `report`, `pack`, `unpack`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allotment.cli.group import INTERRUPTED
+from allotment.cli.output import print_json
+from allotment.cli.progress import Meter
+
+if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
+    from allotment.campaign.campaign import Campaign
+
+folder_argument = click.argument("folder", metavar="CAMPAIGN")
+json_option = click.option("--json", "as_json", is_flag=True, help="JSON, for machines.")
+learner_option = click.option(
+    "--learner", metavar="FILE.py:FUNCTION", help="Training code of your own; also ALLOT_LEARNER."
+)
+workers_option = click.option(
+    "--workers", type=click.IntRange(1), metavar="N", help="Processes that train. [default: one for each core]"
+)
+
+
+@click.command()
+@folder_argument
+@click.option("--data", type=click.Choice(["table", "scenes", "voc", "taskonomy"]), default="table", show_default=True)
+@click.option("--root", metavar="PATH", help="The table's file, or the folder of the images.")
+@click.option("--targets", metavar="A,B", help="What is to be predicted: columns of the table, or tasks of the data.")
+@click.option("--target", "single", multiple=True, metavar="NAME", help="The same, one at a time.")
+@click.option("--cost", "costs", multiple=True, metavar="NAME=PRICE", help="The price of one label.")
+@click.option("--have", multiple=True, metavar="NAME=N", help="Labels to begin with, of data that have them all.")
+@click.option("--budget", metavar="MONEY", help="All there is to spend on labels.")
+@click.option("--method", default="response", show_default=True, help="How worth is measured; neutral trains nothing.")
+@click.option("--id", "id_", metavar="COLUMN", help="Names of the rows. [default: their numbers]")
+@click.option("--group", metavar="COLUMN", help="Rows of one group stay together.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out.")
+@click.option("--kind", "kinds", multiple=True, metavar="NAME=KIND", help="What a target is, if guessed wrong.")
+@click.option("--classes", multiple=True, metavar="NAME=A|B", help="All classes of a target.")
+@click.option("--network", default="usual", show_default=True, help="Or voc-small, taskonomy-small.")
+@click.option("--weights", metavar="FILE", help="Trained weights for the network's backbone.")
+@click.option("--steps", type=click.IntRange(1), metavar="N", help="Of one training.")
+def init(folder: str, **given: Any) -> None:
+    """Begin a campaign: a folder with commented settings.
+
+    \b
+    Example:  allot init my-campaign --root homes.csv --targets price,style \\
+                --cost price=1 --cost style=20 --budget 500
+              allot init my-campaign --data scenes
+    """
+    from allotment.campaign.starting import begin
+    from allotment.tables.campaigns import show_tasks
+    from allotment.tables.page import Page
+
+    for key, option in _PAIRED.items():
+        given[key] = _pairs(f"--{option}", given[key])
+    named = [*(given.pop("targets") or "").split(","), *given.pop("single")]
+    targets = [name.strip() for name in named if name.strip()]
+    campaign = begin(folder, targets=targets, id=given.pop("id_"), **given)
+    status = campaign.summarise()[1]
+    page = Page()
+    page.text(f"{folder}/campaign.toml is written; every key in it has a comment.")
+    page.text()
+    show_tasks(page, status)
+    page.text()
+    page.text(f"Next: {status.next}")
+
+
+_PAIRED = {"costs": "cost", "have": "have", "kinds": "kind", "classes": "classes"}
+
+
+@click.command()
+@folder_argument
+@learner_option
+@workers_option
+@click.option("--hourly", metavar="MONEY", help="What an hour of this machine costs, to set beside the budget.")
+@click.option("--dry-run", is_flag=True, help="Only say what it will take.")
+@json_option
+def estimate(
+    folder: str, learner: str | None, workers: int | None, hourly: str | None, dry_run: bool, as_json: bool
+) -> None:
+    """Measure what labels are worth, by training on those at hand.
+
+    It can be stopped at any time: what is done is kept, and the same command goes on from there.
+
+    \b
+    Example:  allot estimate my-campaign
+    """
+    from allotment.runs.local import default_workers
+    from allotment.tables.campaigns import show_measured
+    from allotment.tables.page import Page
+
+    campaign = _open(folder, learner)
+    state = campaign.look()
+    seconds = None
+    if dry_run or not campaign.is_begun(state):
+        with Meter("price"):
+            price = campaign.price(state, hourly)
+        seconds = price.seconds / (workers or default_workers())
+        click.echo(f"{price}", err=as_json)
+        if dry_run:
+            return
+    with stoppable(f"allot estimate {folder}"), Meter("trainings", seconds) as meter:
+        measured = campaign.estimate(workers, meter)
+    if as_json:
+        found = None if measured.diagnosis is None else measured.diagnosis.to_dict()
+        print_json({"number": measured.value.number, "estimates": measured.value.body["estimates"], "diagnosis": found})
+    else:
+        show_measured(Page(), measured, folder)
+
+
+@click.command()
+@folder_argument
+@click.option("-o", "--output", metavar="FILE", help="A .csv or .jsonl file. [default: order-N.csv in the campaign]")
+@click.option("--all", "everything", is_flag=True, help="All of the plan, not only its first part.")
+@click.option("--together", is_flag=True, help="The same instances for all tasks. [default: different ones]")
+@click.option("--more", is_flag=True, help="Even if an earlier order is not back yet.")
+@click.option("--cancel", type=int, metavar="NUMBER", help="Give up what did not come back of an order.")
+@json_option
+def order(
+    folder: str, output: str | None, everything: bool, together: bool, more: bool, cancel: int | None, as_json: bool
+) -> None:
+    """Order labels: a sheet of random instances, to be filled in.
+
+    \b
+    Example:  allot order my-campaign -o order.csv
+    """
+    from allotment.tables.campaigns import show_order
+    from allotment.tables.page import Page
+
+    campaign = _open(folder)
+    if cancel is not None:
+        campaign.cancel(cancel)
+        click.echo(f"What was open of order {cancel} is given up. Next: {campaign.summarise()[1].next}")
+        return
+    ordered = campaign.order(output, everything=everything, together=together, more=more)
+    if as_json:
+        about = {"number": ordered.value.number, "new": ordered.is_new, "sheet": str(ordered.path)}
+        print_json(about | {"total": ordered.order.total, "counts": ordered.order.counts} | ordered.order.to_dict())
+    else:
+        show_order(Page(), ordered, campaign.look(), folder)
+
+
+@click.command()
+@folder_argument
+@click.argument("path", metavar="FILE", required=False)
+@click.option("--task", metavar="NAME", help="Of the labels, where the file does not say.")
+@click.option("--id", "id_", metavar="COLUMN", help="That names the instance. [default: instance or id]")
+@click.option("--oracle", is_flag=True, help="Take the labels on order from the data set itself, if it has them.")
+@json_option
+@click.pass_context
+def ingest(
+    ctx: click.Context,
+    folder: str,
+    path: str | None,
+    task: str | None,
+    id_: str | None,
+    oracle: bool,
+    as_json: bool,
+) -> None:
+    """Take labels back: CSV, JSONL, or PNG masks in a folder or zip.
+
+    Everything that can be used goes in; everything else is listed in a file, with the reason.
+
+    \b
+    Example:  allot ingest my-campaign order.csv
+    """
+    from allotment.tables.campaigns import show_intake
+    from allotment.tables.page import Page
+
+    if (path is None) != oracle:
+        raise click.UsageError("Give the FILE with the labels, or --oracle.")
+    campaign = _open(folder)
+    intake = campaign.buy() if path is None else campaign.ingest(path, task=task, id_column=id_)
+    status = campaign.summarise()[1]
+    if as_json:
+        print_json(intake.to_dict() | {"status": status.to_dict()})
+    else:
+        show_intake(Page(), intake, status)
+
+
+@click.command()
+@folder_argument
+@click.option("--plan", "plans", multiple=True, metavar="A=N,B=N", help="Also try a plan of your own.")
+@click.option("--repeats", type=click.IntRange(1), default=10, show_default=True, help="Draws and trainings of each.")
+@learner_option
+@workers_option
+@json_option
+def evaluate(
+    folder: str, plans: tuple[str, ...], repeats: int, learner: str | None, workers: int | None, as_json: bool
+) -> None:
+    """Try the plan and every baseline out: buy, retrain, score on test.
+
+    Only for data that hold the labels that would be bought.
+
+    \b
+    Example:  allot evaluate my-campaign --repeats 5
+    """
+    from allotment.tables.campaigns import show_evaluation
+    from allotment.tables.page import Page
+
+    campaign = _open(folder, learner)
+    yours = [_pairs("--plan", plan.split(",")) for plan in plans]
+    with stoppable(f"allot evaluate {folder}"), Meter("trainings") as meter:
+        value, found = campaign.evaluate(yours, repeats, workers, meter)
+    if as_json:
+        print_json({"number": value.number, "rows": found.rows()} | found.to_dict())
+    else:
+        page = Page()
+        show_evaluation(page, found)
+        page.text()
+        page.text(f"Next: allot report {folder}")
+
+
+@click.command()
+@folder_argument
+@json_option
+def status(folder: str, as_json: bool) -> None:
+    """Where a campaign stands, and the next command to type.
+
+    \b
+    Example:  allot status my-campaign
+    """
+    from allotment.tables.campaigns import show_status
+    from allotment.tables.page import Page
+
+    found = _open(folder).summarise()[1]
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show_status(Page(), found)
+
+
+@click.command()
+@folder_argument
+@click.option("-o", "--output", metavar="FILE.html", help="[default: report.html in the campaign]")
+@json_option
+def report(folder: str, output: str | None, as_json: bool) -> None:
+    """One page: the decision, tables, curves, verdicts.
+
+    \b
+    Example:  allot report my-campaign -o report.html
+    """
+    from allotment.reports.page import render
+
+    values = _open(folder).report()
+    if as_json:
+        print_json(values)
+        return
+    path = Path(output) if output is not None else Path(folder) / "report.html"
+    path.write_text(render(values), encoding="utf-8")
+    click.echo(f"{path} is written; open it in a browser.")
+
+
+@click.command()
+@folder_argument
+@click.option("-o", "--output", metavar="FILE.zip", help="[default: CAMPAIGN.zip]")
+def pack(folder: str, output: str | None) -> None:
+    """A whole campaign in one archive of plain JSON, npy and png.
+
+    \b
+    Example:  allot pack my-campaign -o my-campaign.zip
+    """
+    from allotment.campaign.archive import pack as pack_up
+
+    path = Path(output) if output is not None else Path(f"{folder.rstrip('/')}.zip")
+    pack_up(Path(folder), path)
+    click.echo(f"{path} is written; the data themselves are not in it. Unpack it with: allot unpack {path} FOLDER")
+
+
+@click.command()
+@click.argument("path", metavar="FILE.zip")
+@click.argument("folder", metavar="CAMPAIGN")
+def unpack(path: str, folder: str) -> None:
+    """A campaign from an archive, into a new folder. Nothing in the archive is trusted.
+
+    \b
+    Example:  allot unpack my-campaign.zip my-copy
+    """
+    from allotment.campaign.archive import unpack as take_out
+
+    take_out(Path(path), Path(folder))
+    click.echo(f"{folder} is there. Next: allot status {folder}")
+
+
+def _open(folder: str, learner: str | None = None) -> Campaign:
+    from allotment.campaign.campaign import Campaign
+
+    return Campaign(folder, learner)
+
+
+@contextlib.contextmanager
+def stoppable(command: str) -> Iterator[None]:
+    """Ctrl-C ends the work at once; what is done is on disk."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\nStopped. What is done is kept; to go on from there: {command}", err=True)
+        raise SystemExit(INTERRUPTED) from None
+
+
+def _pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
+    """`NAME=VALUE` in parts; a name may hold an equals sign itself."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.strip().rpartition("=")
+        if not equals or not name:
+            raise click.UsageError(f"{option} {text!r} is not NAME=VALUE.")
+        if name in pairs:
+            raise click.UsageError(f"{option} is given twice for {name!r}.")
+        pairs[name] = value
+    return pairs

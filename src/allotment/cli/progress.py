@@ -1,0 +1,87 @@
+"""How far long work has come, and how long it will still take: a bar on a terminal, a few lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+import click
+
+LINES = 8
+"""at most so many where there is no terminal"""
+
+
+class Meter:
+    """Shows progress on stderr while a `with` lasts; call it with (done, total)."""
+
+    def __init__(self, what: str, seconds: float | None = None):
+        """`seconds` is how long it should take, until that can be told from what is done."""
+        self.what, self.expected = what, seconds
+        self.begun = self.at = time.monotonic()
+        self.first: int | None = None
+        """how much was done before this run"""
+        self.done, self.total = 0, 0
+        self.told = 0
+        self._bar: Any = None
+
+    def __enter__(self) -> Meter:
+        if sys.stderr.isatty():
+            self._bar = _make_bar(self)
+            self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, done: int, total: int) -> None:
+        self.first = done if self.first is None else self.first
+        self.done, self.total, self.at = done, total, time.monotonic()
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done, total=total)
+            return
+        part = (done - self.first) * LINES // max(total - self.first, 1)
+        if part > self.told:
+            self.told = part
+            click.echo(f"{self.what}: {self.tell()}", err=True)
+
+    def left(self) -> float | None:
+        """Seconds, from what was done in this run or, before anything is, from what was expected; None if unknown."""
+        now, here = time.monotonic(), self.done - (self.first or 0)
+        if here > 0:
+            return max(0.0, (self.at - self.begun) * (self.total - self.done) / here - (now - self.at))
+        return None if self.expected is None else max(0.0, self.expected - (now - self.begun))
+
+    def tell(self) -> str:
+        """`12 of 30, about 2 min left`"""
+        told = f"{self.done} of {self.total}" if self.total else "preparing"
+        left = None if self.total and self.done == self.total else self.left()
+        return told if left is None else f"{told}, {spell(left)} left"
+
+
+def _make_bar(meter: Meter) -> Any:
+    """A bar that asks the meter each time it is drawn, so that the time left counts down between two updates."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+    from rich.text import Text
+
+    class Told(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(meter.tell())
+
+    bar = Progress(TextColumn("{task.description}"), BarColumn(), Told(), console=Console(stderr=True), transient=True)
+    bar.add_task(meter.what, total=None)
+    return bar
+
+
+def spell(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> spell(8), spell(200), spell(9000)
+    ('about 8 s', 'about 3 min', 'about 2.5 h')
+    """
+    if seconds < 100:
+        return f"about {max(1, round(seconds))} s"
+    return f"about {round(seconds / 60)} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"

@@ -1,0 +1,329 @@
+"""Labels as they are written in rows and in JSON, and the one form in which each is kept.
+
+| kind           | kept as                                                                                      |
+|----------------|----------------------------------------------------------------------------------------------|
+| classification | the class's name                                                                             |
+| multilabel     | the names of the classes that are there; {name: 0 or 1} of the known ones where some are not |
+| regression     | a number                                                                                     |
+| keypoints      | {"points": [[x, y], ...], "size": [height, width] of the picture where it is known}, sorted;  |
+|                | in pixels from the middle of the upper left one                                              |
+| maps of pixels | {"png": HASH}, see `masks`                                                                   |
+
+Names rather than numbers, so that a class that is added later moves no label.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from allotment.connect.guard import Refused, parse_json, told
+from allotment.data.columns import NOTHING, plain
+from allotment.data.dataset import Target
+from allotment.data.roles import PREFIXES
+from allotment.orders.sheet import LABEL, unprotect
+
+Value: TypeAlias = Any
+"""a label in the form in which it is kept; None is none"""
+Size = tuple[int, int]
+"""height and width"""
+TASK = "task"
+ID_COLUMNS = ("instance", "id")
+"""the first that is there names the instance, unless another column is said to"""
+BETWEEN = ":_.-/ "
+"""what may stand between a task and its class in the name of a column"""
+MOST_FORMS = 200
+"""sets of keys of objects that are remembered, and keys of one"""
+MOST_POINTS = 2000
+LARGEST_NUMBER = 3.4e38
+
+
+@dataclass(frozen=True)
+class Form:
+    """Which columns or keys of a row hold what."""
+
+    id: str
+    task: str | None = None
+    label: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """of a wide row: the task of each column"""
+    classes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """of a wide row: the columns of tasks that have one for each class, and which class"""
+
+    @cached_property
+    def needed(self) -> set[str]:
+        """The columns that are read."""
+        spread = [given for columns in self.classes.values() for given in columns]
+        return {each for each in (self.id, self.task, self.label, *self.columns, *spread) if each is not None}
+
+    def labels(self, row: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+        """What a row says: tasks, and what is written for each."""
+        if self.label is not None:
+            yield (None if self.task is None else row.get(self.task)), row.get(self.label)
+            return
+        for given, task in self.columns.items():
+            yield task, row.get(given)
+        for task, columns in self.classes.items():
+            marks = {each: row[given] for given, each in columns.items() if not is_empty(row.get(given))}
+            yield task, marks or None
+
+
+class Forms:
+    """Finds out what the columns of a delivery, or the keys of an object, are there for."""
+
+    def __init__(self, tasks: Mapping[str, Target], id_column: str | None, task: str | None, refused: Refused):
+        self.tasks, self.refused = tasks, refused
+        self.ids = ID_COLUMNS if id_column is None else (id_column,)
+        self.only = task
+        self.has_usual = task is not None or len(tasks) == 1
+        self.found: dict[tuple[str, ...], Form] = {}
+        self.places = {name: name for name in tasks} | {f"{each}{name}": name for each in PREFIXES for name in tasks}
+        several = [(name, target.classes) for name, target in tasks.items() if target.kind == "multilabel"]
+        self.spread = {
+            f"{name}{sign}{each}": (name, each) for name, classes in several for sign in BETWEEN for each in classes
+        }
+        if self.has_usual:  # then a class alone says enough
+            usual = task or next(iter(tasks))
+            self.spread |= {each: (name, each) for name, classes in several if name == usual for each in classes}
+
+    def find(self, names: Collection[str]) -> Form:
+        """The form of rows with these columns; raises ValueError with the reason if they are not a delivery's."""
+        key = tuple(names)
+        if key not in self.found:
+            meant: dict[str, str] = {}
+            for name in key:
+                meant.setdefault(unprotect(name).strip(), name)
+            form = self._make(meant)
+            if len(self.found) >= MOST_FORMS or len(key) > MOST_FORMS:
+                return form
+            self.found[key] = form
+        return self.found[key]
+
+    def _make(self, names: Mapping[str, str]) -> Form:
+        id = next((names[each] for each in self.ids if each in names), None)
+        if id is None:
+            hint = self.refused.hint(self.ids[0], names)
+            raise ValueError(f"nothing is called {' or '.join(map(repr, self.ids))}, to name the instance; {hint}")
+        has_task = TASK in names and TASK not in self.tasks
+        if LABEL in names and (has_task or (self.has_usual and LABEL not in self.tasks)):
+            return Form(id, names[TASK] if has_task else None, names[LABEL])
+        columns: dict[str, str] = {}
+        classes: dict[str, dict[str, str]] = {}
+        for name, given in names.items():
+            if given != id and name in self.places and self.only in (None, self.places[name]):
+                columns[given] = self.places[name]
+            elif given != id and name in self.spread and self.only in (None, self.spread[name][0]):
+                classes.setdefault(self.spread[name][0], {})[given] = self.spread[name][1]
+        if columns or classes:
+            return Form(id, columns=columns, classes=classes)
+        tasks = ", ".join(map(told, list(self.tasks)[:10]))
+        hint = "say which task the labels are for" if LABEL in names else self.refused.hint(LABEL, names)
+        raise ValueError(f"nothing is called {LABEL!r}, or like a task ({tasks}); {hint}")
+
+
+class ClassNames:
+    """The classes of a task, found by name or by number."""
+
+    def __init__(self, target: Target, refused: Refused):
+        self.names = target.classes
+        self.place = {name: at for at, name in enumerate(self.names)}
+        self.refused = refused
+        # where names are numbers themselves, 1 is the class "1" and never the second class
+        self.by_number = not any(_number(name) is not None for name in self.names)
+        self.folded: dict[str, str | None] = {}
+        for name in self.names:
+            key = name.strip().casefold()
+            self.folded[key] = None if key in self.folded else name
+
+    def find(self, given: Any) -> str:
+        """The class that is meant; raises ValueError with the reason if there is none."""
+        text = _text(given)
+        if text is None:
+            raise ValueError(f"{told(given)} is not a class; give its name")
+        for each in (unprotect(text), text, text.strip()):
+            if each in self.place:
+                return each
+        number = _number(text)
+        if number is not None:
+            if plain(number) in self.place:
+                return plain(number)
+            if self.by_number and number.is_integer():
+                return self._numbered(int(number))
+        alike = self.folded.get(text.strip().casefold())
+        if alike is not None:
+            return alike
+        raise ValueError(f"{told(given)} is none of the classes; {self.refused.hint(text, self.names)}")
+
+    def _numbered(self, number: int) -> str:
+        if not 0 <= number < len(self.names):
+            last = len(self.names) - 1
+            raise ValueError(f"there is no class number {told(number)}; they are numbered 0 to {last}")
+        return self.names[number]
+
+
+def _text(given: Any) -> str | None:
+    """A name or a number as a name; None if it is neither."""
+    if isinstance(given, str):
+        return given
+    if isinstance(given, bool):
+        return "true" if given else "false"
+    if isinstance(given, int):
+        return str(given)
+    return plain(given) if isinstance(given, float) else None
+
+
+def _number(text: str) -> float | None:
+    """The finite number that a text is; None if it is none."""
+    if len(text) > 400 or "_" in text:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def is_empty(given: Any) -> bool:
+    """Whether nothing is written in a cell."""
+    return given is None or (isinstance(given, str) and not given.strip())
+
+
+def is_nothing(given: Any) -> bool:
+    """Whether a cell says that there is no label: empty, or one of the words for it."""
+    return given is None or (isinstance(given, str) and given.strip().lower() in NOTHING)
+
+
+Reader = Callable[[Any, Size | None], Value]
+"""from what is written, and the size of the picture where it matters, to the value to keep; None where there is no
+label. Raises ValueError with the reason."""
+
+
+def make_reader(target: Target, separator: str, refused: Refused) -> Reader:
+    """What reads the labels of a task that are not pictures."""
+    if target.kind == "regression":
+        return lambda given, _: _read_number(given)
+    if target.kind == "keypoints":
+        return _read_points
+    if target.kind not in ("classification", "multilabel"):
+        return _no_picture
+    names = ClassNames(target, refused)
+    if target.kind == "classification":
+        return lambda given, _: _read_class(names, given)
+    return lambda given, _: _read_classes(names, given, separator)
+
+
+def _no_picture(given: Any, size: Size | None) -> Value:
+    if is_nothing(given):
+        return None
+    raise ValueError(f"{told(given)} is not the name of a PNG file; a label of this task is one")
+
+
+def _read_class(names: ClassNames, given: Any) -> Value:
+    if given is None:
+        return None
+    try:
+        return names.find(given)
+    except ValueError:
+        if is_nothing(given):
+            return None
+        raise
+
+
+def _read_classes(names: ClassNames, given: Any, separator: str) -> Value:
+    if isinstance(given, str):
+        given = _cut(names, unprotect(given), separator)
+    if isinstance(given, Mapping):
+        return _known_classes(names, given)
+    if given is None:
+        return None
+    found = {names.find(each) for each in (given if isinstance(given, list) else [given])}
+    return sorted(found, key=names.place.__getitem__)
+
+
+def _cut(names: ClassNames, text: str, separator: str) -> Any:
+    """The classes in a cell: `cat|dog`, or JSON; none of them if the separator stands alone, None if nothing does."""
+    if text.strip() in names.place:
+        return [text.strip()]
+    if text.strip().lower() == "none":
+        raise ValueError(
+            f"{told(text)} may mean two things; write {separator} for none of the classes, nothing if unknown"
+        )
+    if is_nothing(text):
+        return None
+    if text.lstrip().startswith(("[", "{")):
+        return parse_json(text)
+    return [part for part in map(str.strip, text.split(separator)) if part]
+
+
+def _known_classes(names: ClassNames, given: Mapping[str, Any]) -> Value:
+    marks: dict[str, int] = {}
+    for name, mark in given.items():
+        if is_nothing(mark):
+            continue
+        if isinstance(mark, str):
+            mark = {"true": 1.0, "false": 0.0}.get(mark.strip().lower(), _number(mark))
+        found = names.find(name)
+        if mark not in (0, 1):
+            raise ValueError(f"{told(given[name])} for class {told(name)} is neither 0, 1 nor empty")
+        if marks.setdefault(found, int(mark)) != mark:
+            raise ValueError(f"class {told(found)} is both there and not there")
+    if len(marks) == len(names.names):
+        return [name for name in names.names if marks[name]]
+    return {name: marks[name] for name in names.names if name in marks} or None
+
+
+def _read_number(given: Any) -> Value:
+    if is_nothing(given):
+        return None
+    if isinstance(given, str):
+        text = unprotect(given).strip()
+        number = _number(text)
+        if number is None:
+            raise ValueError(f"{told(given)} is not a {_what_number(text)}")
+    elif isinstance(given, bool) or not isinstance(given, int | float):
+        raise ValueError(f"{told(given)} is not a number")
+    else:
+        number = _float(given)
+    if not abs(number) <= LARGEST_NUMBER:
+        raise ValueError(f"{told(given)} is too large (the limit is 3.4e38)")
+    return number + 0.0  # of two zeros one
+
+
+def _float(given: int | float) -> float:
+    try:
+        return float(given)
+    except OverflowError:
+        return math.inf
+
+
+def _what_number(text: str) -> str:
+    if text.lstrip("+-").lower() in ("inf", "infinity"):
+        return "finite number; leave it empty where it is unknown"
+    return "number; write a decimal point, as in 3.5" if "," in text else "number"
+
+
+def _read_points(given: Any, size: Size | None) -> Value:
+    if isinstance(given, str) and not is_nothing(given):
+        given = parse_json(unprotect(given))
+    if is_nothing(given):
+        return None
+    if not isinstance(given, list):
+        raise ValueError(f"{told(given)} is not a list of points [[x, y], ...]")
+    if len(given) > MOST_POINTS:
+        raise ValueError(f"{len(given)} points are more than the {MOST_POINTS} that are read")
+    points = sorted([_read_point(point, size) for point in given])
+    return {"points": points} if size is None else {"points": points, "size": list(size)}
+
+
+def _read_point(point: Any, size: Size | None) -> list[float]:
+    if not isinstance(point, list) or len(point) != 2:
+        raise ValueError(f"{told(point)} is not a point [x, y]")
+    x, y = (_read_number(each) if not isinstance(each, str) else None for each in point)
+    if x is None or y is None:
+        raise ValueError("a point is two numbers [x, y], and both are needed")
+    if size is not None and not (-0.5 <= x <= size[1] and -0.5 <= y <= size[0]):
+        raise ValueError(f"point [{x:g}, {y:g}] is outside its picture of {size[1]} x {size[0]} pixels")
+    return [x, y]

@@ -1,0 +1,179 @@
+"""What trainings on subsets of the labels at hand scored."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.data.labels import Labels
+from allotment.errors import InputError, Mistake
+from allotment.estimates.design import Design, folds_of
+from allotment.learners.learner import Learner, Measure, State, train_many
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+UNTRAINED = 8
+"""states that are scored before any step, to see what chance scores; they cost no training"""
+
+Progress = Callable[[int, int], None]
+"""told how many trainings are done, and of how many"""
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """The scores of all tasks after trainings on fewer labels, and before any training."""
+
+    tasks: tuple[str, ...]
+    have: tuple[int, ...]
+    """labels at hand"""
+    counts: Ints
+    """[training, task]: labels that it saw"""
+    scores: Array
+    """[training, task]: the metric on the validation labels; not a number where there was none"""
+    untrained: Array
+    """[state, task]: the metric before the first step"""
+    higher_is_better: tuple[bool, ...]
+    fold: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """[training]: which part of the labels scored it; all the same if left out"""
+    skill: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    """[training, task]: `Measure.skill`; not a number where there is none, or if left out"""
+    skill_error: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    """[training, task]: likewise"""
+
+    def __post_init__(self) -> None:
+        size, mistakes = len(self.tasks), []
+        for key in ("have", "higher_is_better"):
+            if len(getattr(self, key)) != size:
+                mistakes.append(Mistake(key, f"{len(getattr(self, key))} for {size} tasks; give one for each"))
+        for key, kind in (("counts", np.int64), ("scores", np.float64), ("untrained", np.float64)):
+            rows = np.asarray(getattr(self, key), dtype=kind)
+            if rows.size and rows.shape[1:] != (size,):
+                mistakes.append(Mistake(key, f"has the shape {rows.shape}; give a row of {size} for each training"))
+            else:
+                object.__setattr__(self, key, rows.reshape(-1, size))
+        if not mistakes and len(self.counts) != len(self.scores):
+            mistakes.append(Mistake("scores", f"{len(self.scores)} rows for {len(self.counts)} trainings"))
+        for key in ("skill", "skill_error"):
+            found = np.asarray(getattr(self, key), dtype=np.float64)
+            found = found if found.size else np.full(self.scores.shape, np.nan)
+            object.__setattr__(self, key, found)
+            if not mistakes and found.shape != self.scores.shape:
+                mistakes.append(Mistake(key, f"has the shape {found.shape}; scores have {self.scores.shape}"))
+        fold = np.asarray(self.fold, dtype=np.int64)
+        fold = fold if fold.size else np.zeros(len(self.counts), dtype=np.int64)
+        object.__setattr__(self, "fold", fold)
+        if not mistakes and fold.shape != (len(self.counts),):
+            mistakes.append(Mistake("fold", f"has the shape {fold.shape}; give one number for each training"))
+        if mistakes:
+            raise InputError(mistakes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; a score that is not a number becomes null."""
+        return {
+            "tasks": list(self.tasks),
+            "have": list(self.have),
+            "counts": self.counts.tolist(),
+            "scores": _plain(self.scores),
+            "untrained": _plain(self.untrained),
+            "higher_is_better": list(self.higher_is_better),
+            "fold": self.fold.tolist(),
+            "skill": _plain(self.skill),
+            "skill_error": _plain(self.skill_error),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Response:
+        """The response that `to_dict` wrote."""
+        keys = ("tasks", "have", "counts", "scores", "untrained", "higher_is_better", "fold")
+        if missing := [Mistake(key, "is missing") for key in keys if key not in plain]:
+            raise InputError(missing)
+        values = {key: plain[key] for key in keys}
+        values |= {key: plain.get(key, ()) for key in ("skill", "skill_error")}
+        for key in ("tasks", "have", "higher_is_better"):
+            values[key] = tuple(values[key])
+        for key in ("scores", "untrained", "skill", "skill_error"):
+            values[key] = np.array(values[key], dtype=np.float64)  # null becomes nan
+        return cls(**values)
+
+
+def _plain(rows: Array) -> list[list[float | None]]:
+    return [[value if np.isfinite(value) else None for value in row] for row in rows.tolist()]
+
+
+def run(
+    learner: Learner, labels: Labels, design: Design, progress: Progress | None = None, together: int = 8
+) -> Response:
+    """Train as designed, `together` at a time, and score every task on the validation labels or on its fold."""
+    runs = design.runs(labels)
+    scorers = _scorers(learner, labels, design)
+    found: list[list[Measure | None]] = [[] for _ in runs]
+    done = 0
+    for places in _batches(learner, runs, max(together, 1)):
+        for place, state in zip(places, train_many(learner, [runs[place] for place in places]), strict=True):
+            found[place] = _score(scorers[int(design.fold[place])], state)
+        done += len(places)
+        if progress is not None:
+            progress(done, len(runs))
+    starts = [learner.start(labels, design.seed + number) for number in range(UNTRAINED)]
+    before = [_score(scorers[number % len(scorers)], state) for number, state in enumerate(starts)]
+    return Response(
+        tasks=design.tasks,
+        have=tuple(len(labels[task]) for task in design.tasks),
+        counts=design.counts,
+        scores=_each(found, "metric"),
+        untrained=_each(before, "metric"),
+        higher_is_better=tuple(_is_higher_better(column) for column in zip(*before, *found, strict=True)),
+        fold=design.fold,
+        skill=_each(found, "skill"),
+        skill_error=_each(found, "skill_error"),
+    )
+
+
+Scorer = dict[str, Learner | None]
+"""of each task: the learner that scores it; None where there is no label to score on"""
+
+
+def _scorers(learner: Learner, labels: Labels, design: Design) -> list[Scorer]:
+    """One for each fold. A task is scored on its own labels in the fold: labels of others there were not paid for."""
+    if design.folds == 1:
+        return [dict.fromkeys(design.tasks, learner)]
+    if not hasattr(learner, "with_validation"):
+        what = "has no `with_validation`; give it one, or take folds = 1 and its own validation labels"
+        raise InputError([Mistake("learner", what)])
+    found: list[Scorer] = []
+    for fold in range(design.folds):
+        scorer: Scorer = {}
+        for task in design.tasks:
+            mine = labels[task].instances
+            inside = mine[folds_of(mine, design.folds, design.seed) == fold]
+            scorer[task] = learner.with_validation(inside) if len(inside) else None
+        found.append(scorer)
+    return found
+
+
+def _batches(learner: Learner, runs: list[tuple[Labels, int]], together: int) -> Iterator[list[int]]:
+    """Places of trainings to run at once: stacks are of one length, so those that take as many steps go together."""
+    steps = [learner.steps(labels) for labels, _ in runs]
+    order = sorted(range(len(runs)), key=lambda place: (steps[place], place))
+    for _, group in itertools.groupby(order, key=lambda place: steps[place]):
+        places = list(group)
+        for first in range(0, len(places), together):
+            yield places[first : first + together]
+
+
+def _score(scorer: Scorer, state: State) -> list[Measure | None]:
+    return [None if learner is None else learner.score(state, task) for task, learner in scorer.items()]
+
+
+def _each(rows: list[list[Measure | None]], key: str) -> Array:
+    return np.array([[np.nan if one is None else getattr(one, key) for one in row] for row in rows], dtype=np.float64)
+
+
+def _is_higher_better(measures: tuple[Measure | None, ...]) -> bool:
+    return next((each.higher_is_better for each in measures if each is not None), True)

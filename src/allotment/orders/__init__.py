@@ -1,0 +1,1 @@
+"""Which instances to label: an order, and the sheet that people fill in."""

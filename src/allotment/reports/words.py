@@ -1,0 +1,381 @@
+"""The words of the report: headings, notes, figures as people read them, and the sentences made of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from allotment.amounts import exact, show
+from allotment.figures import percent
+from allotment.reports.markup import Content, Html, fill, join, name
+
+TITLE = "Label plan"
+CONTENTS = "On this page"
+SIGNED = "Decided by: ________________________    Date: ______________"
+NOTHING = "There is nothing to decide yet: estimate what labels are worth, plan, and write the report again."
+HEADINGS = {
+    "plan": "What to buy",
+    "comparison": "Beside other plans",
+    "evaluation": "What it brought",
+    "curves": "What more labels bring",
+    "transfer": "What tasks do for each other",
+    "verdicts": "How far this can be trusted",
+    "rounds": "Rounds",
+    "about": "How it was measured",
+}
+NOTES = {
+    "plan": (
+        "Best plans: where the number lies if what was measured is varied within its uncertainty. Equally good: what "
+        "it can be in plans worth at least 99 % of this one."
+    ),
+    "comparison": "Value: the sum over tasks of weight times gain.",
+    "ahead": "Ahead: the points of D_T by which this plan is better.",
+    "evaluation": (
+        "D_i: the gain of a task in % of its score before buying, mean and standard deviation over retrainings; "
+        "D_T: the mean over tasks. Ahead: D_T of this plan less that of the other, on the same draws."
+    ),
+    "labels": (
+        "What one label of the row's task is worth to the column's task, in labels of the column's own; the diagonal "
+        "is 1 by definition."
+    ),
+    "%": "What as many labels again of the row's task bring to the column's task, in % of its score.",
+    "transfer": "What labels of the row's task bring to the column's task.",
+    "called": "Only cells that are told from 0 have a colour, and say whether the labels help or harm.",
+    "curves": "By the number of labels of the task itself.",
+    "d_t": "D_T is the weighted mean over tasks of the gain in % of each task's score.",
+    "many": "There are too many tasks to give each a column here.",
+}
+HEADS = {
+    "task": "Task",
+    "cost": "Price",
+    "have": "At hand",
+    "count": "Buy",
+    "spend": "Money",
+    "share": "Share",
+    "range": "Best plans",
+    "plateau": "Equally good",
+    "plan": "Plan",
+    "spent": "Spent",
+    "value": "Value",
+    "of": "Of this plan",
+    "ahead": "Ahead",
+    "chance": "Chance",
+    "total": "D_T",
+    "from": "Label of",
+    "number": "Round",
+    "open": "Labels open",
+    "expected": "Expected",
+    "next": "Next",
+    "labels": "Labels",
+    "score": "Expected",
+    "low": "Low",
+    "high": "High",
+}
+GRADES = {"sound": "✓ sound", "weak": "! weak", "unusable": "✕ unusable"}
+CALLS = {1: "helps", -1: "harms", 0: "unclear"}
+KINDS = {
+    "method": "Method {name}",
+    "task": "Task {name}",
+    "curve": "Curve of {name}",
+    "cell": "What labels of {name} bring",
+}
+PARTS = {"why": "Why", "effect": "What it does to the plan", "mend": "What would mend it"}
+KEYS = {
+    "seed": "Seed",
+    "data": "Data",
+    "fingerprint": "Fingerprint of the data",
+    "command": "To repeat it",
+}
+CODE = {"fingerprint", "data fingerprint", "labels", "learner", "command"}
+"""keys whose values are to be copied to the letter"""
+TO = "to"
+TOGETHER = "Together"
+NO_TASKS = "There are no tasks to buy labels for."
+NOT_MEASURED = "Nothing was measured here."
+POINTS = "points of D_T"
+EQUAL = "equal budget"
+SETTLED = "(by definition)"
+NOT_KNOWN = "–"
+AT_HAND, WITH_PLAN = "at hand: {count}", "with the plan: {count}"
+AXIS = "labels"
+LINE, BAND, DOTS = "expected", "{level} interval", "single trainings"
+MARK_HAND, MARK_PLAN = "labels at hand", "with the plan"
+FIGURES = "Figures"
+MOST_NAMED = 6
+"""tasks in a sentence; the rest are counted"""
+LIKELY = 0.8
+"""chance from which on a plan is called probably better although its interval holds 0; as the doctor does"""
+LEAST = 0.1
+"""points of D_T: nobody will notice less"""
+
+
+def say_count(count: float) -> str:
+    """
+    >>> say_count(2920), say_count(2.5)
+    ('2,920', '2.5')
+    """
+    return f"{count:,.0f}" if count == round(count) else f"{count:,.4g}"
+
+
+def say_money(amount: Any) -> str:
+    """
+    >>> say_money("6300"), say_money(0.035), say_money("1/3")
+    ('6,300', '0.035', '~0.333333')
+    """
+    return group_digits(show(exact(amount)))
+
+
+def group_digits(amount: str) -> str:
+    """An amount as it is written, with commas at the thousands."""
+    return amount if amount.startswith("~") else f"{Decimal(amount):,f}"
+
+
+def find_places(width: float) -> int:
+    """Decimals with which an interval of this width keeps two digits."""
+    return 2 if not width else min(max(0, 1 - math.floor(math.log10(abs(width)) + 1e-9)), 6)
+
+
+def say_number(value: float, places: int, sign: bool = False) -> str:
+    """
+    >>> say_number(-0.5, 1), say_number(1.25, 1, sign=True), say_number(-0.01, 1)
+    ('−0.5', '+1.2', '0.0')
+    """
+    rounded = round(value, places) + 0.0
+    return f"{rounded:{'+' if sign and rounded else ''},.{places}f}".replace("-", "−")
+
+
+def say_range(low: float, high: float, places: int) -> str:
+    return f"{say_number(low, places)} to {say_number(high, places)}"
+
+
+def say_share(share: float) -> str:
+    """
+    >>> say_share(0.97), say_share(0.999), say_share(0.0)
+    ('97 %', 'above 99 %', 'below 1 %')
+    """
+    return "above 99 %" if share > 0.99 else "below 1 %" if share < 0.01 else f"{share:.0%}".replace("%", " %")
+
+
+def say_level(level: float) -> str:
+    return f"{100 * level:.4g} %"
+
+
+def say_interval(mean: float, low: float, high: float) -> str:
+    """
+    >>> say_interval(1.2, 0.3, 2.1)
+    '+1.2 (0.3 to 2.1)'
+    """
+    places = find_places(high - low)
+    return f"{say_number(mean, places, sign=True)} ({say_range(low, high, places)})"
+
+
+def say_deviation(mean: float | None, deviation: float | None, places: int) -> str:
+    """
+    >>> say_deviation(1.25, 0.31, 2)
+    '1.25 ± 0.31'
+    """
+    if mean is None:
+        return NOT_KNOWN
+    return say_number(mean, places) + ("" if deviation is None else f" ± {say_number(deviation, places)}")
+
+
+def say_expected(expected: Any) -> str:
+    """What a round is expected to bring: a text, points of D_T, or those with an interval."""
+    if expected is None or isinstance(expected, str):
+        return expected or NOT_KNOWN
+    if isinstance(expected, list | tuple):
+        return f"{say_interval(*expected)} {POINTS}"
+    return f"{say_number(expected, find_places(expected), sign=True)} {POINTS}"
+
+
+def say_value(value: Any) -> str:
+    """Anything that a JSON file holds, in a line."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: NOT_KNOWN}[value]
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, str):
+        return value
+    flat = not any(isinstance(each, list | tuple | Mapping) for each in _members(value))
+    if flat and isinstance(value, Mapping):
+        return ", ".join(f"{key} {say_value(each)}" for key, each in value.items())
+    if flat and isinstance(value, list | tuple):
+        return ", ".join(map(say_value, value))
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _members(value: Any) -> Sequence[Any]:
+    return (
+        list(value.values()) if isinstance(value, Mapping) else list(value) if isinstance(value, list | tuple) else []
+    )
+
+
+def say_key(key: str) -> str:
+    """What a key of `about` is called on the page."""
+    return KEYS.get(key) or key[:1].upper() + key[1:].replace("_", " ")
+
+
+def list_counts(counts: Mapping[str, int]) -> Html:
+    """The labels of each task in a sentence, largest numbers first if there are many: 2,920 cls and 169 seg."""
+    bought = [(task, count) for task, count in counts.items() if count]
+    if len(bought) > MOST_NAMED:
+        bought.sort(key=lambda pair: -pair[1])
+    parts: list[Content] = [
+        fill("{count} {task}", count=say_count(count), task=name(task, 40)) for task, count in bought[:MOST_NAMED]
+    ]
+    if rest := bought[MOST_NAMED:]:
+        labels, tasks = say_count(sum(count for _, count in rest)), "1 more task" if len(rest) == 1 else "more tasks"
+        parts.append(f"{labels} of {tasks if len(rest) == 1 else f'{len(rest)} {tasks}'}")
+    if len(parts) < 2:
+        return join(parts)
+    return join([join(parts[:-1], ", "), " and ", parts[-1]])
+
+
+def decide(plan: Mapping[str, Any], outlook: Mapping[str, Any] | None, equal: Mapping[str, int] | None) -> Html:
+    """What to do, in a sentence to sign; `equal` are the counts of equal budget, where they are known."""
+    counts = {task["name"]: task["count"] for task in plan["tasks"]}
+    if not any(counts.values()):
+        return fill("Buy nothing: no label is worth its price.")
+    money = "" if plan.get("spent") is None else f" for {_say_sum(plan['spent'], plan.get('currency'))}"
+    buy = fill("Buy {what}{money}", what=list_counts(counts), money=money)
+    if outlook is None:
+        return fill("{buy}. How it compares with equal budget was not measured.", buy=buy)
+    parts: dict[str, Content] = {
+        "buy": buy,
+        "plan": fill("{what}{money}", what=list_counts(counts), money=money),
+        "equal": fill(" ({what})", what=list_counts(equal)) if equal else "",
+        "by": f"{say_number(abs(outlook['mean']), _places_of(outlook))} {_unit_of(outlook)}",
+        "range": _say_sureness(outlook),
+        "chance": f"chance {say_share(outlook['chance'])}",
+    }
+    return fill(_SENTENCES["same" if counts == equal else grade(outlook)], **parts)
+
+
+_SENTENCES = {
+    "better": "{buy}; expected to beat equal budget by {by} ({range}), {chance}.",
+    "likely": "{buy}; probably better than equal budget, by {by}, but not beyond doubt ({range}), {chance}.",
+    "equal": "Equal budget{equal} is fine: the difference of {by} ({range}) is below the noise. This plan: {plan}.",
+    "small": "Equal budget{equal} is fine: {by} more ({range}) is too little to matter. This plan: {plan}.",
+    "worse": "Take equal budget{equal}: it is expected to beat this plan by {by} ({range}). This plan: {plan}.",
+    "same": "{buy}, which is equal budget: nothing that was measured speaks for another plan.",
+}
+
+
+def grade(outlook: Mapping[str, Any]) -> str:
+    """What the outlook says about the plan beside equal budget: better, likely, equal, small or worse."""
+    if outlook["high"] < 0:
+        return "worse"
+    if outlook["low"] > 0:
+        return "small" if outlook["mean"] < LEAST and _unit_of(outlook) == POINTS else "better"
+    return "likely" if outlook["mean"] > 0 and outlook["chance"] >= LIKELY else "equal"
+
+
+def _say_sureness(outlook: Mapping[str, Any]) -> str:
+    if outlook["low"] == outlook["high"]:
+        return "one estimate, of which nothing says how sure it is"
+    return f"{say_level_of(outlook)}: {say_range(outlook['low'], outlook['high'], _places_of(outlook))}"
+
+
+def _places_of(outlook: Mapping[str, Any]) -> int:
+    return find_places(outlook["high"] - outlook["low"] or outlook["mean"])
+
+
+def _unit_of(outlook: Mapping[str, Any]) -> str:
+    return POINTS if outlook.get("unit") in (None, "%") else str(outlook["unit"])
+
+
+def explain_unit(outlook: Mapping[str, Any]) -> str:
+    """What the differences are counted in."""
+    return NOTES["d_t"] if _unit_of(outlook) == POINTS else ""
+
+
+def _say_sum(amount: Any, currency: str | None) -> str:
+    return f"{say_money(amount)} {currency}" if currency else say_money(amount)
+
+
+def say_level_of(value: Mapping[str, Any]) -> str:
+    """The level of an interval, which is 90 % unless given."""
+    return say_level(0.9 if value.get("level") is None else value["level"])
+
+
+def sum_up_money(plan: Mapping[str, Any]) -> str:
+    """Spent, of what, and what is left."""
+    if plan.get("spent") is None or plan.get("budget") is None:
+        return ""
+    spent, budget, currency = plan["spent"], plan["budget"], plan.get("currency")
+    left = exact(budget) - exact(spent)
+    rest = f"; {_say_sum(left, currency)} stay unspent" if left > 0 else ""
+    over = f"; that is {_say_sum(-left, currency)} too much" if left < 0 else ""
+    return f"{_say_sum(spent, currency)} of {_say_sum(budget, currency)} are spent{rest}{over}."
+
+
+def sum_up_evaluation(evaluation: Mapping[str, Any]) -> Html:
+    """What was measured against equal budget, or against the first plan that there is."""
+    held = [line for line in evaluation["rows"] if line.get("ahead") is not None]
+    if not held:
+        return Html()
+    line = next((each for each in held if each["name"] == EQUAL), held[0])
+    mean, low, high = line["ahead"]
+    places, repeats = find_places(high - low), evaluation.get("repeats")
+    return fill(
+        "This plan {verdict} {other}{by}{over} ({level}: {range}).",
+        verdict="beat" if low > 0 else "fell behind" if high < 0 else "could not be told from",
+        other=name(line["name"], 40),
+        by="" if low <= 0 <= high else f" by {say_number(abs(mean), places)} {POINTS}",
+        over=f" over {say_count(repeats)} retrainings" if repeats else "",
+        level=say_level_of(evaluation),
+        range=say_range(low, high, places),
+    )
+
+
+def explain_transfer(transfer: Mapping[str, Any], settled: bool) -> str:
+    """What the cells mean; `settled` is whether the diagonal is 1 by definition."""
+    unit = transfer.get("unit") or ("labels" if settled else "transfer")
+    return f"{NOTES.get(unit, NOTES['transfer'])} {NOTES['called']}"
+
+
+def describe_curve(curve: Mapping[str, Any]) -> str:
+    """A chart in words, for those who do not see it."""
+    points = curve.get("points") or []
+    if not points:
+        return f"{len(curve.get('seen') or [])} trainings, and no curve through them."
+    ends = [
+        f"{say_figure(mean)} at {say_count(labels)} labels"
+        + ("" if low is None or high is None else f" ({say_figure(low)} to {say_figure(high)})")
+        for labels, mean, low, high in (points[0], points[-1])
+    ]
+    return f"The curve goes from {ends[0]} to {ends[1]}."
+
+
+def name_verdict(verdict: Mapping[str, Any]) -> Html:
+    """What a verdict is about."""
+    return fill(KINDS.get(verdict.get("kind") or "", "{name}"), name=name(verdict["name"]))
+
+
+def list_reasons(verdict: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Why a verdict is so, what hangs on it and what would mend it, each with its title."""
+    found = []
+    for key, title in PARTS.items():
+        said = verdict.get(key) or ()
+        lines = [line for line in ([said] if isinstance(said, str) else said) if line]
+        if key == "effect" and verdict.get("share"):
+            lines.append(f"{percent(verdict['share'])} of the budget hang on it")
+        if lines:
+            found.append((title, lines))
+    return found
+
+
+def say_figure(value: float | None) -> str:
+    """A score with four digits that count."""
+    return NOT_KNOWN if value is None else f"{value:,.4g}".replace("-", "−")
+
+
+def describe_interval(outlook: Mapping[str, Any]) -> str:
+    """The bar below the decision in words."""
+    mean = say_number(outlook["mean"], _places_of(outlook))
+    return f"Difference to equal budget in {_unit_of(outlook)}: {mean} ({_say_sureness(outlook)})."

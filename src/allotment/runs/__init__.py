@@ -1,0 +1,1 @@
+"""Jobs are executed here: in this process or on local processes, with the same bytes either way."""

@@ -1,0 +1,179 @@
+"""A campaign for people: its tasks and money, what to order now, and what plans were really worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from allotment.amounts import show
+from allotment.campaign.campaign import Intake, Measured, Ordered
+from allotment.campaign.evaluation import BASE, LEVEL, SAME, Evaluation
+from allotment.campaign.state import Proposal, State
+from allotment.campaign.summary import Status, tell_outlook
+from allotment.figures import percent, several
+from allotment.tables.page import MOST_LINES, Column, Page
+
+NEUTRAL = (
+    'method = "neutral" measures nothing: every task is taken to be worth the same, and a label the less the more of '
+    "its kind there are."
+)
+
+
+def show_tasks(page: Page, status: Status) -> None:
+    """What each task costs, has and could still get."""
+    rows = status.tasks
+    columns = [
+        Column("task", [row["name"] for row in rows], "name"),
+        Column("kind", [row["kind"] for row in rows], "word"),
+        Column("price", [row["cost"] for row in rows]),
+        Column("at hand", [str(row["have"]) for row in rows]),
+    ]
+    if any(row["came"] or row["open"] for row in rows):
+        columns += [
+            Column("bought", [str(row["came"]) for row in rows]),
+            Column("on order", [str(row["open"]) for row in rows]),
+        ]
+    page.table([*columns, Column("could be labelled", [str(row["pool"]) for row in rows])])
+
+
+def show_status(page: Page, status: Status) -> None:
+    """Spent, open, expected, next."""
+    show_tasks(page, status)
+    page.text()
+    page.text(f"Budget {status.budget}: {status.spent} spent, {status.on_order} on order, {status.left} left.")
+    if status.expected:
+        page.text(f"Expected of the plan for what is left: {status.expected}.")
+    for note in status.notes:
+        page.text(f"Note: {note}.")
+    page.text(f"Next: {status.next}")
+
+
+def show_measured(page: Page, measured: Measured, folder: str) -> None:
+    """What the estimates say, and what was used of earlier work."""
+    if measured.kept and measured.trained:
+        page.text(f"{several(measured.kept, 'training')} were there already, {measured.trained} were done now.")
+    elif measured.kept:
+        page.text("Everything was measured already; nothing was trained.")
+    for reason, count in measured.left_over.items():
+        page.text(f"{several(count, 'earlier training')} kept but not used: {reason}.")
+    if measured.diagnosis is not None:
+        for line in str(measured.diagnosis).splitlines():
+            page.text(line, indent="  " if line.startswith("-") else "")
+    page.text()
+    page.text(f"Next: allot plan {folder}")
+
+
+def show_proposal(page: Page, proposal: Proposal, folder: str, what_if: bool) -> None:
+    """What a campaign's plan rests on, promises, and how much of it to order now."""
+    plan, tranche = proposal.plan, proposal.tranche
+    page.text()
+    page.title("What to order now")
+    if proposal.found is None:
+        page.text(NEUTRAL)
+    else:
+        if told := tell_outlook(plan):
+            page.text(f"Expected: {told}.")
+        if not proposal.found.fresh:
+            page.text(f"Labels came in since the last estimate: allot estimate {folder} would know more.")
+    ordered = ", ".join(f"{count} {name}" for name, count in tranche.counts.items() if count) or "nothing"
+    money = show(plan.problem.price(tranche.counts))
+    if tranche.is_all:
+        page.text(f"All of it, {ordered} for {money}: {tranche.why}.")
+    else:
+        page.text(f"{ordered} for {money}, {percent(tranche.share)} of the plan: {tranche.why}.")
+    page.text()
+    if what_if:
+        page.text("This is for another budget than the campaign's; to order it, write the budget into campaign.toml.")
+        return
+    all_of_it = "" if tranche.is_all else f"   (or all of the plan at once: allot order {folder} --all)"
+    page.text(f"Next: allot order {folder}{all_of_it}")
+
+
+def show_order(page: Page, ordered: Ordered, state: State, folder: str) -> None:
+    """What was ordered and where its sheet is."""
+    counts = ", ".join(f"{count} {name}" for name, count in ordered.order.counts.items())
+    if ordered.is_new:
+        page.text(f"Order {ordered.value.number}: {counts} for {show(ordered.order.total)}.")
+    else:
+        page.text(f"Order {ordered.value.number} is still open ({counts}); nothing new was ordered.")
+        page.text(f"To order more before it is back: allot order {folder} --more")
+    page.text(f"Fill in the last column of {ordered.path}, as far as you get; a part of it is a random part.")
+    bring = "--oracle" if state.stock.oracle else str(ordered.path)
+    page.text(f"Next: allot ingest {folder} {bring}")
+
+
+def show_intake(page: Page, intake: Intake, status: Status) -> None:
+    """What was taken, what was not, and where that is listed."""
+    delivery = intake.delivery
+    if delivery.again:
+        page.text(f"{intake.parts.name} was taken in before (delivery {delivery.number}); nothing was changed.")
+        page.text(f"Next: {status.next}")
+        return
+    page.text(f"{several(delivery.new, 'new label')} from {intake.parts.name}.")
+    if delivery.duplicates:
+        page.text(f"{several(delivery.duplicates, 'label')} as known already.")
+    if delivery.conflicts:
+        page.text(f"{several(delivery.conflicts, 'label')} that contradict one that came before; both are kept.")
+    for note in intake.parts.notes:
+        page.text(f"{note[:1].upper()}{note[1:]}.")
+    for where, reason in intake.parts.rejected[:MOST_LINES]:
+        page.text(f"  {where}: {reason}", indent="    ")
+    if len(intake.parts.rejected) > MOST_LINES:
+        page.text(f"  and {len(intake.parts.rejected) - MOST_LINES} more")
+    if intake.rejected is not None:
+        page.text(f"All that could not be taken is listed in {intake.rejected}; mend it and ingest it again.")
+    page.text(f"Budget {status.budget}: {status.spent} spent, {status.on_order} on order, {status.left} left.")
+    page.text(f"Next: {status.next}")
+
+
+def show_evaluation(page: Page, evaluation: Evaluation) -> None:
+    """The table of the paper: gains of every plan with their spread, and how far the first is ahead."""
+    rows = evaluation.rows()
+    page.table(
+        [
+            Column("plan", [row["name"] for row in rows], "name"),
+            *_gain_columns(rows, evaluation.tasks),
+            Column("D_T", [_spread(row["total"]) for row in rows]),
+            Column("this plan ahead by", [_ahead(row["ahead"]) for row in rows], "word"),
+        ]
+    )
+    page.text()
+    page.text(
+        f"Gains in % of the score with the {BASE}, on the test part: mean ± standard deviation of "
+        f"{several(evaluation.repeats, 'repeat')}, each with its own draw and training. D_T is their mean over tasks. "
+        f"Ahead: the paired difference in D_T, with its {LEVEL * 100:.0f} % interval."
+    )
+    if any(row["name"] == SAME for row in rows):
+        page.text(f"({SAME}: all tasks on the same instances)")
+    page.text(judge(rows))
+
+
+def judge(rows: Sequence[Mapping[str, object]]) -> str:
+    """What the intervals say, in one sentence."""
+    ahead: dict[str, list[str]] = {"better": [], "worse": [], "same": []}
+    for row in rows[1:]:
+        span = row["ahead"]
+        if isinstance(span, list):
+            ahead["better" if span[1] > 0 else "worse" if span[2] < 0 else "same"].append(str(row["name"]))
+    parts = []
+    if ahead["better"]:
+        parts.append(f"better than {', '.join(ahead['better'])}")
+    if ahead["worse"]:
+        parts.append(f"worse than {', '.join(ahead['worse'])}")
+    if ahead["same"]:
+        parts.append(f"within the noise of {', '.join(ahead['same'])}")
+    return f"This plan is {'; '.join(parts)}." if parts else "One repeat says nothing about the noise."
+
+
+def _gain_columns(rows: Sequence[Mapping[str, dict[str, list[float | None]]]], tasks: Sequence[str]) -> list[Column]:
+    return [Column(task, [_spread(row["gains"][task]) for row in rows], "task") for task in tasks]
+
+
+def _spread(pair: Sequence[float | None]) -> str:
+    mean, deviation = pair
+    if mean is None:
+        return "-"
+    return f"{mean:+.1f}" if deviation is None else f"{mean:+.1f} ± {deviation:.1f}"
+
+
+def _ahead(span: Sequence[float] | None) -> str:
+    return "" if span is None else f"{span[0]:+.2f} ({span[1]:+.2f} to {span[2]:+.2f})"

@@ -1,0 +1,868 @@
+"""A campaign from its first settings to its last label: what each verb does, and that stopping it changes nothing."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import allotment as al
+from allotment.campaign.campaign import Campaign
+from allotment.campaign.evaluation import Evaluation, Trial, student
+from allotment.campaign.labels import open_stock
+from allotment.campaign.rounds import Account, price_of, propose, rebase, take_rest
+from allotment.campaign.settings import METHODS, NETWORKS, parse_settings
+from allotment.campaign.store import Store
+from allotment.campaign.template import write_template
+from allotment.cli import main
+from allotment.plan import Outlook
+
+ALLOT = [sys.executable, "-m", "allotment.cli"]
+OWN = '''
+import copy, os, signal
+from pathlib import Path
+import numpy as np
+from allotment.data.labels import Labels
+from allotment.learners.learner import Measure
+
+class Means:
+    """Answers with the mean of the labels it saw; the fewer, the more its seed moves it."""
+    def __init__(self, data, seen):
+        self.data, self.seen = data, seen
+        self.tasks = tuple(target.name for target in data.targets)
+    fork = staticmethod(copy.deepcopy)
+    def steps(self, labels):
+        return 1
+    def start(self, labels, seed):
+        return {"labels": labels, "seed": seed, "answers": dict.fromkeys(self.tasks, 3.0)}
+    def step(self, state, tasks):
+        stop = Path(os.environ.get("STOP_FILE", "nowhere"))
+        if stop.exists():
+            how, left = stop.read_text().split()
+            stop.write_text(f"{how} {int(left) - 1}")
+            if int(left) == 0:
+                stop.unlink()
+                if how == "kill":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                raise KeyboardInterrupt
+        for task in tasks:
+            mine = state["labels"][task]
+            values = mine.fill(lambda chosen: self.data.values(task, chosen)).astype(float)
+            rng = np.random.default_rng([state["seed"], len(mine)])
+            state["answers"][task] = values.mean() + rng.normal() / len(mine) ** 0.5
+        return state
+    def predict(self, state, task, instances):
+        return np.full(len(instances), state["answers"][task])
+    def score(self, state, task):
+        seen = self.seen[task].instances if isinstance(self.seen, Labels) else self.seen
+        known = seen[self.data.known(task)[seen]]
+        error = np.abs(self.data.values(task, known) - state["answers"][task]).mean() if len(known) else float("nan")
+        return Measure(float(error), float(error), False)
+    def with_validation(self, instances):
+        return Means(self.data, instances)
+
+def make(data, split):
+    return Means(data, split.validation)
+'''
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "ALLOT_LEARNER", "STOP_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(OWN)
+
+
+def allot(*args: object) -> Result:
+    result = CliRunner().invoke(main, [str(arg) for arg in args])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def fine(*args: object) -> str:
+    result = allot(*args)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def refused(code: int, *args: object) -> str:
+    result = allot(*args)
+    assert (result.exit_code, result.stdout) == (code, ""), result.output
+    assert all(line.startswith("error: ") for line in result.stderr.splitlines())
+    return result.stderr
+
+
+def rows(count: int = 90, every: tuple[int, int] = (2, 3), id_: bool = False) -> list[dict[str, str]]:
+    """A table with two features and two targets, of which every second and third row has a label."""
+    rng = random.Random(5)
+    made = []
+    for number in range(count):
+        width, age = rng.random(), rng.random()
+        row = {"name": f"r{number:03d}"} if id_ else {}
+        row |= {"width": f"{width:.3f}", "age": f"{age:.3f}"}
+        row["size"] = f"{3 + 2 * width - age + rng.gauss(0, 0.1):.3f}" if number % every[0] == 0 else ""
+        row["look"] = ("old", "new")[age + rng.gauss(0, 0.1) < 0.5] if number % every[1] == 0 else ""
+        made.append(row)
+    return made
+
+
+def write(path: Path, table: list[dict[str, str]]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(table[0]))
+        writer.writeheader()
+        writer.writerows(table)
+    return path
+
+
+def sheet(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        return list(csv.DictReader(file))
+
+
+def begin(folder: str = "camp", *more: object, table: list[dict[str, str]] | None = None, budget: int = 90) -> Path:
+    write(Path("table.csv"), rows() if table is None else table)
+    costs = ["--targets", "size,look", "--cost", "size=1", "--cost", "look=5"]
+    fine("init", folder, "--root", "table.csv", *costs, "--budget", budget, "--steps", 3, *more)
+    return Path(folder)
+
+
+def shorten(folder: Path, **keys: object) -> None:
+    """Change settings as a user would."""
+    text = (folder / "campaign.toml").read_text()
+    for key, value in keys.items():
+        text = re.sub(rf"^{key} = .*\n", "", text, flags=re.MULTILINE)
+        text = f"{key} = {value}\n{text}"
+    (folder / "campaign.toml").write_text(text)
+
+
+def fill(path: Path, to: Path, answers: Mapping[str, Any], most: int | None = None) -> Path:
+    """The sheet of an order, filled in as far as wanted; an answer may be a function of the instance's number."""
+    filled = sheet(path)
+    for row in filled[:most]:
+        answer = answers[row["task"]]
+        row["label"] = str(answer(int(row["instance"])) if callable(answer) else answer)
+    return write(to, filled)
+
+
+# --- settings ---
+
+
+def test_what_init_writes_is_read_back_and_every_key_has_a_comment() -> None:
+    data = {"name": "table", "root": 'it\'s "here"\x7f.csv', "id": "näme", "drop": ["a", "b"]}
+    tasks = {"a": {"cost": "0.035", "kind": "regression"}, 'b "c"': {"cost": 20, "classes": ["x|y", "z"]}}
+    training = {"network": "usual", "steps": 7, "device": "cpu", "precision": "float32"}
+    text = write_template(data, tasks, '"100.50"', "response", training, trainings=12)
+    settings = parse_settings(text)
+    assert settings.data == data
+    assert settings.training == training
+    assert settings.names == ("a", 'b "c"')
+    assert [task.cost for task in settings.tasks] == [Fraction(35, 1000), 20]
+    assert (settings.budget, settings.trainings) == (Fraction(201, 2), 12)
+    assert settings.targets == {"a": {"kind": "regression"}, 'b "c"': {"classes": ["x|y", "z"]}}
+    lines = text.splitlines()
+    seen: set[str] = set()
+    for before, line in itertools.pairwise(lines):
+        key = line.partition(" = ")[0]
+        if " = " in line and not line.startswith("#") and key not in seen:
+            assert before.startswith("#"), line
+            seen.add(key)
+    assert seen >= {"budget", "method", "seed", "name", "root", "cost", "steps", "device"}
+
+
+def test_all_mistakes_at_once_each_with_its_line() -> None:
+    text = """budget = "much"
+metod = "response"
+[data]
+name = "tabel"
+[training]
+network = 3
+learner = "mine.py:make"
+steps = "many"
+[[task]]
+name = "a"
+cost = -1
+pool = 30
+[[task]]
+cost = 2
+metric = 7
+"""
+    with pytest.raises(al.InputError) as caught:
+        parse_settings(text)
+    found = {(each.line, each.where): each.what for each in caught.value.mistakes}
+    assert "did you mean 'method'?" in found[2, "metod"]
+    assert "did you mean 'table'?" in found[4, "data: name"]
+    assert (6, "training: network") in found
+    assert "--learner" in found[7, "training: learner"]
+    assert "whole number" in found[8, "training: steps"]
+    assert (11, "task 'a': cost") in found
+    assert "counted from the data" in found[12, "task 'a': pool"]
+    assert (13, "task 2: name") in found
+    assert (15, "task 2: metric") in found
+
+
+def test_complete_data_need_labels_to_begin_with() -> None:
+    text = 'budget = 9\n[data]\nname = "scenes"\n[[task]]\nname = "depth"\ncost = 1\n'
+    with pytest.raises(al.InputError, match="have = 50"):
+        parse_settings(text)
+    assert parse_settings(text + "have = 4\n").starts == {"depth": 4}
+
+
+def test_names_in_settings_are_those_that_exist() -> None:
+    from allotment.estimates.methods import METHODS as REAL
+    from allotment.learners.setups import SETUPS
+
+    assert set(METHODS) == set(REAL)
+    assert {name: data for name, data in NETWORKS.items() if data} == {name: s.data for name, s in SETUPS.items()}
+
+
+# --- beginning ---
+
+
+def test_init_counts_filled_cells_as_labels_and_empty_ones_as_the_pool() -> None:
+    folder, table = begin(), rows()
+    labelled = {name: sum(bool(row[name]) for row in table) for name in ("size", "look")}
+    found = {row["name"]: row for row in json.loads(fine("status", folder, "--json"))["tasks"]}
+    assert {name: row["have"] for name, row in found.items()} == labelled
+    assert {name: row["pool"] for name, row in found.items()} == {n: len(table) - k for n, k in labelled.items()}
+    assert {name: row["kind"] for name, row in found.items()} == {"size": "regression", "look": "classification"}
+
+
+def test_init_names_everything_that_is_missing_and_makes_nothing() -> None:
+    write(Path("table.csv"), rows())
+    told = refused(2, "init", "camp", "--targets", "size,look", "--cost", "size=1", "--cost", "lok=2")
+    for words in ("--root: is missing", "task 'look': has no price", "--budget: is missing", "did you mean 'look'?"):
+        assert words in told
+    given = ["--root", "table.csv", "--targets", "size,lok", "--cost", "size=1", "--cost", "lok=2", "--budget", "9"]
+    assert "did you mean 'look'?" in refused(2, "init", "camp", *given)
+    assert "'many' is not a number" in refused(2, "init", "camp", *given[:4], *given[4:8], "--budget", "many")
+    assert not Path("camp").exists()
+
+
+def test_a_second_init_leaves_the_first_alone() -> None:
+    folder = begin()
+    before = (folder / "campaign.toml").read_bytes()
+    given = ["--root", "table.csv", "--targets", "size", "--cost", "size=1", "--budget", "9"]
+    assert "is a campaign already" in refused(2, "init", folder, *given)
+    assert (folder / "campaign.toml").read_bytes() == before
+
+
+def test_an_init_that_was_stopped_before_its_settings_were_written_can_be_repeated() -> None:
+    folder = begin()
+    (folder / "campaign.toml").unlink()
+    begin()
+    assert "Next: allot estimate camp" in fine("status", folder)
+
+
+def test_check_takes_a_campaign_and_lists_its_mistakes() -> None:
+    folder = begin()
+    assert "camp/campaign.toml is fine. Next: allot estimate camp" in fine("check", folder)
+    shorten(folder, budget='"x"', seed=-3)
+    result = allot("check", folder)
+    assert result.exit_code == 2
+    assert "camp/campaign.toml:1: seed: -3" in result.stdout
+    assert "camp/campaign.toml:2: budget: 'x' is not a number" in result.stdout
+    assert refused(2, "status", folder).count("\n") == 2
+
+
+def test_data_that_are_gone_or_changed_say_so() -> None:
+    folder = begin()
+    Path("table.csv").rename("elsewhere.csv")
+    assert "there is no such file" in refused(2, "plan", folder)
+    write(Path("table.csv"), [{"width": "1", "size": "2"}])
+    assert "'look'" in refused(2, "status", folder)
+    assert "is not a campaign" in refused(2, "status", ".")
+
+
+# --- labels at hand ---
+
+
+def test_only_labels_at_hand_are_known_and_delivered_ones_are_laid_over() -> None:
+    table = rows(30, every=(1, 1))
+    begin("camp", "--have", "size=6", "--have", "look=5", table=table)
+    settings = Campaign("camp").look().settings
+    stock = open_stock(settings, Path("camp"))
+    assert stock.have == {"size": 6, "look": 5}
+    free = stock.candidates("size")
+    assert not {stock.place[name] for name in free} & set(stock.parts.test.tolist())
+    given = {"size": {free[0]: 7.5, free[1]: {"own": True}}, "look": {stock.candidates("look")[0]: "old"}}
+    later = open_stock(settings, Path("camp"), given)
+    assert later.have == {"size": 8, "look": 6}
+    data = later.open()
+    assert data.known("size").sum() == 8
+    place = [later.place[name] for name in free[:2]]
+    np.testing.assert_allclose(data.values("size", np.array(place)), [7.5, float(table[place[1]]["size"])])
+    at = later.place[stock.candidates("look")[0]]
+    assert data.targets[1].classes[int(data.values("look", np.array([at]))[0])] == "old"
+    assert later.fingerprint != stock.fingerprint
+    assert later.data.fingerprint == stock.data.fingerprint
+
+
+def test_a_label_that_the_data_have_stays_unless_the_last_is_to_count() -> None:
+    folder = begin()
+    table = rows()
+    Path("back.csv").write_text("instance,size\n1,9.5\n2,8.5\n")  # row 1 has a label, row 2 has none
+    fine("ingest", folder, "back.csv")
+    for rule, wanted in (("first", float(table[0]["size"])), ("last", 9.5)):
+        shorten(folder, conflicts=f'"{rule}"')
+        data = Campaign(folder).look().stock.open()
+        np.testing.assert_allclose(data.values("size", np.array([0, 1])), [wanted, 8.5], rtol=1e-6)
+
+
+def test_delivered_masks_reach_the_training_data() -> None:
+    from PIL import Image
+
+    fine("init", "pics", "--data", "scenes", "--targets", "segmentation,classes", "--steps", 1, "--have",
+         "segmentation=4", "--have", "classes=4")  # fmt: skip
+    folder = Path("pics")
+    shorten_data(folder, count=20, size=16)
+    state = Campaign(folder).look()
+    name = state.stock.candidates("segmentation")[0]
+    mask = np.zeros((16, 16), dtype=np.uint8)
+    mask[:8] = 4
+    Path("masks/segmentation").mkdir(parents=True)
+    Image.fromarray(mask).save(f"masks/segmentation/{name}.png")
+    Image.fromarray(mask[:8]).save(f"masks/segmentation/{state.stock.candidates('segmentation')[1]}.png")
+    told = fine("ingest", folder, "masks")
+    assert "1 new label" in told
+    assert "16 x 8 pixels" in told
+    stock = Campaign(folder).look().stock
+    data = stock.open()
+    np.testing.assert_array_equal(data.values("segmentation", np.array([stock.place[name]]))[0], mask)
+
+
+def shorten_data(folder: Path, **keys: object) -> None:
+    text = (folder / "campaign.toml").read_text()
+    for key, value in keys.items():
+        text = re.sub(rf"^{key} = .*$", f"{key} = {value}", text, flags=re.MULTILINE)
+    (folder / "campaign.toml").write_text(text)
+
+
+def test_ids_must_be_unique_and_name_the_instances_of_orders() -> None:
+    table = rows(id_=True)
+    begin("camp", "--id", "name", "--method", "neutral", table=table)
+    fine("order", "camp")
+    ordered = sheet(Path("camp/order-1.csv"))
+    by_name = {row["name"]: row for row in table}
+    assert all(not by_name[row["instance"]][row["task"]] for row in ordered)
+    assert all(row["width"] == f"{float(by_name[row['instance']]['width']):g}" for row in ordered)
+    table[4]["name"] = table[2]["name"]
+    write(Path("table.csv"), table)
+    assert "row 5: has the id 'r002' of row 3" in refused(2, "status", "camp")
+
+
+# --- money and rounds ---
+
+
+def test_prices_of_later_rounds_go_on_where_the_first_stopped() -> None:
+    rng = random.Random(3)
+    for _ in range(50):
+        tiers = {rng.randint(1, 20): rng.randint(1, 9), rng.randint(21, 40): rng.randint(1, 9)}
+        tasks = [
+            al.Task("a", cost=rng.randint(1, 9), fee=rng.randint(0, 30), tiers=tiers, most=80),
+            al.Task("b", cost="0.35", least=3),
+        ]
+        problem = al.Problem(tasks, budget=5000, caps=[al.Cap("hours", 100, {"a": "0.5"})])
+        came, waiting = {"a": rng.randint(0, 30), "b": rng.randint(0, 9)}, {"a": rng.randint(0, 20), "b": 0}
+        account = Account(came, waiting)
+        rest = take_rest(problem, account, {"a": 5, "b": 6}, {"a": 60, "b": 70})
+        new = {"a": rng.randint(1, 25), "b": rng.randint(0, 9)}
+        total = {name: came[name] + waiting[name] + new[name] for name in new}
+        assert sum(price_of(problem, account)) + rest.price(new) == problem.price(total)
+        assert rest.budget == 5000 - sum(price_of(problem, account))
+        assert rest["a"].have == 5 + waiting["a"]
+        assert rest["a"].most == 80 - came["a"] - waiting["a"]
+        assert rest["b"].least == max(0, 3 - came["b"])
+        assert rest.caps[0].limit == 100 - Fraction(1, 2) * account.bought("a")
+
+
+@pytest.mark.parametrize("law", ["power", "geometric"])
+def test_estimates_seen_from_more_labels_promise_what_is_left_of_their_gain(law: str) -> None:
+    rng = np.random.default_rng(0)
+    shapes = rng.uniform(0.3, 0.9, size=(5, 2)) if law == "power" else rng.uniform(0.9, 0.99, size=(5, 2))
+    before = al.Estimates(("a", "b"), (10, 40), rng.normal(size=(5, 2, 2)), shapes, law=law)
+    later = rebase(before, {"a": 17, "b": 40})
+    whole = before.gains_of({"a": 7 + 9, "b": 4}) - before.gains_of({"a": 7, "b": 0})
+    np.testing.assert_allclose(later.gains_of({"a": 9, "b": 4}), whole, rtol=1e-9)
+
+
+def outlook(**counts: tuple[int, int]) -> Outlook:
+    return Outlook(1.0, 0.0, 2.0, 0.9, 0.8, counts, counts)
+
+
+def plan_of(budget: int = 100, **options: Any) -> al.Plan:
+    problem = al.Problem([al.Task("a", cost=1, have=10, **options), al.Task("b", cost=5, have=10)], budget)
+    return al.allocate(problem, al.neutral_gains(problem))
+
+
+def test_the_tranche_is_what_the_draws_agree_on_but_at_least_a_quarter() -> None:
+    plan = plan_of()
+    counts = plan.counts
+    sure = propose(plan, outlook(a=(counts["a"], 90), b=(counts["b"], 20)), Fraction(100))
+    assert sure.is_all
+    assert sure.counts == counts
+    half = propose(plan, outlook(a=(0, 90), b=(counts["b"] - 1, 20)), Fraction(100))
+    assert half.counts["b"] >= counts["b"] - 1
+    assert half.counts["a"] < counts["a"] / 2
+    unsure = propose(plan, outlook(a=(0, 90), b=(0, 20)), Fraction(100))
+    assert 18 <= plan.problem.price(unsure.counts) <= 25
+    assert unsure.counts["a"] / counts["a"] == pytest.approx(unsure.counts["b"] / counts["b"], abs=0.15)
+    assert propose(plan, outlook(a=(0, 90), b=(0, 20)), Fraction(100), learns=False).is_all
+    last = propose(plan, outlook(a=(0, 90), b=(0, 20)), Fraction(400))  # a quarter of 400 is all that is left
+    assert last.is_all
+
+
+def test_a_tranche_comes_in_whole_lots_and_never_exceeds_the_plan() -> None:
+    plan = plan_of(300, lot=10)
+    for low in range(0, 200, 17):
+        found = propose(plan, outlook(a=(low, 300), b=(0, 60)), Fraction(300)).counts
+        assert found["a"] % 10 == 0
+        assert all(0 <= found[name] <= plan.counts[name] for name in found)
+
+
+def test_a_neutral_campaign_in_two_rounds_spends_every_coin_once() -> None:
+    folder = begin("camp", "--method", "neutral")
+    plan = json.loads(fine("plan", folder, "--json"))
+    assert plan["tranche"]["share"] == 1.0
+    assert "Next: allot order camp" in fine("status", folder)
+    told = fine("order", folder, "-o", "one.csv")
+    ordered = sheet(Path("one.csv"))
+    assert told.startswith("Order 1: ")
+    table = rows()
+    assert all(table[int(row["instance"]) - 1][row["task"]] == "" for row in ordered)
+    assert {name: sum(row["task"] == name for row in ordered) for name in ("size", "look")} == plan["counts"]
+    back = fill(Path("one.csv"), Path("back.csv"), {"size": 2.5, "look": "old"}, most=20)
+    told = fine("ingest", folder, back)
+    assert "20 new labels" in told
+    status = json.loads(fine("status", folder, "--json"))
+    spent = sum({"size": 1, "look": 5}[row["task"]] for row in ordered[:20])
+    total = sum({"size": 1, "look": 5}[row["task"]] for row in ordered)
+    assert (status["spent"], status["on_order"], status["left"]) == (str(spent), str(total - spent), str(90 - total))
+    assert "camp was" not in fine("ingest", folder, back)
+    assert "nothing was changed" in fine("ingest", folder, back)
+    assert json.loads(fine("status", folder, "--json")) == status
+    rest = fill(Path("one.csv"), Path("rest.csv"), {"size": 2.5, "look": "old"})
+    assert f"{len(ordered) - 20} new labels" in fine("ingest", folder, rest)
+    assert "buys nothing more" in refused(1, "order", folder)
+    shorten(folder, budget=120)
+    fine("order", folder, "-o", "two.csv")
+    second = sheet(Path("two.csv"))
+    pairs = [(row["task"], row["instance"]) for row in [*ordered, *second]]
+    assert len(set(pairs)) == len(pairs)
+    shorten(folder, budget=50)
+    assert "more than the budget of 50" in refused(1, "plan", folder)
+
+
+def test_an_open_order_is_written_again_and_not_ordered_again() -> None:
+    folder = begin("camp", "--method", "neutral", budget=60)
+    fine("order", folder)
+    before = (folder / "order-1.csv").read_bytes()
+    (folder / "order-1.csv").unlink()
+    assert "still open" in fine("order", folder)
+    assert (folder / "order-1.csv").read_bytes() == before
+    assert "buys nothing more" in refused(1, "order", folder, "--more")
+    assert "order 7" in refused(2, "order", folder, "--cancel", 7)
+    fine("order", folder, "--cancel", 1)
+    assert json.loads(fine("status", folder, "--json"))["left"] == "60"
+    assert fine("order", folder, "--together", "-o", "same.jsonl").startswith("Order 2: ")
+    found = [json.loads(line) for line in Path("same.jsonl").read_text().splitlines()]
+    few = min(("size", "look"), key=[row["task"] for row in found].count)
+    mine = {row["instance"] for row in found if row["task"] == few}
+    both = {row["instance"] for row in found if row["task"] != few}
+    free = {str(number) for number, row in enumerate(rows(), 1) if not row["size"] and not row["look"]}
+    assert mine & free <= both
+
+
+def test_everything_acceptable_goes_in_and_the_rest_is_listed() -> None:
+    folder = begin()
+    Path("back.csv").write_text(
+        "instance,task,label\n2,size,1.5\n2,size,1.5\n4,size,2.5\n4,size,3.5\n6,size,many\n2,look,oldd\n"
+        "999,size,1\n8,sze,1\n10,size,\n5,look,old\n"
+    )
+    result = json.loads(fine("ingest", folder, "back.csv", "--json"))
+    assert (result["new"], result["conflicts"]) == (3, 1)
+    listed = sheet(Path(result["listed_in"]))
+    assert [row["where"].rpartition(" ")[2] for row in listed] == ["6", "7", "8", "9"]
+    assert "did you mean 'old'?" in listed[1]["reason"]
+    assert "did you mean 'size'?" in listed[3]["reason"]
+    state = Campaign(folder).look()
+    assert {task: len(values) for task, values in state.stock.given.items()} == {"size": 2, "look": 1}
+    assert "1 label with contradicting answers" in fine("status", folder)
+    values = {}
+    for rule in ("first", "last"):
+        shorten(folder, conflicts=f'"{rule}"')
+        values[rule] = Campaign(folder).look().stock.given["size"]["4"]
+    assert values == {"first": 2.5, "last": 3.5}
+
+
+# --- estimates ---
+
+
+def measured(folder: Path) -> list[tuple[str, Any]]:
+    """All that was found and decided, without the times."""
+    with Store.open(folder, write=False) as store:
+        kinds = ("estimates", "diagnosis", "plan", "order")
+        return [(kind, value.number, value.key, value.body) for kind in kinds for value in store.values(kind)]
+
+
+def test_estimate_plan_order_and_a_second_round_that_knows_more() -> None:
+    folder = begin("camp", budget=60)
+    shorten(folder, trainings=9)
+    told = allot("estimate", folder, "--workers", 1)
+    assert told.exit_code == 0, told.output
+    assert "Method response: 9 trainings, 27 steps, about" in told.stdout
+    assert "9 of 9" in told.stderr
+    assert told.stdout.endswith("Next: allot plan camp\n")
+    found = Campaign(folder).look().found
+    assert found is not None
+    assert found.fresh
+    assert found.estimates.have == tuple(sum(bool(row[name]) for row in rows()) for name in ("size", "look"))
+    about = found.estimates.about
+    assert (about["method"], about["trainings"], about["folds"]) == ("response", 9, 4)
+    assert "Everything was measured already" in fine("estimate", folder)
+    plan = json.loads(fine("plan", folder, "--json"))
+    assert plan["outlook"]["counts"].keys() == {"size", "look"}
+    assert Fraction(str(plan["spent"])) <= 60
+    what_if = fine("plan", folder, "--budget", 200)
+    assert "write the budget into campaign.toml" in what_if
+    fine("order", folder)
+    answers = {"size": 4.0, "look": "new"}
+    fine("ingest", folder, fill(folder / "order-1.csv", Path("back.csv"), answers))
+    state = Campaign(folder).look()
+    assert state.found is not None
+    assert not state.found.fresh
+    if state.is_affordable:
+        assert "Next: allot estimate camp" in fine("status", folder)
+        again = fine("estimate", folder, "--workers", 1)
+        assert "9 earlier trainings kept but not used: the labels at hand" in again
+        later = Campaign(folder).look().found
+        assert later is not None
+        assert sum(later.estimates.have) == sum(found.estimates.have) + len(sheet(folder / "order-1.csv"))
+
+
+def test_changed_settings_and_data_are_noticed_and_never_mixed() -> None:
+    folder = begin("camp")
+    shorten(folder, trainings=8)
+    fine("estimate", folder, "--workers", 1)
+    first = measured(folder)
+    text = (folder / "campaign.toml").read_text()
+    (folder / "campaign.toml").write_text(text.replace("steps = 3", "steps = 4"))
+    told = refused(2, "plan", folder)
+    assert "[training] or a task's metric has changed since (1 set of estimates kept, but not used)" in told
+    told = fine("estimate", folder, "--workers", 1)
+    assert "8 earlier trainings kept but not used: [training] or a task's metric has changed" in told
+    assert measured(folder)[0] == first[0]
+    (folder / "campaign.toml").write_text(text)
+    assert "nothing was trained" in fine("estimate", folder)
+    assert Campaign(folder).look().found.value.number == 1  # type: ignore[union-attr]
+    table = rows()
+    table[1]["width"] = "9"
+    write(Path("table.csv"), table)
+    assert "the data have changed since" in refused(2, "plan", folder)
+    write(Path("table.csv"), rows())
+    shorten(folder, budget=70)  # which no training depends on
+    assert json.loads(fine("plan", folder, "--json"))["problem"]["budget"] == "70"
+
+
+def test_the_same_bytes_from_one_process_and_from_two() -> None:
+    for name, workers in (("one", 1), ("two", 2)):
+        folder = begin(name)
+        shorten(folder, trainings=20)
+        fine("estimate", folder, "--workers", workers, "--learner", "own.py:make")
+        fine("order", folder)
+    assert measured(Path("one")) == measured(Path("two"))
+    assert Path("one/order-1.csv").read_bytes() == Path("two/order-1.csv").read_bytes()
+
+
+def test_killed_at_any_training_it_goes_on_to_the_same_bytes() -> None:
+    undisturbed = begin("whole")
+    shorten(undisturbed, trainings=20)
+    fine("estimate", undisturbed, "--workers", 1, "--learner", "own.py:make")
+    folder = begin("camp")
+    shorten(folder, trainings=20)
+    command = [*ALLOT, "estimate", "camp", "--workers", "1", "--learner", "own.py:make"]
+    env = dict(os.environ) | {"STOP_FILE": str(Path("stop").absolute())}
+    kept = []
+    for number in (20, 5, 9):  # of the first run 7 are those of the price tag
+        Path("stop").write_text(f"kill {number}")
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        with Store.open(folder, write=False) as store:
+            kept.append(len(store.results("response")))
+            assert store.latest("estimates") is None
+    assert kept == [1, 1, 2]  # of three chunks
+    fine("estimate", folder, "--workers", 1, "--learner", "own.py:make")
+    assert measured(folder) == measured(undisturbed)
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = begin("camp")
+    shorten(folder, trainings=20)
+    monkeypatch.setenv("STOP_FILE", str(Path("stop").absolute()))
+    monkeypatch.setenv("ALLOT_LEARNER", "own.py:make")
+    Path("stop").write_text("interrupt 20")
+    result = allot("estimate", folder, "--workers", 1)
+    assert result.exit_code == 130
+    assert "Stopped. What is done is kept; to go on from there: allot estimate camp" in result.stderr
+    with Store.open(folder, write=False) as store:
+        assert len(store.results("response")) == 1
+    told = allot("estimate", folder, "--workers", 1)
+    assert told.exit_code == 0
+    assert "8 trainings were there already, 12 were done now." in told.stdout
+    assert "on this machine" not in told.stdout  # the price tag is for the start
+
+
+def test_a_learner_of_ones_own_comes_from_the_command_line_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = begin("camp")
+    shorten(folder, trainings=8)
+    Path("bad.py").write_text("1 / 0")
+    Path("bad2.py").write_text("def make(data, split):\n    return object()\n")
+    for name, words in (
+        ("own.py", "is not FILE.py:FUNCTION"),
+        ("nowhere.py:make", "is not a Python file that is there"),
+        ("own.py:mak", "did you mean 'make'?"),
+        ("own.py:Path", "own.py: TypeError"),
+        ("own.py:dict", "has no function"),
+        ("bad.py:make", "bad.py:1: ZeroDivisionError"),
+        ("bad2.py:make", "without tasks, steps"),
+    ):
+        assert words in allot("estimate", folder, "--learner", name).stderr
+    monkeypatch.setenv("ALLOT_LEARNER", "own.py:make")
+    fine("estimate", folder, "--workers", 1)
+    with Store.open(folder, write=False) as store:
+        (_, needs, _), *_ = store.results("response")
+    assert needs["learner"].startswith("make ")
+    Path("own.py").write_text(OWN + "\n# changed\n")
+    assert "8 earlier trainings kept but not used" in fine("estimate", folder, "--workers", 1)
+
+
+def test_other_methods_are_one_job() -> None:
+    folder = begin("camp", "--method", "slopes")
+    shorten(folder, trainings=12)
+    fine("estimate", folder, "--workers", 1, "--learner", "own.py:make")
+    found = Campaign(folder).look().found
+    assert found is not None
+    assert found.estimates.about["method"] == "slopes"
+    assert "D_T" not in fine("plan", folder)
+    assert "neutral measures nothing" in refused(2, "estimate", begin("other", "--method", "neutral"))
+
+
+def test_a_second_writer_hears_who_holds_the_campaign_and_readers_do_not_wait() -> None:
+    folder = begin("camp", "--method", "neutral")
+    with Store.open(folder, write=True, why="allot estimate camp"):
+        told = refused(2, "order", folder)
+        assert str(os.getpid()) in told
+        assert "allot estimate camp" in told
+        assert "Next: allot plan camp" in fine("status", folder)
+        result = allot("plan", folder)
+        assert result.exit_code == 0
+        assert "the plan is not put on record" in result.stderr
+    fine("order", folder)
+
+
+# --- evaluation ---
+
+
+def test_gains_of_an_evaluation_are_relative_signed_and_paired() -> None:
+    rng = np.random.default_rng(1)
+    base, scores = rng.uniform(1, 2, size=(4, 2)), rng.uniform(1, 2, size=(2, 4, 2))
+    found = Evaluation(
+        ("a", "b"), (3.0, 1.0), (True, False), (Trial("this plan", {}), Trial("other", {})), base, scores
+    )
+    first, second = found.rows()
+    a = [(value / base[:, 0].mean() - 1) * 100 for value in scores[0, :, 0]]
+    b = [(1 - value / base[:, 1].mean()) * 100 for value in scores[0, :, 1]]
+    assert first["gains"]["a"] == pytest.approx([np.mean(a), np.std(a, ddof=1)])
+    assert first["gains"]["b"] == pytest.approx([np.mean(b), np.std(b, ddof=1)])
+    totals = (3 * np.array(a) + np.array(b)) / 4
+    assert first["total"] == pytest.approx([totals.mean(), totals.std(ddof=1)])
+    apart = totals - found.totals[1]
+    reach = 2.353363 * apart.std(ddof=1) / 2  # Student's t with 3 degrees of freedom
+    assert second["ahead"] == pytest.approx([apart.mean(), apart.mean() - reach, apart.mean() + reach], rel=1e-3)
+    assert Evaluation.from_dict(json.loads(json.dumps(found.to_dict()))).rows() == found.rows()
+    assert [student(n) for n in (2, 12, 30)] == pytest.approx([2.919986, 1.782288, 1.697261], rel=1e-3)
+
+
+def test_evaluate_tries_the_plan_yours_and_every_baseline_on_the_test_part() -> None:
+    table = rows(60, every=(1, 1))
+    folder = begin("camp", "--have", "size=6", "--have", "look=6", "--method", "neutral", table=table, budget=40)
+    told = allot("evaluate", folder, "--repeats", 3, "--workers", 1, "--json", "--plan", "size=10,look=1")
+    assert told.exit_code == 0, told.output
+    found = json.loads(told.stdout)
+    names = [row["name"] for row in found["rows"]]
+    assert names[:2] == ["this plan", "yours"]
+    assert {"equal images", "equal images*", "equal budget", "all on size", "all on look"} <= set(names)
+    assert np.array(found["scores"]).shape == (len(names), 3, 2)
+    counts = {row["name"]: row["counts"] for row in found["rows"]}
+    assert counts["yours"] == {"size": 10, "look": 1}
+    assert all(each["size"] + 5 * each["look"] <= 40 for each in counts.values())
+    shown = fine("evaluate", folder, "--repeats", 3, "--workers", 1)
+    assert re.search(r"^this plan .* ± .*$", shown, re.MULTILINE)
+    assert "Next: allot report camp" in shown
+    # what it says of nothing bought is what a training on the labels at hand scores
+    from allotment.campaign.work import set_up
+    from allotment.learners.learner import train
+
+    state = Campaign(folder).look()
+    bench = set_up(state.settings, state.stock, test=True)
+    expected = bench.learner.score(train(bench.learner, bench.labels, 1001), "size").metric
+    assert found["base"][1][0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_evaluate_says_clearly_when_there_is_nothing_to_evaluate_with() -> None:
+    told = refused(2, "evaluate", begin("camp", "--method", "neutral"))
+    assert "no plan can be tried out" in told
+    assert "have = N" in told
+    assert "no plan can be tried out" in refused(2, "ingest", "camp", "--oracle")
+
+
+def test_labels_on_order_can_be_taken_from_complete_data() -> None:
+    table = rows(60, every=(1, 1))
+    folder = begin("camp", "--have", "size=6", "--have", "look=6", "--method", "neutral", table=table, budget=40)
+    assert "nothing is on order" in refused(2, "ingest", folder, "--oracle")
+    fine("order", folder)
+    count = len(sheet(folder / "order-1.csv"))
+    assert f"{count} new labels from the data set itself." in fine("ingest", folder, "--oracle")
+    stock = Campaign(folder).look().stock
+    assert sum(stock.have.values()) == 12 + count
+    data = stock.open()
+    chosen = stock.labels["size"].instances
+    np.testing.assert_allclose(
+        data.values("size", chosen), [float(table[place]["size"]) for place in chosen.tolist()], rtol=1e-6
+    )
+
+
+# --- report, archive ---
+
+
+def test_report_and_archive_hold_what_is_known() -> None:
+    folder = begin("camp", budget=60)
+    shorten(folder, trainings=8)
+    fine("report", folder, "-o", "early.html")
+    fine("estimate", folder, "--workers", 1)
+    fine("order", folder)
+    told = fine("report", folder)
+    page = Path("camp/report.html").read_text()
+    assert told == "camp/report.html is written; open it in a browser.\n"
+    for words in ("Labels for camp", "size", "look", "equal budget", "response"):
+        assert words in page
+    values = json.loads(fine("report", folder, "--json"))
+    assert {curve["task"] for curve in values["curves"]} == {"size", "look"}
+    for curve in values["curves"]:
+        assert all(low <= mean <= high for _, mean, low, high in curve["points"])
+        assert len(curve["seen"]) == 8
+    assert len(values["transfer"]["cells"]) == 2
+    assert values["rounds"][0]["number"] == 1
+    fine("pack", folder, "-o", "camp.zip")
+    fine("unpack", "camp.zip", "copy")
+    assert measured(Path("copy")) == measured(folder)
+    assert Path("copy/campaign.toml").read_text() == (folder / "campaign.toml").read_text()
+
+
+def test_help_of_every_command_has_an_example() -> None:
+    for command in ("init", "status", "estimate", "order", "ingest", "evaluate", "report", "pack", "unpack", "demo"):
+        assert f"Example:  allot {command}" in fine(command, "--help")
+
+
+# --- killed at random moments ---
+
+LOOP = """
+import json, os, random, signal, sys
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+left = int(sys.argv[1])
+def watch(event, args):
+    global left
+    if event in WATCHED:
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+WATCHED = {{"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.replace", "sqlite3.connect", "fcntl.flock"}}
+from test_campaign import follow
+if left:
+    sys.addaudithook(watch)
+follow(Path("camp"))
+print(left)
+"""
+
+
+def follow(folder: Path) -> None:
+    """Do what `status` says until all money is spent, as a user would who was interrupted."""
+    os.environ["ALLOT_LEARNER"] = "own.py:make"
+    if not (folder / "campaign.toml").exists():
+        given = ["--root", "table.csv", "--targets", "size,look", "--cost", "size=1", "--cost", "look=5"]
+        fine("init", folder, *given, "--budget", 60, "--steps", 3)
+    for _ in range(30):
+        step = json.loads(fine("status", folder, "--json"))["next"].split()
+        if step[1] == "report":
+            fine("report", folder)
+            return
+        if step[1] == "ingest":
+            number = max(int(path.stem.partition("-")[2]) for path in folder.glob("order-*.csv"))
+            answers = {"size": lambda place: f"{3 + place % 7 / 10}", "look": lambda place: ("old", "new")[place % 2]}
+            Path("back.csv").unlink(missing_ok=True)
+            step[-1] = str(fill(folder / f"order-{number}.csv", Path("back.csv"), answers))
+        fine(*step[1:], *(["--workers", "1"] if step[1] == "estimate" else []))
+    raise AssertionError("it never ends")
+
+
+def run_loop(folder: Path, moment: int) -> subprocess.CompletedProcess[str]:
+    script = LOOP.format(tests=str(Path(__file__).parent))
+    return subprocess.run([sys.executable, "-c", script, str(moment)], cwd=folder, capture_output=True, text=True)
+
+
+def kill_at(folder: Path, moments: Iterator[int], kills: int) -> None:
+    """A whole campaign in `folder`, killed so many times on its way."""
+    folder.mkdir()
+    (folder / "own.py").write_text(OWN)
+    write(folder / "table.csv", rows())
+    for _ in range(kills):
+        done = run_loop(folder, next(moments))
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    done = run_loop(folder, 0)
+    assert done.returncode == 0, done.stderr
+
+
+def compare_killed(tmp_path: Path, campaigns: int, kills: int) -> None:
+    whole = tmp_path / "whole"
+    kill_at(whole, iter(()), 0)
+    counted = tmp_path / "counted"
+    counted.mkdir()
+    (counted / "own.py").write_text(OWN)
+    write(counted / "table.csv", rows())
+    total = 10**9 - int(run_loop(counted, 10**9).stdout)
+    rng = random.Random(8)
+    for number in range(campaigns):
+        folder = tmp_path / f"killed{number}"
+        kill_at(folder, iter(lambda: rng.randint(1, total), 0), kills)
+        assert measured(folder / "camp") == measured(whole / "camp")
+        for path in (whole / "camp").glob("order-*.csv"):
+            assert (folder / "camp" / path.name).read_bytes() == path.read_bytes()
+        with Store.open(folder / "camp", write=False) as store:
+            pairs = [tuple(item) for value in store.orders() for item in value.body["order"]["items"]]
+            assert len(set(pairs)) == len(pairs)
+
+
+def test_a_whole_campaign_killed_at_random_moments_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    compare_killed(tmp_path, campaigns=1, kills=4)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_a_whole_campaign_killed_at_200_random_moments(tmp_path: Path) -> None:
+    compare_killed(tmp_path, campaigns=20, kills=10)

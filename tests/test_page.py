@@ -1,0 +1,620 @@
+"""The report page: sound HTML whatever it shows, charts that tell the truth, sentences that a manager can sign."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import html
+import itertools
+import json
+import math
+import random
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allotment import Geometric, InputError, Problem, Task, allocate, baselines
+from allotment.reports import render
+from allotment.reports.charts import WIDTH, Mark, draw_curve, draw_interval, find_log_ticks, find_ticks, name_ticks
+from allotment.reports.style import DARK, LIGHT, STYLE
+from allotment.reports.values import PARTS
+from allotment.reports.words import decide
+
+VOID = {"meta"}
+
+
+class Page(HTMLParser):
+    """A page read back by a parser that knows nothing of how it was written; it insists that every tag ends."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.feed(text)
+        self.close()
+        assert self.open == [], f"never closed: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs), f"an attribute twice in {tag}"
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open[-1:] == [tag], f"</{tag}> closes something else"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts.append((self.open[-1], data))
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(text for tag, text in self.texts if tag != "style"))
+
+    @property
+    def skeleton(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Its tags and their attributes' names, without the tooltips of names that were cut."""
+        return [(tag, tuple(key for key in attributes if key != "title")) for tag, attributes in self.tags]
+
+
+def sentence_of(page: str) -> str:
+    """The decision as it is read."""
+    found = re.search(r'<p class="sentence">(.*?)</p>', page)
+    assert found
+    return html.unescape(re.sub(r"<[^>]*>", "", found[1]))
+
+
+NAMES = ["cls", "seg", "depth"]
+
+
+def example() -> dict[str, Any]:
+    """Values with every part and every key; a fresh copy that may be changed."""
+    counts = [2920, 169, 0]
+    outlook = {"mean": 1.2, "low": 0.3, "high": 2.1, "level": 0.9, "chance": 0.97}
+    tasks = [
+        {"name": name, "cost": cost, "have": 300, "count": count, "spend": str(float(cost) * count), "low": count // 2}
+        | {"high": count + 50, "plateau": [count // 3, count + 70]}
+        for name, cost, count in zip(NAMES, ["1", "20", "0.5"], counts, strict=True)
+    ]
+    rows = [
+        {"name": name, "counts": dict(zip(NAMES, counts, strict=True)), "spent": "6300", "value": value, "broken": []}
+        for name, value in (("plan", 12.5), ("equal budget", 10.0), ("equal images", 9.75))
+    ]
+    rows[1] |= {"counts": {"cls": 2100, "seg": 105, "depth": 4200}, "outlook": outlook}
+    rows[2] |= {"broken": ["the budget by 12"]}
+    points = [[at, 60 + at / 200, 55 + at / 250, 62 + at / 150] for at in range(100, 4001, 300)]
+    curves = [{"task": name, "unit": f"score of {name}", "points": points, "seen": [[150, 61.5], [300, 62.25]]}
+              for name in NAMES]  # fmt: skip
+    measured = [
+        {"name": name, "gains": {task: [total, 0.4] for task in NAMES}, "total": [total, 0.31], "ahead": ahead}
+        for name, total, ahead in (("plan", 5.1, None), ("equal budget", 4.0, [1.1, 0.3, 1.9]))
+    ]
+    values: dict[str, Any] = {
+        "title": "Street scenes",
+        "plan": {"tasks": tasks, "budget": "6300", "spent": "6300"},
+        "outlook": outlook,
+        "comparison": rows,
+        "curves": curves,
+        "transfer": {
+            "tasks": NAMES,
+            "cells": [[1.0, 0.7, 0.1], [-0.4, 1.0, None], [0.3, 0.05, 1.0]],
+            "low": [[1.0, 0.5, -0.1], [-0.6, 1.0, None], [0.1, -0.2, 1.0]],
+            "high": [[1.0, 0.9, 0.3], [-0.2, 1.0, None], [0.5, 0.3, 1.0]],
+            "called": [[0, 1, 0], [-1, 0, None], [1, 0, 0]],
+        },
+        "verdicts": [
+            {"kind": "task", "name": "cls", "grade": "sound", "why": "the rise is known to 12 %", "share": 0.21},
+            {"kind": "curve", "name": "seg", "grade": "unusable", "why": ["scores fall", "few"], "mend": "40 labels",
+             "effect": "none of it is bought"},
+        ],
+        "rounds": [
+            {"number": 1, "spent": "1575", "open": 0, "expected": [0.6, 0.1, 1.1], "next": "done"},
+            {"number": 2, "spent": "2102.5", "open": {"cls": 310, "seg": 14}, "expected": 1.25, "next": "allot ingest"},
+        ],
+        "evaluation": {"tasks": NAMES, "repeats": 5, "level": 0.9, "rows": measured},
+        "about": {"method": "response", "trainings": 240, "seed": 0, "fingerprint": "b1946ac9",
+                  "versions": {"allotment": "0.1.0", "torch": "2.13.0"}, "seeds": [1, 2], "paired": True},
+    }  # fmt: skip
+    return dict(json.loads(json.dumps(values)))
+
+
+def test_the_page_shows_what_it_was_given() -> None:
+    text = Page(render(example())).text
+    for shown in (
+        "Street scenes", "2,920", "46.3 %", "53.7 %", "1,460 to 2,970", "973 to 2,990", "6,300 of 6,300 are spent",
+        "+1.2 (0.3 to 2.1)", "97 %", "80.0 %", "breaks the budget by 12", "5.10 ± 0.31", "+1.1 (0.3 to 1.9)",
+        "This plan beat equal budget by 1.1 points of D_T over 5 retrainings", "−0.40", "−0.60 to −0.20", "✕ unusable",
+        "scores fall", "40 labels", "21.0 % of the budget hang on it", "Curve of seg", "310 cls and 14 seg",
+        "+0.6 (0.1 to 1.1) points of D_T", "allot ingest", "b1946ac9", "allotment 0.1.0, torch 2.13.0", "1, 2", "yes",
+    ):  # fmt: skip
+        assert shown in re.sub(r"\s+([,.])", r"\1", text), shown
+
+
+def test_the_page_of_a_real_plan() -> None:
+    problem = Problem([Task("cls", cost=1, have=300), Task("seg", cost=20, have=300)], budget=6300)
+    plan = allocate(problem, {"cls": Geometric(1.13, 0.999), "seg": Geometric(2.03, 0.997)})
+    tasks = [
+        {"name": task.name, "cost": str(task.cost), "have": task.have, "count": plan.counts[task.name],
+         "spend": str(task.price(plan.counts[task.name])), "plateau": plan.plateau[task.name]}
+        for task in problem.tasks
+    ]  # fmt: skip
+    rows = plan.compare(baselines(problem)).to_dict()["rows"]
+    values = {"plan": {"tasks": tasks, "budget": "6300", "spent": str(plan.spent)}, "comparison": rows}
+    page = render(values)
+    assert sentence_of(page) == (
+        "Buy 2,920 cls and 169 seg for 6,300. How it compares with equal budget was not measured."
+    )
+    text = Page(page).text
+    for row in rows:
+        assert f"{100 * row['value'] / rows[0]['value']:.1f} %" in text
+        assert row["name"] in text.replace("this plan", "plan")
+
+
+PLAN = {"tasks": [{"name": "cls", "count": 2920}, {"name": "seg", "count": 169}], "spent": "6300", "currency": "EUR"}
+EQUAL = {"cls": 3150, "seg": 157}
+NOISE = {"mean": 0.1, "low": -0.5, "high": 0.7, "level": 0.9, "chance": 0.6}
+
+
+@pytest.mark.parametrize(
+    ("outlook", "equal", "sentence"),
+    [
+        (
+            {"mean": 1.2, "low": 0.3, "high": 2.1, "chance": 0.97},
+            EQUAL,
+            "Buy 2,920 cls and 169 seg for 6,300 EUR; expected to beat equal budget by 1.2 points of D_T "
+            "(90 %: 0.3 to 2.1), chance 97 %.",
+        ),
+        (
+            NOISE,
+            EQUAL,
+            "Equal budget (3,150 cls and 157 seg) is fine: the difference of 0.1 points of D_T (90 %: −0.5 to 0.7) is "
+            "below the noise. This plan: 2,920 cls and 169 seg for 6,300 EUR.",
+        ),
+        (
+            NOISE | {"mean": 0.3, "chance": 0.85, "level": 0.95},
+            None,
+            "Buy 2,920 cls and 169 seg for 6,300 EUR; probably better than equal budget, by 0.3 points of D_T, but not "
+            "beyond doubt (95 %: −0.5 to 0.7), chance 85 %.",
+        ),
+        (
+            {"mean": 0.05, "low": 0.01, "high": 0.09, "chance": 1.0},
+            None,
+            "Equal budget is fine: 0.050 points of D_T more (90 %: 0.010 to 0.090) is too little to matter. "
+            "This plan: 2,920 cls and 169 seg for 6,300 EUR.",
+        ),
+        (
+            {"mean": -2.0, "low": -3.0, "high": -1.0, "chance": 0.001},
+            None,
+            "Take equal budget: it is expected to beat this plan by 2.0 points of D_T (90 %: −3.0 to −1.0). "
+            "This plan: 2,920 cls and 169 seg for 6,300 EUR.",
+        ),
+        (
+            {"mean": 40.0, "low": 40.0, "high": 40.0, "chance": 1.0, "unit": "labels"},
+            None,
+            "Buy 2,920 cls and 169 seg for 6,300 EUR; expected to beat equal budget by 40 labels "
+            "(one estimate, of which nothing says how sure it is), chance above 99 %.",
+        ),
+        (
+            NOISE,
+            {"cls": 2920, "seg": 169},
+            "Buy 2,920 cls and 169 seg for 6,300 EUR, which is equal budget: nothing that was measured speaks for "
+            "another plan.",
+        ),
+    ],
+)
+def test_the_decision_is_a_sentence_to_sign(outlook: dict[str, Any], equal: dict[str, int], sentence: str) -> None:
+    comparison = [{"name": "plan", "counts": {}}] + ([{"name": "equal budget", "counts": equal}] if equal else [])
+    assert sentence_of(render({"plan": PLAN, "outlook": outlook, "comparison": comparison})) == sentence
+
+
+def test_other_decisions() -> None:
+    nothing = {"tasks": [{"name": "cls", "count": 0}], "spent": 0}
+    assert sentence_of(render({"plan": nothing})) == "Buy nothing: no label is worth its price."
+    assert sentence_of(render({"decision": "Wait <for> March."})) == "Wait <for> March."
+    assert sentence_of(render({})).startswith("There is nothing to decide yet")
+    many = {"tasks": [{"name": f"t{at}", "count": at} for at in range(1, 11)]}
+    assert "Buy 10 t10, 9 t9, 8 t8, 7 t7, 6 t6, 5 t5 and 10 of 4 more tasks." in html.unescape(
+        re.sub(r"</?bdi>", "", decide(many, None, None))
+    )
+
+
+def test_every_part_may_be_missing() -> None:
+    whole = example()
+    heads = {"plan": "What to buy", "comparison": "Beside other plans", "curves": "What more labels bring",
+             "transfer": "What tasks do", "verdicts": "How far this", "rounds": "Rounds",
+             "evaluation": "What it brought", "about": "How it was measured"}  # fmt: skip
+    assert set(heads) | {"title", "decision", "outlook"} == set(PARTS)
+    for size in (0, 1, 2, len(heads) - 1):
+        for kept in itertools.combinations(heads, size):
+            page = Page(render({key: whole[key] for key in kept}))
+            shown = {text for tag, text in page.texts if tag == "h2"}
+            assert len(shown) == size
+            assert all(any(heads[key] in text for text in shown) for key in kept)
+            assert Page(render({**dict.fromkeys(PARTS), **{key: whole[key] for key in kept}})).text == page.text
+
+
+def test_empty_parts_say_so() -> None:
+    empty = {"plan": {"tasks": []}, "curves": [{"task": "cls"}], "evaluation": {"rows": []}}
+    page = Page(render({**empty, "transfer": {"tasks": [], "cells": []}}))
+    assert page.text.count("Nothing was measured here.") == 3
+    assert "There is nothing to decide yet" in page.text
+    assert "There are no tasks to buy labels for." in page.text
+    assert "svg" not in {tag for tag, attributes in page.tags if attributes.get("role") == "img"}
+
+
+def test_every_key_that_may_be_missing_may() -> None:
+    """Each optional value by itself is taken out, and each is set to None; the page stays whole."""
+    needed = {"name", "count", "counts", "task", "tasks", "cells", "grade", "number", "rows", "mean", "low", "high",
+              "chance"}  # fmt: skip
+    for path in paths_of(example()):
+        if isinstance(path[-1], str) and len(path) > 1 and path[-1] not in needed | set(NAMES):
+            values = example()
+            reach(values, path[:-1])[path[-1]] = None
+            Page(render(values))
+            del reach(values, path[:-1])[path[-1]]
+            Page(render(values))
+
+
+def paths_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield (*path, key)
+        yield from paths_of(inner, (*path, key))
+
+
+def reach(value: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def rename(value: Any, change: Any) -> Any:
+    """The values with every text in them changed, and every name that is a key, wherever it stands."""
+    if isinstance(value, dict):
+        return {change(key) if key in NAMES else key: rename(inner, change) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [rename(inner, change) for inner in value]
+    fixed = {"plan", "equal budget", "sound", "unusable", "task", "curve", "6300", "1575", "2102.5"}
+    is_free = isinstance(value, str) and value not in fixed and not re.fullmatch(r"[\d.]+", value)
+    return change(value) if is_free else value
+
+
+EVIL = [
+    "<script>alert(1)</script>", "</style></svg></title></td><b>", "\"' onload='alert(1)' x=\"", "<!-- ", "]]>",
+    "&lt;&amp;#60;", "{task} {0} {0.__class__} %s", "\u202e\u2066abc 12\u200f", "שלום עולם", "\x00\x07\x1b[31m",
+    "\ud800", "\ufffe\U0001ffff", "a\nb\tc\u2028d", "x" * 500, "很" * 500, "e" + "\u0301" * 400, "\\u202e",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_nothing_that_is_shown_changes_the_page(evil: str) -> None:
+    """With the worst of names everywhere the page has the very tags of the harmless one, and the text is all there."""
+    page = render(rename(example(), lambda text: f"{text}{evil}"))
+    page.encode()  # lone surrogates would fail here
+    read, harmless = Page(page), Page(render(example()))
+    assert read.skeleton == harmless.skeleton
+    assert not re.search("[\x00-\x09\x0b-\x1f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe]", page)
+    if len(evil) < 40 and evil.isprintable():
+        assert f"cls{evil}" in read.text
+        assert f"Street scenes{evil}" in read.text
+
+
+def test_names_keep_their_direction_and_long_ones_their_whole_text() -> None:
+    values = rename(example(), lambda text: "שלום" + text + "x" * 200)
+    page = Page(render(values))
+    names = [attributes for tag, attributes in page.tags if tag == "bdi"]
+    assert len(names) >= 20
+    whole = "שלום" + "cls" + "x" * 200
+    assert sum(attributes.get("title") == whole for attributes in names) >= 5
+    longest = max((text for tag, text in page.texts if tag == "bdi"), key=len)
+    assert len(longest) <= 100
+    assert longest.startswith("שלום")
+
+
+def test_the_page_needs_nothing_from_outside_and_runs_nothing() -> None:
+    page = render(example())
+    tags = Page(page).tags
+    assert not {tag for tag, _ in tags} & {"script", "link", "img", "iframe", "object", "embed", "form", "base", "use"}
+    for tag, attributes in tags:
+        assert not any(key.startswith("on") for key in attributes)
+        assert not {"src", "srcset", "action", "xlink:href"} & set(attributes)
+        assert tag != "a" or str(attributes["href"]).startswith("#")
+    assert not re.search(r"url\(|@import|@font-face|https?:|//", page)
+    policy = next(attributes["content"] for _, attributes in tags if attributes.get("http-equiv"))
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    assert "script" not in policy
+
+
+def test_readers_of_all_kinds_find_their_way() -> None:
+    page = Page(render(example()))
+    ids = [str(attributes["id"]) for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for tag, attributes in page.tags:
+        for target in (attributes.get("aria-labelledby") or "").split():
+            assert target in ids
+        if tag == "a":
+            assert str(attributes["href"])[1:] in ids
+        if tag == "th":
+            assert attributes["scope"] in ("row", "col")
+        if tag == "svg" and attributes.get("aria-hidden") != "true":
+            assert attributes["role"] == "img"
+            assert attributes["aria-labelledby"]
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+    tables = [tag for tag, _ in page.tags if tag in ("table", "caption")]
+    assert tables == ["table", "caption"] * (len(tables) // 2)
+    assert page.tags[0] == ("html", {"lang": "en"})
+    descriptions = [text for tag, text in page.texts if tag == "desc"]
+    assert "The curve goes from 60.5 at 100 labels (55.4 to 62.67) to 80 at 4,000 labels" in descriptions[1]
+
+
+def shine(colour: str) -> float:
+    """Relative luminance, by the definition of the WCAG."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    dim, bright = sorted((shine(one), shine(other)))
+    return (bright + 0.05) / (dim + 0.05)
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_colours_can_be_read(colours: dict[str, str]) -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    text_on = [("text", "ground"), ("text", "panel"), ("muted", "ground"), ("muted", "panel"), ("accent", "ground"),
+               ("mark", "ground")]  # fmt: skip
+    text_on += [("text", f"{what}-{step}") for what in ("help", "harm") for step in (1, 2, 3)]
+    text_on += [(grade, f"{grade}-back") for grade in ("sound", "weak", "unusable")]
+    for text, ground in text_on:
+        assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    assert set(re.findall(r"var\(--([\w-]+)\)", STYLE)) == set(colours)
+
+
+def test_cells_of_the_matrix_have_colour_and_word_together() -> None:
+    page = render({"transfer": example()["transfer"]})
+    found = re.findall(r'<td class="number( [\w-]+)?">(.*?)</td>', page)
+    cells = [(kind.strip(), re.sub("<[^>]*>", " ", text).split()) for kind, text in found]
+    assert [kind for kind, _ in cells] == ["set", "help-3", "", "harm-2", "set", "", "help-2", "", "set"]
+    assert [text[-1] for _, text in cells if text[-1] in ("helps", "harms", "unclear")] == [
+        "helps", "unclear", "harms", "helps", "unclear",
+    ]  # fmt: skip
+    assert cells[5][1] == ["–"]
+
+
+def test_a_matrix_in_percent_has_a_measured_diagonal() -> None:
+    tasks, cells = ["a", "b"], [[8.0, -1.0], [4.0, 2.4]]
+    low, high = ([[each + more for each in line] for line in cells] for more in (-0.5, 0.5))
+    page = render({"transfer": {"tasks": tasks, "cells": cells, "low": low, "high": high, "unit": "%"}})
+    assert re.findall(r'<td class="number ?([\w-]*)">', page) == ["help-3", "harm-1", "help-2", "help-2"]
+    assert "in % of its score" in Page(page).text
+    assert "by definition" not in page
+    assert "by definition" in render({"transfer": example()["transfer"]})
+
+
+def test_what_could_not_be_measured_is_left_open() -> None:
+    rows = [
+        {"name": "plan", "gains": {"cls": [None, None]}, "total": [None, None], "ahead": None},
+        {"name": "equal budget", "gains": {"cls": [2.0, None]}, "total": [1.5, 0.25], "ahead": [-1, -1.5, -0.5]},
+    ]
+    page = Page(render({"evaluation": {"rows": rows}}))  # fmt: skip
+    assert [text for tag, text in page.texts if tag == "td"] == [
+        "–",
+        "–",
+        "–",
+        "1.50 ± 0.25",
+        "−1.0 (−1.5 to −0.5)",
+        "2.00",
+    ]
+    assert "fell behind equal budget by 1.0 points" in page.text
+
+
+def test_the_same_values_give_the_same_bytes() -> None:
+    values = example()
+    kept = copy.deepcopy(values)
+    page = render(values)
+    assert values == kept
+    assert page == render(json.loads(json.dumps(values)))
+    assert page == render({key: values[key] for key in reversed(values)})
+
+
+def test_every_mistake_is_named_at_once() -> None:
+    wrong = example()
+    wrong["plan"]["tasks"][1]["count"] = -3
+    wrong["plan"]["tasks"][0]["cost"] = "cheap"
+    wrong["plan"]["spent"] = True
+    wrong["outlook"] = {"mean": math.nan, "low": 0, "high": 10**400, "chance": 97}
+    wrong["curves"][0]["points"][2] = [1, 2]
+    wrong["curves"][1]["seen"][0] = [-5, 1]
+    wrong["transfer"]["low"] = [[1.0]]
+    wrong["verdicts"][0].pop("grade")
+    wrong["rounds"][0]["open"] = "some"
+    wrong["evaluation"]["rows"][0]["gains"]["cls"] = ["much", None]
+    wrong["about"] = ["response"]
+    wrong["evaluatoin"] = wrong["evaluation"]
+    with pytest.raises(InputError) as raised:
+        render(wrong)
+    assert [mistake.where for mistake in raised.value.mistakes] == [
+        "values.'evaluatoin'", "plan.tasks[0].cost", "plan.tasks[1].count", "plan.spent", "outlook.mean",
+        "outlook.high", "outlook.chance", "curves[0].points[2]", "curves[1].seen[0][0]", "transfer.low",
+        "verdicts[0].grade", "rounds[0].open", "evaluation.rows[0].gains.cls[0]", "about",
+    ]  # fmt: skip
+    assert "did you mean 'evaluation'?" in str(raised.value)
+    with pytest.raises(InputError, match="is not a dict with title"):
+        render([])  # type: ignore[arg-type]
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_any_one_wrong_value_gives_a_page_or_a_mistake(data: st.DataObject) -> None:
+    values = example()
+    path = data.draw(st.sampled_from(list(paths_of(values))))
+    junk = st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just([]), st.just({}),
+        st.lists(st.integers(), max_size=3), st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+    )  # fmt: skip
+    reach(values, path[:-1])[path[-1]] = data.draw(junk)
+    with contextlib.suppress(InputError):
+        Page(render(values))
+
+
+SPACE = "{http://www.w3.org/2000/svg}"
+
+
+def texts_of(picture: str) -> list[tuple[str, float, float, float, float]]:
+    """Each text of a picture with its box, for letters of 0.58 em: those of common fonts are narrower on the whole."""
+    boxes = []
+    for text in ElementTree.fromstring(picture).iter("text"):
+        words, x, y = text.text or "", float(text.attrib["x"]), float(text.attrib["y"])
+        wide = 0.58 * 12 * len(words)
+        left = x - wide * {"end": 1.0, "middle": 0.5}.get(text.attrib.get("text-anchor", ""), 0.0)
+        boxes.append((words, left, y - 9, left + wide, y + 3))
+    return boxes
+
+
+def check_layout(picture: str) -> None:
+    """No text lies on another or outside the picture."""
+    _, _, width, height = map(float, ElementTree.fromstring(picture).attrib["viewBox"].split())
+    boxes = texts_of(picture)
+    for text, left, top, right, bottom in boxes:
+        assert left >= -1, text
+        assert right <= width + 1, text
+        assert top >= 0, text
+        assert bottom <= height, text
+    for one, other in itertools.combinations(boxes, 2):
+        apart = one[3] <= other[1] or other[3] <= one[1] or one[4] <= other[2] or other[4] <= one[2]
+        assert apart, (one, other)
+
+
+COUNT = st.one_of(st.integers(0, 50), st.integers(0, 10**6), st.integers(0, 10**12))
+SCORE = st.one_of(
+    st.floats(-1, 1), st.floats(0, 100), st.floats(-1e6, 1e6), st.floats(-1e15, 1e15), st.floats(0.7, 0.7001)
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    ats=st.lists(COUNT, min_size=1, max_size=6),
+    scores=st.lists(SCORE, min_size=3, max_size=3),
+    have=COUNT,
+    more=COUNT,
+    unit=st.text(max_size=80),
+    marked=st.integers(0, 2),
+)
+def test_texts_of_charts_never_overlap(
+    ats: list[int], scores: list[float], have: int, more: int, unit: str, marked: int
+) -> None:
+    low, mean, high = sorted(scores)
+    marks = [Mark(have, f"at hand: {have:,}", "hand"), Mark(have + more, f"with the plan: {have + more:,}", "buy")]
+    curve = {"task": "cls", "unit": "accuracy, %", "points": [[at, mean, low, high] for at in ats], "seen": [[3, low]]}
+    check_layout(draw_curve(curve, marks[:marked], "c"))
+    ElementTree.fromstring(draw_curve(curve | {"unit": unit}, marks[:marked], "c"))
+    check_layout(draw_interval({"mean": mean, "low": low, "high": high}, "o"))
+
+
+def test_a_wide_text_in_the_middle_stays_inside() -> None:
+    mark = Mark(5 * 10**11, f"with the plan: {5 * 10**11:,}", "buy")
+    check_layout(draw_curve({"task": "cls", "points": [[0, 1, 0, 2], [10**12, 2, 1, 3]]}, [mark], "c"))
+
+
+def read_scale(picture: str, axis: str) -> list[tuple[float, float]]:
+    """The ticks of one axis as a reader sees them: where each stands, and its number."""
+    found = []
+    for text in ElementTree.fromstring(picture).iter("text"):
+        upright = text.attrib.get("text-anchor") == "end"
+        number = re.fullmatch(r"(−?)([\d.,]+)(k?)", text.text or "")
+        if number and upright == (axis == "y"):
+            value = float(number[2].replace(",", "")) * (1000 if number[3] else 1) * (-1 if number[1] else 1)
+            found.append((float(text.attrib["y"]) - 4 if upright else float(text.attrib["x"]), value))
+    return found
+
+
+def path_of(picture: str, kind: str) -> list[tuple[float, float]]:
+    (path,) = [each for each in ElementTree.fromstring(picture).iter("path") if each.attrib["class"] == kind]
+    numbers = [float(each) for each in re.findall(r"-?[\d.]+", path.attrib["d"].replace("h0", ""))]
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_charts_tell_the_truth(log: bool) -> None:
+    """A reader with a ruler finds the values that were given."""
+    rng = random.Random(4)
+    ats = [40, 200, 900, 2500, 12_000] if log else [400, 1000, 2200, 4100, 5000]
+    points = [[at, mean, mean - 3, mean + 5] for at, mean in zip(ats, (31.5, 40.25, 52.0, 50.0, 61.0), strict=True)]
+    seen = [[rng.choice(ats), rng.uniform(30, 60)] for _ in range(12)]
+    picture = draw_curve({"task": "cls", "unit": "%", "points": points, "seen": seen}, [], "c")
+    (x0, first), (x1, last) = (read_scale(picture, "x")[end] for end in (0, -1))
+    (y0, low), (y1, high) = (read_scale(picture, "y")[end] for end in (0, -1))
+    assert abs(x1 - x0) > 150
+    assert abs(y1 - y0) > 80
+
+    def read(place: tuple[float, float]) -> tuple[float, float]:
+        share = (place[0] - x0) / (x1 - x0)
+        at = first * (last / first) ** share if log else first + share * (last - first)
+        return at, low + (place[1] - y0) / (y1 - y0) * (high - low)
+
+    wanted: dict[str, list[Any]] = {
+        "line": [(at, mean) for at, mean, _, _ in points],
+        "band": [(at, low) for at, _, low, _ in points] + [(at, high) for at, _, _, high in reversed(points)],
+        "dots": [tuple(each) for each in seen],
+    }
+    for kind, given_points in wanted.items():
+        for place, (at, score) in zip(path_of(picture, kind), given_points, strict=True):
+            assert read(place)[0] == pytest.approx(at, rel=0.01, abs=12)
+            assert read(place)[1] == pytest.approx(score, abs=0.05)
+
+
+def test_marks_stand_where_the_plan_is() -> None:
+    page = render(example())
+    picture = next(each for each in re.findall("<svg.*?</svg>", page) if "score of cls" in each)
+    (x0, first), (x1, last) = (read_scale(picture, "x")[end] for end in (0, -1))
+    for kind, wanted in (("hand", 300), ("buy", 3220)):
+        (d,) = re.findall(rf'<path d="M([\d.]+) [\d.]+V[\d.]+" class="{kind}">', picture)
+        share = (float(d) - x0) / (x1 - x0)
+        found = first * (last / first) ** share if first > 0 else first + share * (last - first)
+        assert found == pytest.approx(wanted, rel=0.02)
+    assert "at hand: 300" in picture
+    assert "with the plan: 3,220" in picture
+
+
+@settings(max_examples=300, deadline=None)
+@given(low=st.floats(-1e9, 1e9), width=st.floats(1e-3, 1e9), most=st.integers(2, 9))
+def test_ticks_are_round_evenly_spaced_and_inside(low: float, width: float, most: int) -> None:
+    high = low + width
+    ticks = find_ticks(low, high, most)
+    assert 1 <= len(ticks) <= most
+    assert all(low - 1e-6 * width <= tick <= high + 1e-6 * width for tick in ticks)
+    steps = [after - before for before, after in itertools.pairwise(ticks)]
+    for step in steps:
+        assert step == pytest.approx(steps[0], rel=1e-3)
+    if width / (abs(low) + width) > 1e-6:
+        assert len(set(name_ticks(ticks))) == len(ticks)
+
+
+def test_ticks_by_logarithm() -> None:
+    assert find_log_ticks(30, 1200) == [50, 100, 200, 500, 1000]
+    assert name_ticks([12_000.0, 500.0]) == ["12.0k", "0.5k"]
+    assert WIDTH == 360
+
+
+def test_thousands_of_tasks_make_a_page() -> None:
+    tasks = [{"name": f"task {at}", "count": at, "cost": 1, "spend": at} for at in range(2000)]
+    counts = {task["name"]: task["count"] for task in tasks}
+    comparison = [
+        {"name": "plan", "counts": counts, "value": 3.0},
+        {"name": "equal budget", "counts": counts, "value": 2},
+    ]
+    page = Page(render({"plan": {"tasks": tasks}, "comparison": comparison}))
+    assert sum(tag == "tr" for tag, _ in page.tags) == 2000 + 2 + 2 + 1
+    assert "too many tasks" in page.text

@@ -1,0 +1,400 @@
+"""Trainings on fewer labels, what is concluded from them, and what it is worth on simulated learners."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import simulated
+
+from allotment.data.labels import Labels
+from allotment.errors import InputError
+from allotment.estimates.design import LEVELS, Design, design
+from allotment.estimates.estimates import Estimates
+from allotment.estimates.priors import Prior
+from allotment.estimates.response import Response, run
+from allotment.estimates.worth import fit
+from allotment.gains import Power
+from allotment.learners.learner import Learner
+from allotment.plan import allocate, baselines, neutral_gains, score
+from allotment.problem import Problem, Task
+
+LABELS = Labels({"a": range(80), "b": range(100, 140), "c": range(200)})
+
+
+# --- which trainings ---
+
+
+def test_a_design_says_beforehand_how_many_trainings() -> None:
+    for trainings in (0, 1, 5, 30):
+        chosen = design(LABELS, trainings, seed=1)
+        assert len(chosen) == trainings == len(chosen.seeds) == len(set(chosen.seeds))
+        assert (chosen.counts <= [80, 40, 200]).all()
+        assert (chosen.counts >= 1).all()
+    assert design(LABELS, 24, seed=1).work < 24
+
+
+def test_every_task_keeps_every_share_equally_often() -> None:
+    chosen = design(LABELS, 24, seed=2)
+    shares = chosen.counts[3:] / [80, 40, 200]  # one in eight sees everything
+    assert (chosen.counts[:3] == [80, 40, 200]).all()
+    for column in shares.T:
+        assert [int(np.sum(np.isclose(column, level))) for level in LEVELS] == [7, 7, 7]
+
+
+def test_slopes_are_surer_than_from_one_task_at_a_time() -> None:
+    def variance(counts: np.ndarray) -> float:
+        columns = np.column_stack([np.ones(len(counts)), np.log(counts / counts.max(axis=0))])
+        return float(np.diag(np.linalg.inv(columns.T @ columns))[1:].mean())
+
+    have = np.array([80, 40, 200])
+    alone = [have * np.where(np.arange(3) == task, level, 1.0) for task in range(3) for level in (0.5, 0.25)]
+    one_by_one = np.array([have, *alone] * 3)
+    assert variance(design(LABELS, len(one_by_one), seed=0).counts) < 0.6 * variance(one_by_one)
+
+
+def test_trainings_see_subsets_of_the_labels_at_hand() -> None:
+    chosen = design(LABELS, 9, seed=3)
+    runs = chosen.runs(LABELS)
+    for (labels, seed), counts, wanted in zip(runs, chosen.counts, chosen.seeds, strict=True):
+        assert seed == wanted
+        assert list(labels.counts.values()) == list(counts)
+        assert all(np.isin(labels[task].instances, LABELS[task].instances).all() for task in labels)
+    fewer = [labels["c"].instances.tobytes() for labels, _ in runs if len(labels["c"]) == 100]
+    assert len(set(fewer)) == len(fewer) > 1  # drawn anew for each training
+    again = [labels.fingerprint for labels, _ in design(LABELS, 9, seed=3).runs(LABELS)]
+    assert again == [labels.fingerprint for labels, _ in runs]
+
+
+def test_a_task_without_labels_stays_without() -> None:
+    chosen = design(LABELS.with_task("d", []), 6, seed=0)
+    assert chosen.tasks == ("a", "b", "c", "d")
+    assert (chosen.counts[:, 3] == 0).all()
+    assert len(chosen.runs(LABELS)) == 6
+
+
+def test_mistakes_of_a_design_all_at_once() -> None:
+    with pytest.raises(InputError) as caught:
+        design(Labels({}), -1, seed=0)
+    assert [mistake.where for mistake in caught.value.mistakes] == ["trainings", "labels"]
+
+
+# --- running them ---
+
+
+def test_a_simulated_learner_scores_what_its_campaign_says() -> None:
+    campaign = simulated.start_campaign("asymptotic", "15 %", 4)
+    learner, chosen, seen = simulated.SimulatedLearner(campaign), design(campaign.labels, 10, seed=7), []
+    assert isinstance(learner, Learner)
+    trained = run(learner, campaign.labels, chosen, lambda done, all_: seen.append((done, all_)), together=4)
+    direct = campaign.respond(chosen)
+    assert seen == [(4, 10), (8, 10), (10, 10)]
+    assert learner.trained == 10 * 3
+    np.testing.assert_allclose(trained.scores, direct.scores, rtol=1e-12)
+    np.testing.assert_allclose(trained.untrained, direct.untrained, rtol=1e-12)
+    assert trained.have == direct.have == campaign.truth.have
+
+
+def test_a_response_survives_json() -> None:
+    before = respond([[math.nan, 0.5, 0.7], [0.6, 0.5, 0.7]], counts=[[80, 40, 200], [40, 40, 200]])
+    after = Response.from_dict(json.loads(json.dumps(before.to_dict())))
+    np.testing.assert_array_equal(before.scores, after.scores)
+    np.testing.assert_array_equal(before.counts, after.counts)
+    assert (before.tasks, before.have, before.higher_is_better) == (after.tasks, after.have, after.higher_is_better)
+
+
+def test_mistakes_of_a_response_all_at_once() -> None:
+    with pytest.raises(InputError) as caught:
+        Response(("a", "b"), (1,), np.zeros((3, 2)), np.zeros((3, 4)), np.zeros((0, 2)), (True, True))
+    assert {mistake.where for mistake in caught.value.mistakes} == {"have", "scores"}
+    with pytest.raises(InputError, match="higher_is_better: is missing"):
+        Response.from_dict({"tasks": ["a"], "have": [1], "counts": [], "scores": [], "untrained": [], "fold": []})
+
+
+def respond(scores: object, counts: object, higher: bool = True, untrained: float = 0.3) -> Response:
+    return Response(("a", "b", "c"), (80, 40, 200), counts, scores, [[untrained] * 3] * 4, (higher,) * 3)  # type: ignore[arg-type]
+
+
+# --- estimates ---
+
+SOME = Estimates(
+    ("a", "b"),
+    (100, 400),
+    worths=[[[40.0, 5.0], [0.0, 30.0]], [[60.0, 15.0], [0.0, 20.0]], [[20.0, 10.0], [0.0, 40.0]]],  # type: ignore[arg-type]
+    shapes=[[0.5, 0.4]] * 3,  # type: ignore[arg-type]
+)
+PROBLEM = Problem([Task("a", cost=1, have=100), Task("b", cost=2, have=400)], budget=900)
+
+
+def test_estimates_survive_json() -> None:
+    after = Estimates.from_dict(json.loads(json.dumps(SOME.to_dict())))
+    assert after.to_dict() == SOME.to_dict()
+    np.testing.assert_array_equal(after.worths, SOME.worths)
+
+
+def test_mistakes_of_estimates_all_at_once() -> None:
+    with pytest.raises(InputError) as caught:
+        Estimates(("a", "a"), (1, -2), np.zeros((3, 2)), np.full((0, 2), 0.4))
+    assert {mistake.where for mistake in caught.value.mistakes} == {"tasks", "have", "worths", "shapes"}
+    with pytest.raises(InputError, match="worths: is not a table"):
+        Estimates.from_dict(SOME.to_dict() | {"worths": [[1], [2, 3]]})
+    with pytest.raises(InputError, match="schema: 2 is not 1"):
+        Estimates.from_dict(SOME.to_dict() | {"schema": 2})
+    with pytest.raises(InputError, match="did you mean 'power'"):
+        Estimates.from_dict(SOME.to_dict() | {"law": "powr"})
+    with pytest.raises(InputError, match="not between 0 and 1"):
+        Estimates.from_dict(SOME.to_dict() | {"law": "geometric", "shapes": [[0.9, 1.1]] * 3})
+    other = Problem([Task("a", cost=1), Task("x", cost=1)], budget=10)
+    with pytest.raises(InputError) as caught:
+        SOME.gain_over(other, {"a": 1}, {"a": 2})
+    assert len(caught.value.mistakes) == 2
+
+
+def test_the_curves_of_a_draw_are_its_formula() -> None:
+    counts = {"a": 300, "b": 250}
+    for draw in range(SOME.draws):
+        gains = score(PROBLEM, SOME.gains(draw), counts).gains
+        assert list(gains.values()) == pytest.approx(list(SOME.gains_of(counts)[draw]))
+    by_hand = 40 * (100**-0.5 - 400**-0.5) + 5 * (400**-0.4 - 650**-0.4)
+    assert SOME.gains_of(counts)[0, 0] == pytest.approx(by_hand)
+    label = SOME.gains_of({"a": 1, "b": 0})[:, 0]
+    assert SOME.first_gains()[:, 0] == pytest.approx(label, rel=0.01)
+
+
+def test_mean_gains_are_the_mean_over_draws() -> None:
+    counts = {"a": 300, "b": 250}
+    mean = score(PROBLEM, SOME.mean_gains(), counts).gains
+    assert list(mean.values()) == pytest.approx(list(SOME.gains_of(counts).mean(axis=0)), rel=1e-8)
+
+
+def test_mean_gains_stay_close_to_the_mean_where_exponents_differ() -> None:
+    campaign = simulated.start_campaign("asymptotic", "50 %", 3)
+    estimates = fit(campaign.respond(design(campaign.labels, 30, seed=3)))
+    problem = campaign.truth.problem
+    for counts in baselines(problem).values():
+        if all(counts.values()):  # spread out as plans are
+            mean = score(problem, estimates.mean_gains(), counts).value
+            assert mean == pytest.approx(estimates.gains_of(counts).sum(axis=1).mean(), rel=0.1)
+
+
+def test_harm_is_taken_off_the_labels_that_do_it() -> None:
+    worths = np.array([[[40.0, -10.0], [4.0, 30.0]]])
+    estimates = Estimates(("a", "b"), (100, 400), worths, np.array([[0.5, 0.4]]))
+    weights = {"a": 2.0, "b": 1.0}
+    problem = Problem([task.with_weight(weights[task.name]) for task in PROBLEM.tasks], PROBLEM.budget)
+    for counts in ({"a": 300, "b": 0}, {"a": 0, "b": 250}, {"a": 10, "b": 99}):
+        gains = estimates.gains_of(counts)[0]
+        value = score(problem, estimates.mean_gains(weights), counts).value
+        assert value == pytest.approx(2 * gains[0] + gains[1])
+    assert allocate(problem, estimates.mean_gains(weights)).exact
+
+
+def test_labels_that_do_more_harm_than_good_are_not_bought() -> None:
+    worths = np.array([[[40.0, -70.0, 0.0], [0.0, 30.0, 0.0], [0.0, 5.0, 30.0]]])
+    estimates = Estimates(("a", "b", "c"), (100, 100, 100), worths, np.full((1, 3), 0.4))
+    problem = Problem([Task(name, cost=1, have=100) for name in "abc"], budget=300)
+    assert allocate(problem, estimates.mean_gains()).counts["b"] == 0
+
+
+def test_what_the_draws_say_about_a_plan() -> None:
+    plan = allocate(PROBLEM, SOME.mean_gains())
+    equal = baselines(PROBLEM)["equal budget"]
+    outlook = SOME.outlook(PROBLEM, plan)
+    by_hand = [
+        np.mean(list(score(PROBLEM, SOME.gains(draw), plan.counts).gains.values()))
+        - np.mean(list(score(PROBLEM, SOME.gains(draw), equal).gains.values()))
+        for draw in range(3)
+    ]
+    assert outlook.mean == pytest.approx(np.mean(by_hand))
+    assert outlook.low >= min(by_hand) - 1e-12
+    assert outlook.high <= max(by_hand) + 1e-12
+    assert outlook.chance == pytest.approx(np.mean(np.array(by_hand) > 0))
+    own = [allocate(PROBLEM, SOME.gains(draw)).counts["a"] for draw in range(3)]
+    assert min(own) <= outlook.counts["a"][0] <= outlook.counts["a"][1] <= max(own)
+    assert all(low <= plan.counts[name] <= high for name, (low, high) in outlook.plateau.items())
+    same = SOME.outlook(PROBLEM, plan, plan.counts)
+    assert (same.low, same.high, same.chance) == (0.0, 0.0, 0.0)
+
+
+# --- what is concluded ---
+
+
+@pytest.mark.parametrize(
+    ("costs", "have", "weights"),
+    [
+        ((1, 1, 1, 1), (300, 300, 300, 300), (1, 1, 1, 1)),
+        ((6, 1, 3, 1), (300, 300, 300, 300), (1, 1, 1, 1)),
+        ((1, 1, 1), (2000, 100, 0), (1, 1, 1)),
+        ((20, 1), (37, 411), (1, 3)),
+        ((2, 3, 5, 7, 11), (10, 20, 30, 40, 50), (1, 2, 1, 0.5, 1)),
+    ],
+)
+def test_without_evidence_the_plan_is_the_neutral_one(costs: tuple, have: tuple, weights: tuple) -> None:
+    names = tuple("abcde"[: len(costs)])
+    labels = Labels({name: range(count) for name, count in zip(names, have, strict=True)})
+    chosen = design(labels, 0, seed=0)
+    nothing = Response(
+        names, have, chosen.counts, np.zeros((0, len(names))), np.zeros((0, len(names))), (True,) * len(names)
+    )
+    rows = zip(names, costs, have, weights, strict=True)
+    problem = Problem([Task(name, cost=c, have=n, weight=w) for name, c, n, w in rows], budget=7919)
+    for seed in range(3):
+        plan = allocate(problem, fit(nothing, seed=seed).mean_gains())
+        assert plan.counts == allocate(problem, neutral_gains(problem)).counts
+
+
+PLANTED = ("live", "live too", "dead", "saturated")
+
+
+def planted(noise: float, seed: int, higher: bool = True, trainings: int = 40) -> Response:
+    """Scores of power laws with exponent 0.4 and no transfer: two live tasks, a dead and a saturated one."""
+    labels = Labels(dict.fromkeys(PLANTED, range(400)))
+    chosen, rng = design(labels, trainings, seed), np.random.default_rng(seed)
+    level, room = np.array([0.7, 0.7, 0.5, 0.95]), np.array([0.14, 0.14, 0.0, 0.005])
+    scores = level + room * (1 - (chosen.counts / 400) ** -0.4) + noise * rng.normal(size=chosen.counts.shape)
+    start = 0.5 + noise * rng.normal(size=(8, 4))
+    skill, error = (scores - 0.5) / 0.5, np.full(scores.shape, 0.05 + noise)
+    if not higher:
+        scores, start = 1.2 - scores, 1.2 - start
+    up = (higher,) * 4
+    return Response(PLANTED, (400,) * 4, chosen.counts, scores, start, up, skill=skill, skill_error=error)
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_planted_tasks_are_recognised(higher: bool) -> None:
+    estimates = fit(planted(0.004, seed=1, higher=higher))
+    own = np.diagonal(estimates.worths, axis1=1, axis2=2) * 400.0**-estimates.shapes
+    live, too, dead, saturated = own.mean(axis=0)
+    assert live == pytest.approx(too, rel=0.25)
+    assert dead < 0.15 * live
+    assert saturated < 0.4 * live
+    assert np.mean(own[:, 2] == 0) > 0.7  # and not a late one
+    plan = allocate(Problem([Task(name, cost=1, have=400) for name in PLANTED], budget=1600), estimates.mean_gains())
+    assert plan.counts["live"] + plan.counts["live too"] > 1400
+
+
+def test_noise_moves_the_plan_less_than_evidence() -> None:
+    problem = Problem([Task(name, cost=1, have=400) for name in PLANTED], budget=1600)
+    spent = [allocate(problem, fit(planted(noise, seed=5)).mean_gains()).counts["live"] for noise in (0.005, 0.05, 0.3)]
+    assert spent[0] > 650
+    assert abs(spent[2] - 400) < 150
+    widths = [
+        np.ptp(np.quantile(fit(planted(noise, seed=5)).first_gains()[:, 0], [0.05, 0.95])) for noise in (0.005, 0.05)
+    ]
+    assert widths[1] > widths[0]
+
+
+def test_a_task_cannot_gain_more_than_its_headroom() -> None:
+    response = planted(0.01, seed=2)
+    own = np.diagonal(fit(response).worths, axis1=1, axis2=2) * 400.0 ** -fit(response).shapes
+    full = [response.scores[response.counts[:, task] == 400, task].mean() for task in range(4)]
+    score_now = np.array(full)
+    assert (own <= (1 - score_now) / score_now * 100 + 1e-9).all()
+    endless = fit(response, best=None)
+    without = np.diagonal(endless.worths, axis1=1, axis2=2) * 400.0**-endless.shapes
+    assert (without >= own - 1e-9).all()
+    assert without[:, 3].mean() > own[:, 3].mean()  # the one that is nearly solved
+
+
+def test_transfer_is_found_where_it_is_planted() -> None:
+    labels = Labels(dict.fromkeys("abc", range(400)))
+    chosen, rng = design(labels, 40, seed=3), np.random.default_rng(3)
+    steps = 1 - (chosen.counts / 400) ** -0.4
+    reach = np.array([[0.14, 0.05, 0.0], [0.0, 0.14, -0.05], [0.0, 0.0, 0.14]])
+    scores = 0.7 + steps @ reach.T + 0.005 * rng.normal(size=steps.shape)
+    response = Response(tuple("abc"), (400,) * 3, chosen.counts, scores, np.full((4, 3), 0.5), (True,) * 3)
+    found = fit(response).worths.mean(axis=0)
+    others = [found[i, j] for i, j in itertools.permutations(range(3), 2)]
+    assert found[0, 1] == max(others)
+    assert found[0, 1] > 0
+    assert found[1, 2] == min(others)
+    assert found[1, 2] < 0
+
+
+def test_the_same_seed_gives_the_same_draws() -> None:
+    response = planted(0.03, seed=4)
+    first, again, other = fit(response, seed=1), fit(response, seed=1), fit(response, seed=2)
+    assert first.to_dict() == again.to_dict()
+    assert first.to_dict() != other.to_dict()
+    gains = [estimates.first_gains().mean(axis=0) for estimates in (first, other)]
+    np.testing.assert_allclose(gains[0], gains[1], rtol=0.1, atol=0.05 * gains[0].max())
+
+
+def test_scores_that_are_missing_are_left_out() -> None:
+    response = planted(0.01, seed=6)
+    holes = response.scores.copy()
+    holes[::3, 0] = np.nan
+    holes[:, 3] = np.nan
+    estimates = fit(replace(response, scores=holes))
+    own = estimates.first_gains().mean(axis=0)
+    assert own[2] < 0.3 * own[0]
+    assert np.isfinite(own).all()
+
+
+def test_one_task_and_one_training_are_enough_to_go_on() -> None:
+    chosen = Design(("a",), np.array([[30]]), np.zeros(1, dtype=np.int64), seed=0)
+    response = Response(("a",), (30,), chosen.counts, np.array([[0.7]]), np.array([[0.5]]), (True,))
+    estimates = fit(response)
+    assert isinstance(estimates.mean_gains()["a"], Power)
+    assert estimates.mean_gains()["a"](100) > 0
+
+
+def test_another_prior_is_a_choice() -> None:
+    response = planted(0.05, seed=7)
+    trusting, doubting = (fit(response, prior=Prior(dead=dead)).first_gains()[:, 2].mean() for dead in (0.001, 0.5))
+    assert doubting < trusting
+
+
+# --- simulated campaigns ---
+
+
+def test_the_truths_are_what_the_settings_say() -> None:
+    for family, setting in itertools.product(simulated.FAMILIES, simulated.SETTINGS):
+        truth = simulated.draw_truth(family, setting, seed=12)
+        have = np.array(truth.have)
+        gains = truth.scores(have * 2) - truth.scores(have)
+        if setting == "none":
+            equal = list(baselines(truth.problem)["equal budget"].values())
+            best, span = truth.best([equal])
+            assert best - float(truth.gain(equal)) < 0.001 * span
+        if truth.dead is not None:
+            assert gains[truth.dead] == 0
+        if truth.saturated is not None:
+            assert gains[truth.saturated] < 0.4 * np.median(gains)
+
+
+def test_simulated_noise_is_as_large_as_the_measured_one() -> None:
+    """Slopes from 11 trainings, one task at a time, spread between campaigns about as much as they are large."""
+    shares = np.ones((11, 4))
+    shares[1:3] = [[0.5] * 4, [0.25] * 4]
+    for row, (task, level) in enumerate(itertools.product(range(4), (0.5, 0.25)), 3):
+        shares[row, task] = level
+    columns = np.column_stack([np.ones(11), np.log(shares)])
+    errors, slopes = [], []
+    for family, seed in itertools.product(simulated.FAMILIES, range(1200, 1212)):
+        campaign = simulated.start_campaign(family, "none", seed)
+        counts = np.round(shares * 300)
+        seen = np.array([campaign.scores(row, number) for number, row in enumerate(counts)])
+        true = campaign.truth.scores(counts)
+        found, wanted = (np.diag(np.linalg.lstsq(columns, each / true[0], rcond=None)[0][1:]) for each in (seen, true))
+        errors.append(found - wanted)
+        slopes.append(wanted)
+    assert 0.4 < np.std(errors) / np.mean(slopes) < 1.2
+
+
+@pytest.mark.parametrize("setting", ["dead", "saturated"])
+def test_a_task_that_is_not_worth_it_is_found(setting: str) -> None:
+    rows = simulated.run_campaigns(range(1000, 1004), settings=(setting,))
+    default, neutral, equal = (np.mean([getattr(row, key) for row in rows]) for key in simulated.PLANS)
+    assert default < 0.75 * min(neutral, equal)
+    assert np.mean([row.covered for row in rows]) > 0.65
+
+
+def test_equal_tasks_are_left_nearly_equal() -> None:
+    rows = simulated.run_campaigns(range(1000, 1004), settings=("none",))
+    assert np.mean([row.default for row in rows]) < 2.0
+    assert np.mean([row.covered for row in rows]) > 0.65

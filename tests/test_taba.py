@@ -1,0 +1,305 @@
+"""The paper's Algorithm 1 as estimates: its published plans, which way transfer points, and what a flat curve does."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import allotment as al
+from allotment.data.labels import Labels
+from allotment.errors import InputError
+from allotment.estimates import taba
+from allotment.estimates.curves import Fit, Points, fit_exact, fit_paper
+from allotment.estimates.estimates import Estimates
+from allotment.estimates.taba import combine, settle, weigh
+from allotment.estimates.transfer import Transfer
+from allotment.estimates.verdict import Verdict, judge
+from allotment.learners.learner import Measure
+
+SIZES = (0, 100, 200, 400, 800, 1600, 2400)
+
+
+def known(matrix: Sequence[Sequence[float]], estimator: str = "paper", units: int = 8, noise: float = 0.0) -> Transfer:
+    """Transfer that was measured without noise, or with some."""
+    truth = np.array(matrix)
+    rng = np.random.default_rng(0)
+    sums = truth + noise * rng.standard_normal((units, *truth.shape))
+    tasks = ("cls", "seg", "kp")[: len(truth)]
+    return Transfer(tasks, estimator, "metric", "training", sums, np.ones((units, len(truth))))
+
+
+def curve(b: float, first: float = 1e-4, have: int = 300, source: str = "") -> Points:
+    more = np.array(SIZES, dtype=float)
+    rows = [0.6 + first * (1 - b**more) / (1 - b)] * 3
+    return Points(SIZES, tuple(map(tuple, rows)), True, have=have, source=source)
+
+
+def flat(have: int = 300) -> Points:
+    rng = np.random.default_rng(1)
+    return Points(SIZES, rng.normal(0.6, 0.002, size=(8, len(SIZES))), True, have=have)
+
+
+PUBLISHED = [((1, 3), 1_200, (855, 115)), ((1, 20), 6_300, (2920, 169)), ((1, 30), 9_300, (3390, 197))]
+
+
+@pytest.mark.parametrize(("costs", "budget", "plan"), PUBLISHED)
+def test_published_figures_give_published_plans(costs: tuple[int, int], budget: int, plan: tuple[int, int]) -> None:
+    """I = 1.13 and 2.03 as row sums; b = 0.999 and 0.997 as points on their curves."""
+    transfer = known([[1.0, 0.13], [1.03, 1.0]], noise=0.05)
+    transfer = Transfer(
+        transfer.tasks,
+        "paper",
+        "metric",
+        "training",
+        transfer.sums - transfer.sums.mean(axis=0) + [[1, 0.13], [1.03, 1]],
+        transfer.counts,
+    )
+    points = {"cls": curve(0.999), "seg": curve(0.997)}
+    found = combine(transfer, points, {"cls": 300, "seg": 300}, letter=True, fit=fit_exact)
+    problem = al.Problem([al.Task(name, cost=cost, have=300) for name, cost in zip(points, costs, strict=True)], budget)
+    best = al.allocate(problem, found)
+    assert tuple(best.counts.values()) == pytest.approx(plan, rel=0.01)
+    gains = found.mean_gains()
+    assert gains["cls"].informativeness == pytest.approx(1.13, rel=1e-9)
+    assert gains["seg"].informativeness == pytest.approx(2.03, rel=1e-9)
+    assert best.outlook is not None
+    assert best.outlook.low < best.outlook.mean < best.outlook.high
+
+
+def test_the_row_of_transfer_is_whose_label_it_is() -> None:
+    """A label of cls is worth 0.8 labels to seg, one of seg nothing to cls: so it is cls that gains in worth."""
+    found = combine(known([[1, 0.8], [0, 1]]), {}, {"cls": 100, "seg": 100}, draws=4)
+    assert found.worths[0] == pytest.approx(np.array([[1, 0], [0.8, 1]]))
+    only_cls = found.gains_of({"cls": 50, "seg": 0})[0]
+    assert only_cls[1] == pytest.approx(0.8 * only_cls[0])
+    assert found.gains_of({"cls": 0, "seg": 50})[0, 0] == 0
+
+
+def test_letter_puts_the_same_total_on_the_diagonal() -> None:
+    transfer = known([[1, 0.8, -0.1], [0, 1, 0.3], [0.2, 0.2, 1]], noise=0.02)
+    have = dict.fromkeys(("cls", "seg", "kp"), 200)
+    letter, usual = (combine(transfer, {}, have, letter=flag, draws=101) for flag in (True, False))
+    some = {"cls": 40, "seg": 0, "kp": 300}
+    assert letter.gains_of(some).sum(axis=1).mean() == pytest.approx(usual.gains_of(some).sum(axis=1).mean(), rel=0.02)
+    assert np.count_nonzero(letter.worths.sum(axis=0)) == 3
+    for task, total in transfer.informativeness.items():
+        assert letter.mean_gains()[task].informativeness == pytest.approx(total, rel=1e-9)
+
+
+def test_every_estimator_becomes_estimates() -> None:
+    for estimator in ("paper", "pooled", "tag"):
+        found = combine(known([[1, 0.5], [0.2, 1]], estimator, noise=0.05), {}, {"cls": 100, "seg": 100})
+        assert found.about["estimator"] == estimator
+        assert found.worths.mean(axis=0)[1, 0] == pytest.approx(0.5, abs=0.1)
+        again = Estimates.from_dict(json.loads(json.dumps(found.to_dict())))
+        assert (again.law, again.about) == ("geometric", found.about)
+
+
+def test_a_curve_without_signal_borrows_the_mean_reach_and_says_so() -> None:
+    points = {"cls": curve(0.999), "seg": flat(), "kp": curve(0.99)}
+    transfer, have = known(np.eye(3).tolist()), dict.fromkeys(points, 300)
+    found = combine(transfer, points, have)
+    assert found.about["fallbacks"] == ["seg"]
+    assert found.about["verdicts"] == {"cls": "sound", "seg": "unusable", "kp": "sound"}
+    reach = math.sqrt(-1 / math.log(0.999) * -1 / math.log(0.99))
+    assert found.about["rates"]["seg"] == pytest.approx(math.exp(-1 / reach), rel=1e-4)
+    stubborn = combine(transfer, points, have, fallback=False)
+    assert stubborn.about["fallbacks"] == []
+    assert stubborn.about["rates"]["seg"] != pytest.approx(found.about["rates"]["seg"], rel=1e-4)
+
+
+def test_no_curve_at_all() -> None:
+    found = combine(known([[1, 0], [0, 1]]), {}, {"cls": 300, "seg": 3000}, draws=2)
+    assert found.about["fallbacks"] == ["cls", "seg"]
+    rates = found.about["rates"]
+    assert math.log(rates["cls"]) / math.log(rates["seg"]) == pytest.approx(
+        10
+    )  # ten times the labels, ten times the reach
+
+
+def test_own_first_gain_tells_a_steep_task_from_a_saturated_one() -> None:
+    """The next label's gain in % of the score, against a difference of the planted curve itself."""
+    sizes = (75, 150, 300)
+
+    def score(b: float, first: float, count: float) -> float:
+        return 0.5 + first * (1 - b**count) / (1 - b)
+
+    planted = {"cls": (0.99, 0.004), "seg": (0.995, 0.0004)}
+    points = {
+        task: Points(sizes, [[score(*law, size) for size in sizes]] * 4, True, source="subsets")
+        for task, law in planted.items()
+    }
+    found = combine(known([[1, 0.5], [0, 1]]), points, {"cls": 300, "seg": 300}, own_gain=True)
+    for at, (task, law) in enumerate(planted.items()):
+        next_label = (score(*law, 301) - score(*law, 300)) / score(*law, 300) * 100
+        assert found.worths[:, at, at].mean() == pytest.approx(next_label, rel=0.02), task
+    assert found.worths.mean(axis=0)[1, 0] == pytest.approx(0.5 * found.worths.mean(axis=0)[1, 1], rel=1e-6)
+    assert found.about["unit"] == "%"
+    losses = {task: Points(sizes, -np.array(each.scores), False) for task, each in points.items()}
+    same = combine(known([[1, 0.5], [0, 1]]), losses, {"cls": 300, "seg": 300}, own_gain=True)
+    assert same.worths.mean(axis=0) == pytest.approx(found.worths.mean(axis=0), rel=1e-6)
+
+
+def test_a_task_without_labels_borrows_everything() -> None:
+    points = {"cls": curve(0.99, source="subsets")}
+    found = combine(known([[1.0]]), points, {"cls": 300, "seg": 0}, own_gain=True, draws=5)
+    assert found.worths[:, 1, 1].tolist() == pytest.approx(found.worths[:, 0, 0].tolist())
+    assert found.worths[:, 0, 1].tolist() == [0] * 5
+
+
+def test_all_mistakes_at_once() -> None:
+    points = {"clss": curve(0.99, source="hard pseudo-labels")}
+    with pytest.raises(InputError) as caught:
+        combine(known([[1, 0], [0, 1]]), points, {"cls": 300}, own_gain=True, draws=0)
+    said = str(caught.value)
+    for part in ("draws: 0", "transfer: task 'seg'", "did you mean 'cls'", "pseudo-labels do not show"):
+        assert part in said
+    with pytest.raises(InputError, match="no task has a curve"):
+        combine(known([[1.0]]), {}, {"cls": 300}, own_gain=True)
+
+
+# --- fits and verdicts as JSON ---
+
+
+def through_json(value: object) -> object:
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+def test_fits_and_verdicts_go_to_json_and_back() -> None:
+    for points in (curve(0.99), flat(), Points((0, 10, 20), [[0.0, 0.1, 0.2]], True)):
+        for law in ("geometric", "power"):
+            fit = fit_exact(points, law=law, draws=20)
+            again = Fit.from_dict(through_json(fit.to_dict()))
+            assert repr(again) == repr(fit)  # a residual may be no number, which equals nothing
+            assert again.curve(500) == fit.curve(500)
+        verdict = judge(points)
+        assert repr(Verdict.from_dict(through_json(verdict.to_dict()))) == repr(verdict)
+    endless = judge(Points((0, 10, 20), [[0.0, 0.1, 0.2]], True))
+    assert (endless.rise_low, endless.rise_high) == (-math.inf, math.inf)  # so these have been through JSON, too
+
+
+def test_mistakes_in_json_are_named() -> None:
+    plain = fit_exact(curve(0.99), draws=2).to_dict()
+    with pytest.raises(InputError, match="did you mean 'shape'") as caught:
+        Fit.from_dict({**{key: plain[key] for key in plain if key != "shape"}, "shap": 0.9})
+    assert "shape: is missing" in str(caught.value)
+    with pytest.raises(InputError, match="a verdict: not a table"):
+        Verdict.from_dict([1, 2])
+    with pytest.raises(InputError, match=r"draws: .* pairs"):
+        Fit.from_dict(plain | {"draws": [1.0, 2.0]})
+
+
+# --- what is run is what was priced ---
+
+
+class Counting:
+    """A learner that counts mini-batches and whose scores rise with labels and steps."""
+
+    tasks = ("a", "b", "c")
+
+    def __init__(self, steps: int | None = None):
+        self.mini_batches = self.started = 0
+        self.fixed = steps
+
+    def steps(self, labels: Labels) -> int:
+        return self.fixed or max(len(labels[task]) for task in self.tasks)
+
+    def start(self, labels: Labels, seed: int) -> list[object]:
+        self.started += 1
+        return [labels, seed, 0]
+
+    def step(self, state: list[object], tasks: Sequence[str]) -> list[object]:
+        self.mini_batches += len(tasks)
+        return [state[0], state[1], int(state[2]) + 1]  # type: ignore[call-overload]
+
+    def fork(self, state: list[object]) -> list[object]:
+        return list(state)
+
+    def score(self, state: list[object], task: str) -> Measure:
+        labels, seed, done = state
+        rng = np.random.default_rng([abs(hash((seed, done))) % 2**32, self.tasks.index(task)])
+        value = 0.5 + 0.05 * math.log1p(len(labels[task])) + 0.001 * rng.normal()  # type: ignore[index]
+        return Measure(value, 1 - value, True)
+
+    def predict(self, state: object, task: str, instances: np.ndarray) -> np.ndarray:
+        return np.tile([0.6, 0.4], (len(instances), 1))
+
+
+LABELS = Labels({"a": range(64), "b": range(64), "c": range(32)})
+
+
+@pytest.mark.parametrize("steps", [None, 80])
+@pytest.mark.parametrize("pool", [None, np.arange(400)])
+@pytest.mark.parametrize("trainings", [3, 12, 40])
+def test_what_is_run_is_what_was_priced(steps: int | None, pool: np.ndarray | None, trainings: int) -> None:
+    learner = Counting(steps)
+    outline = settle(learner, LABELS, trainings, pool=pool)
+    price = weigh(learner, LABELS, outline, pool)
+    told: list[int] = []
+    parts = [(learner, LABELS)]
+    transfer = taba.measure_transfer(parts, outline, "paper", 0, lambda more, what: told.append(more))
+    curves = taba.measure_curves(parts, outline, 0, lambda more, what: told.append(more), pool)
+    assert (learner.started, learner.mini_batches) == (price.trainings, price.steps)
+    assert sum(told) == price.trainings
+    assert set(curves) == set(LABELS)
+    assert transfer.tasks == learner.tasks
+    assert curves["a"].repetitions == outline.repetitions
+
+
+@pytest.mark.parametrize("pool", [None, np.arange(400)])
+def test_so_many_trainings_are_what_they_would_take(pool: np.ndarray | None) -> None:
+    learner = Counting()
+    for trainings in (20, 40, 100):
+        outline = settle(learner, LABELS, trainings, pool=pool)
+        one = learner.steps(LABELS) * len(learner.tasks)
+        worth = weigh(learner, LABELS, outline, pool).steps / one
+        assert worth <= trainings * 1.05 or outline.repetitions == 1  # less than one is not possible
+        assert worth >= trainings * 0.6 or outline.repetitions == taba.MOST_REPETITIONS
+
+
+def test_given_numbers_stay_as_they_are() -> None:
+    outline = settle(
+        Counting(),
+        LABELS,
+        5,
+        every=7,
+        ahead=2,
+        runs=4,
+        sizes=(5, 10, 20),
+        repetitions=3,
+        pool=np.arange(300),
+        ensemble=2,
+    )
+    assert (outline.every, outline.ahead, outline.runs, outline.repetitions, outline.ensemble) == (7, 2, 4, 3, 2)
+    assert outline.sizes == dict.fromkeys(LABELS, (5, 10, 20))
+
+
+def test_a_task_with_hardly_a_label_has_no_curve() -> None:
+    outline = settle(Counting(), Labels({"a": range(64), "b": range(2), "c": range(32)}), 10)
+    assert set(outline.sizes) == {"a", "c"}
+
+
+def test_parts_take_turns() -> None:
+    learners = [Counting(), Counting()]
+    parts = [(learner, LABELS) for learner in learners]
+    outline = settle(learners[0], LABELS, 10, runs=3, repetitions=3, sizes=(8, 16, 32), parts=2)
+    taba.measure_transfer(parts, outline, "pooled", 0, lambda more, what: None)
+    assert [learner.started for learner in learners] == [2, 1]
+    points = taba.measure_curves(parts, outline, 0, lambda more, what: None)
+    assert points["a"].repetitions == 3
+    assert [learner.started for learner in learners] == [2 + 18, 1 + 9]
+
+
+def test_the_descent_of_the_paper_and_the_exact_fit_agree() -> None:
+    have = {"cls": 300, "seg": 300}
+    points = {"cls": curve(0.999), "seg": curve(0.997)}
+    one, other = (
+        combine(known([[1, 0], [0, 1]]), points, have, letter=True, fit=fit) for fit in (fit_paper, fit_exact)
+    )
+    for task in have:
+        ratio = math.log(one.about["rates"][task]) / math.log(other.about["rates"][task])
+        assert ratio == pytest.approx(1, abs=0.02)
