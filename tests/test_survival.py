@@ -127,7 +127,7 @@ def kill_many(nursery: Nursery, at: Path, whole: dict[str, Any], kills: int, see
         left += found["rest"]
         shutil.rmtree(at / f"{campaigns}")
     print(f"{where.total()} kills in {campaigns} campaigns, {redone} trainings again, left behind: {left}")
-    print("kills by command:", {" ".join(COMMANDS[number][:2]): where[number] for number in sorted(where)})
+    print("kills by command:", [f"{COMMANDS[number][0]} ({number}): {where[number]}" for number in sorted(where)])
     assert redone <= CHUNK * sum(where[number] for number in MEASURING)
     assert all(TEMPORARY.fullmatch(name) for name in left)
     return where

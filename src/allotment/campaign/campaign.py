@@ -25,7 +25,7 @@ from allotment.campaign.rounds import rebase
 from allotment.campaign.schema import FILE as STORE
 from allotment.campaign.settings import FILE, parse_settings
 from allotment.campaign.sheets import show_columns
-from allotment.campaign.state import Proposal, State, look
+from allotment.campaign.state import Proposal, State, look, name_diagnosis
 from allotment.campaign.store import Delivery, Store, Value
 from allotment.campaign.summary import Status, collect, summarise
 from allotment.campaign.work import PERFORM, Bench, count_folds, find_own, one_thread, set_up
@@ -320,8 +320,7 @@ def _diagnose(store: Store, state: State, value: Value, estimates: Estimates) ->
         return None
     problem = state.rest()
     found = diagnose(problem, rebase(estimates, {task.name: task.have for task in problem.tasks}))
-    key = Job("diagnosis", {"of": value.key, "for": problem.to_dict()}).key
-    store.add_value("diagnosis", found.to_dict(), key)
+    store.add_value("diagnosis", found.to_dict(), name_diagnosis(value.key, problem))
     return found
 
 

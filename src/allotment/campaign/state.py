@@ -20,7 +20,7 @@ from allotment.estimates.estimates import Estimates
 from allotment.estimates.methods import METHODS
 from allotment.figures import several
 from allotment.job import JSON, Job
-from allotment.plan import Plan, allocate, neutral_gains
+from allotment.plan import Outlook, Plan, allocate, neutral_gains
 from allotment.problem import Problem
 
 CHANGES = {
@@ -77,6 +77,8 @@ class State:
     """(order, task, instance) that did not come back yet"""
     estimates: tuple[Value, ...] = field(repr=False)
     """all there are, the oldest first"""
+    outlooks: Mapping[str, JSON] = field(default_factory=dict, repr=False)
+    """of plans, by the names of their diagnoses"""
 
     @cached_property
     def account(self) -> Account:
@@ -137,8 +139,19 @@ class State:
             raise InputError([Mistake("", self._why_unmeasured())])
         have = {task.name: task.have for task in problem.tasks}
         plan = allocate(problem, rebase(self.found.estimates, have))
+        known = self.outlooks.get(name_diagnosis(self.found.value.key, problem))
+        if known is not None:  # which takes seconds to find out
+            outlook = Outlook.from_dict(known)
+            vars(plan).update(outlook=outlook, plateau=outlook.plateau)
         whole = self.settings.budget if budget is None else problem.budget
         return Proposal(plan, propose(plan, plan.outlook, whole), self.found)
+
+    @property
+    def is_looked_through(self) -> bool:
+        """Whether what a plan for the money that is left promises is on record."""
+        neutral = self.settings.method == "neutral"
+        known = self.found is not None and name_diagnosis(self.found.value.key, self.rest()) in self.outlooks
+        return neutral or known
 
     def _why_unmeasured(self) -> str:
         name = self.folder.name or self.folder
@@ -166,4 +179,10 @@ def look(folder: Path, store: Store) -> State:
         ordered={name: tuple(store.ordered(name)) for name in settings.names},
         open=tuple(store.open_items()),
         estimates=tuple(store.values("estimates")),
+        outlooks={value.key: value.body["outlook"] for value in store.values("diagnosis")},
     )
+
+
+def name_diagnosis(estimates: str, problem: Problem) -> str:
+    """The key of what was found out about a plan from these estimates."""
+    return Job("diagnosis", {"of": estimates, "for": problem.to_dict()}).key

@@ -94,6 +94,8 @@ def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[
     measures = state.settings.method != "neutral"
     if measures and (state.found is None or not state.found.fresh):
         return f"allot estimate {name}", ""
+    if not state.is_looked_through:
+        return f"allot plan {name}", ""
     proposal = state.propose()
     step = "order" if proposal.job.key in recorded else "plan"
     return f"allot {step} {name}", tell_outlook(proposal.plan)
@@ -156,10 +158,11 @@ def _few(plans: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, in
 
 def _plan(plan: Plan) -> dict[str, Any]:
     look, rows = plan.outlook, []
+    plateau = plan.plateau if look is None else look.plateau
     for task in plan.problem.tasks:
         count = plan.counts[task.name]
         row = {"name": task.name, "cost": show_exact(task.cost), "have": task.have, "count": count}
-        row |= {"spend": show_exact(task.price(count)), "plateau": list(plan.plateau[task.name])}
+        row |= {"spend": show_exact(task.price(count)), "plateau": list(plateau[task.name])}
         if look is not None:
             row["low"], row["high"] = look.counts[task.name]
         rows.append(row)

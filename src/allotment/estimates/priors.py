@@ -190,6 +190,8 @@ def bell(values: Array, centre: float, spread: float) -> Array:
 
 FEWEST_CURVES = 4
 """of a data set, from which on its curves say something about curves in general"""
+FEWEST_SETS = 4
+"""from which on what data sets differ by can be told"""
 
 
 def learn_prior(sets: Sequence[tuple[Sequence[int], Array]], given: Prior | None = None) -> Prior:
@@ -209,7 +211,7 @@ def learn_prior(sets: Sequence[tuple[Sequence[int], Array]], given: Prior | None
         return given
     known.append(_Shape(given.exponent, given.slope, given.own_exponent_spread, given.spread))
     shared = np.log([[each.exponent, each.slope] for each in known])
-    wider = shared.std(axis=0, ddof=1)
+    wider = shared.std(axis=0, ddof=1) if len(known) > FEWEST_SETS else np.zeros(2)
     own = np.sqrt(np.mean([np.square([each.own_exponent_spread, each.spread]) for each in known], axis=0))
     # what few sets have in common is no proof that all sets do
     return replace(
