@@ -50,6 +50,7 @@ format: install
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/planner.py
 	$(BIN)/python benchmarks/learner.py
+	$(BIN)/python benchmarks/probing.py
 
 wheel: install
 	$(BIN)/python -m build --no-isolation --wheel

@@ -2,8 +2,8 @@
 
 To the letter: every 10 steps, for each of the 20 ordered pairs (i, j), three arms of their own (j, i with j, j twice),
 each a copy of the model that takes its steps alone, and j scored on all validation images. A few of these probes are
-timed and the rest reckoned from them; all else is run whole. The machine may be busy, so the seconds of the thread
-(CPU) stand beside those of the clock.
+timed and the rest reckoned from them; all else is run whole. There is one thread, so its CPU seconds are those of the
+clock on a machine that does nothing else; they are what is judged, and the clock's stand beside them.
 """
 
 from __future__ import annotations
@@ -135,10 +135,10 @@ def report(
     mine: tuple[float, ...], cheaper: tuple[float, ...], per_probe: tuple[float, ...], all_: tuple[float, ...]
 ) -> int:
     checks = {
-        f"ours adds {mine[0]:.2f} times the plain training (wanted: at most 1.5)": mine[0] <= 1.5,
-        f"by default it is {cheaper[0]:.1f} times cheaper (wanted: 5)": cheaper[0] >= 5,
+        f"ours adds {mine[1]:.2f} times the plain training (wanted: at most 1.5)": mine[1] <= 1.5,
+        f"by default it is {cheaper[1]:.1f} times cheaper (wanted: 5)": cheaper[1] >= 5,
         f"by default it takes {cheaper[2]:.1f} times fewer gradients (wanted: 5)": cheaper[2] >= 5,
-        f"a probe scored on {FEW} is {per_probe[0]:.1f} times cheaper (wanted: 5; on all {all_[0]:.1f})": per_probe[0]
+        f"a probe scored on {FEW} is {per_probe[1]:.1f} times cheaper (wanted: 5; on all {all_[1]:.1f})": per_probe[1]
         >= 5,
         f"a probe takes {per_probe[2]:.1f} times fewer gradients (wanted: 5)": per_probe[2] >= 5,
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from allotment.data.labels import Labels
 from allotment.estimates.design import Design, design
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.response import UNTRAINED, Response, join
+from allotment.estimates.response import UNTRAINED, Response
 from allotment.estimates.worth import fit
 from allotment.learners.learner import Measure
 from allotment.plan import allocate, baselines
@@ -357,44 +357,6 @@ def run_campaign(
         beats=true > 0,
         counts=plan.counts,
     )
-
-
-def buy(campaign: Campaign, counts: Mapping[str, int], round_: int) -> Campaign:
-    """The same truth with more labels at hand; what is peculiar about the seed set fades as new labels join it."""
-    truth, rng = campaign.truth, np.random.default_rng([campaign.seed, 78, round_])
-    have = tuple(have + counts[name] for name, have in zip(truth.names, truth.have, strict=True))
-    kept = np.array(truth.have) / np.array(have)
-    steps = rng.normal(size=campaign.walk[:, 1:].shape) * TRUTHS["noise"]["seed_walk"] * np.sqrt(WALK_STEP)
-    walk = np.concatenate([np.zeros((len(kept), 1)), np.cumsum(steps, axis=1)], axis=1)
-    offset = TRUTHS["noise"]["seed_offset"] * rng.normal(size=len(kept))
-    mixed = [np.sqrt(1 - kept**2), kept]
-    return replace(
-        campaign,
-        truth=replace(truth, have=have),
-        seed=campaign.seed + 100_000,
-        offset=mixed[0] * offset + mixed[1] * campaign.offset,
-        walk=mixed[0][:, None] * walk + mixed[1][:, None] * campaign.walk,
-    )
-
-
-def run_rounds(family: str, setting: str, seed: int, rounds: int, trainings: int = TRAININGS) -> float:
-    """Regret in % of the range when the money is spent in so many parts, with estimates from all that is at hand."""
-    first = campaign = start_campaign(family, setting, seed)
-    problem = first.truth.problem
-    bought = dict.fromkeys(first.truth.names, 0)
-    seen: list[Response] = []
-    for left in range(rounds, 0, -1):
-        seen.append(campaign.respond(design(campaign.labels, trainings, campaign.seed)))
-        counts = allocate(problem, fit(join(seen))).counts
-        now = counts if left == 1 else {name: count // left for name, count in counts.items()}
-        bought = {name: bought[name] + now[name] for name in bought}
-        problem = Problem(
-            [replace(task, have=task.have + now[task.name]) for task in problem.tasks],
-            budget=problem.budget - problem.price(now),
-        )
-        campaign = buy(campaign, now, rounds - left + 1)
-    best, span = first.truth.best([list(bought.values())])
-    return (best - float(first.truth.gain(list(bought.values())))) / span * 100
 
 
 def run_campaigns(

@@ -50,6 +50,9 @@ class Means:
     def start(self, labels, seed):
         return {"labels": labels, "seed": seed, "answers": dict.fromkeys(self.tasks, 3.0)}
     def step(self, state, tasks):
+        if gate := os.environ.pop("GATE", ""):
+            Path(os.environ["READY"]).write_text("here")
+            Path(gate).read_text()  # a named pipe: waits until somebody writes
         stop = Path(os.environ.get("STOP_FILE", "nowhere"))
         if stop.exists():
             how, left = stop.read_text().split()
@@ -675,6 +678,70 @@ def test_a_second_writer_hears_who_holds_the_campaign_and_readers_do_not_wait() 
     fine("order", folder)
 
 
+def test_of_two_estimates_one_works_and_eight_readers_see_consistent_states() -> None:
+    folder = begin("camp")
+    shorten(folder, trainings=16)
+    for name in ("gate", "ready"):
+        os.mkfifo(name)
+    env = dict(os.environ) | {"GATE": str(Path("gate").absolute()), "READY": str(Path("ready").absolute())}
+    # priced already, so that the first step is that of the first training, with the lock held
+    command = [*ALLOT, "estimate", "camp", "--workers", "1", "--learner", "own.py:make"]
+    with subprocess.Popen([sys.executable, "-c", ESTIMATE], env=env) as working:
+        assert Path("ready").read_text() == "here"
+        refusal = subprocess.run(command, capture_output=True, text=True)
+        assert refusal.returncode == 2
+        assert str(working.pid) in refusal.stderr
+        readers = [
+            subprocess.Popen([*ALLOT, "status", "camp", "--json"], stdout=subprocess.PIPE, text=True) for _ in range(8)
+        ]
+        seen = [json.loads(reader.communicate()[0]) for reader in readers]
+        assert all(each == seen[0] for each in seen)
+        assert seen[0]["next"] == "allot estimate camp"
+        Path("gate").write_text("go")
+        assert working.wait() == 0
+    assert json.loads(fine("status", folder, "--json"))["next"] == "allot plan camp"
+
+
+ESTIMATE = "from allotment.campaign.campaign import Campaign; Campaign('camp', 'own.py:make').estimate(workers=1)"
+
+
+def test_a_full_disk_is_said_and_costs_nothing_that_is_done() -> None:
+    whole, folder = begin("whole"), begin("camp")
+    for each in (whole, folder):
+        shorten(each, trainings=24)
+    fine("estimate", whole, "--workers", 1, "--learner", "own.py:make")
+    limit = (folder / "campaign.sqlite").stat().st_size  # for each file: the log of changes soon comes to it
+    script = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); {ESTIMATE}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "InputError" in done.stderr.splitlines()[-1]
+    assert "disk" in done.stderr.splitlines()[-1]
+    fine("estimate", folder, "--workers", 1, "--learner", "own.py:make")
+    assert measured(folder) == measured(whole)
+
+
+# --- progress ---
+
+
+def test_progress_tells_the_time_left(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from allotment.cli import progress
+
+    now = {"s": 100.0}
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now["s"])
+    with progress.Meter("trainings", seconds=60) as meter:
+        meter(10, 30)  # of an earlier run
+        assert meter.tell() == "10 of 30, about 60 s left"
+        now["s"] += 20
+        assert meter.tell() == "10 of 30, about 40 s left"
+        meter(15, 30)  # 5 in 20 s
+        assert meter.tell() == "15 of 30, about 60 s left"
+        now["s"] += 10
+        assert meter.tell() == "15 of 30, about 50 s left"
+        meter(30, 30)
+        assert meter.tell() == "30 of 30"
+    assert capsys.readouterr().err.splitlines() == ["trainings: 15 of 30, about 60 s left", "trainings: 30 of 30"]
+
+
 # --- evaluation ---
 
 
@@ -745,6 +812,29 @@ def test_labels_on_order_can_be_taken_from_complete_data() -> None:
     np.testing.assert_allclose(
         data.values("size", chosen), [float(table[place]["size"]) for place in chosen.tolist()], rtol=1e-6
     )
+
+
+DATA = os.environ.get("ALLOT_TEST_DATA")
+
+
+@pytest.mark.skipif(DATA is None, reason="needs ALLOT_TEST_DATA")
+@pytest.mark.parametrize(("data", "place"), [("voc", "VOC2012"), ("taskonomy", "taskonomy")])
+def test_folders_of_images_are_ordered_by_their_files(data: str, place: str) -> None:
+    have = ["--have", "classes=20", "--have", "segmentation=20"] if data == "voc" else []
+    fine(
+        "init", "camp", "--data", data, "--root", Path(str(DATA)) / place, "--method", "neutral", "--budget", 90, *have
+    )
+    fine("plan", "camp", "--no-ranges")
+    fine("order", "camp")
+    ordered = sheet(Path("camp/order-1.csv"))
+    assert ordered
+    assert all((Path(str(DATA)) / place / row["file"]).is_file() for row in ordered)
+    fine("ingest", "camp", "--oracle")
+    state = Campaign("camp").look()
+    assert sum(state.account.came.values()) == len(ordered)
+    task, chosen = ordered[0]["task"], state.stock.place[ordered[0]["instance"]]
+    assert state.stock.open().known(task)[chosen]
+    assert chosen not in state.stock.parts.test
 
 
 # --- report, archive ---

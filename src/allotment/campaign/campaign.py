@@ -129,6 +129,10 @@ class Campaign:
         store.add_settings(state.text)
         return state
 
+    def claim(self, why: str) -> None:
+        """Raises InputError at once if somebody else is writing, before anything long is begun."""
+        self._write(why).close()
+
     # Measuring
 
     def set_up(self, state: State) -> Bench:

@@ -95,6 +95,7 @@ def estimate(
     from allotment.tables.page import Page
 
     campaign = _open(folder, learner)
+    campaign.claim("estimate")
     state = campaign.look()
     seconds = None
     if dry_run or not campaign.is_begun(state):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -100,27 +100,6 @@ class Response:
         for key in ("scores", "untrained", "skill", "skill_error"):
             values[key] = np.array(values[key], dtype=np.float64)  # null becomes nan
         return cls(**values)
-
-
-def join(responses: Sequence[Response]) -> Response:
-    """What trainings of several rounds scored, as one; the last round's labels are those at hand.
-
-    Every round was scored on other labels, so each of its folds keeps a level of its own.
-    """
-    if not responses:
-        raise InputError([Mistake("responses", "none are given; join at least one")])
-    last = responses[-1]
-    if any((each.tasks, each.higher_is_better) != (last.tasks, last.higher_is_better) for each in responses):
-        raise InputError([Mistake("responses", "are of different tasks; join rounds of one campaign")])
-    folds, begin = [], 0
-    for each in responses:
-        folds.append(each.fold + begin)
-        begin += int(each.fold.max(initial=-1)) + 1
-    rows = {
-        key: np.concatenate([getattr(each, key) for each in responses]) for key in ("counts", "scores", "untrained")
-    }
-    skills = {key: np.concatenate([getattr(each, key) for each in responses]) for key in ("skill", "skill_error")}
-    return replace(last, **rows, **skills, fold=np.concatenate(folds))
 
 
 def _plain(rows: Array) -> list[list[float | None]]:
