@@ -639,7 +639,9 @@ def mutate_value(value: Any, draw: random.Random) -> Any:
         at = draw.randrange(len(value))
         return [*value[:at], mutate_value(value[at], draw), *value[at + 1 :]]
     if isinstance(value, int) and draw.random() < 0.6:
-        return draw.choice((value + 1, value - 1, -value, value * 10**20, float(value)))
+        return draw.choice(
+            (value + 1, value - 1, -value, value * 10**20, float(value) if abs(value) < 10**300 else 0.5)
+        )
     if isinstance(value, str) and value and draw.random() < 0.6:
         return draw.choice((value[:-1], value + "x", value.upper(), value[::-1], "../" + value))
     return draw.choice(ODD)

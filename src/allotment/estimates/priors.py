@@ -79,6 +79,7 @@ class Prior:
     learnt_spread: float = 0.7
     own_learnt_spread: float = 0.3
     learnt_growth: float = 0.3
+    """it is larger where there are more labels than the typical number, by this power of them"""
     learnt_noise: float = 0.6
     """of that gain, from one seed set to another, in units of the noise of one training"""
 
