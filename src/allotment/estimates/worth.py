@@ -7,8 +7,8 @@ The score of task i, in % of its score with all n_i labels at hand, after a trai
 S_i is the slope at n_i labels: what an e-fold of them would bring. From there the gain goes on as
 S_i (1 - (1 + N_i / n_i)^-a_i) / a_i, at most up to the headroom; how a curve bent so far (p_i) says little about how it
 will bend (a_i). All tasks share a slope V at the typical number of labels n_0: S_i = V rho_i (n_i / n_0)^-a. A task is
-live (rho around 1), saturated (rho near 0), dead (rho is 0, and nothing was learnt so far) or late (little or nothing was
-learnt so far, but from now on it is as live as the others); how far its answers are above chance tells these apart.
+live (rho around 1), saturated (rho near 0), dead (rho is 0, and nothing was learnt so far) or late (little or nothing
+was learnt so far, but from now on it is as live as the others); how far its answers are above chance tells these apart.
 Whatever is not linear lies on a grid, so that the posterior is a sum; the rest is Gaussian. Without any training every
 task has the same prior, and the mean is the neutral plan's curve.
 """
