@@ -4,12 +4,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
-.PHONY: help install demo test test-long check format bench wheel clean
+.PHONY: help install demo test test-long test-slow check format bench wheel clean
 
 help:
 	@echo "make demo       set up and run a whole campaign on built-in pictures, in about five minutes"
 	@echo "make test       set up and run the tests"
 	@echo "make test-long  the tests that take minutes"
+	@echo "make test-slow  kills at every moment, and the whole demo"
 	@echo "make check      lint, format, types"
 	@echo "make format     write what 'make check' wants"
 	@echo "make bench      speed, as ratios within one run"
@@ -37,6 +38,9 @@ test: install
 
 test-long: install
 	$(BIN)/python -m pytest -n auto -m long
+
+test-slow: install
+	$(BIN)/python -m pytest -m slow
 
 check: install
 	$(BIN)/ruff check .

@@ -139,7 +139,7 @@ def test_killed_at_a_dozen_moments_it_ends_with_the_same_bytes(
     kill_many(nursery, tmp_path, undisturbed, 12, seed=1)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(4))
 def test_killed_at_200_moments_it_ends_with_the_same_bytes(
@@ -151,7 +151,7 @@ def test_killed_at_200_moments_it_ends_with_the_same_bytes(
     )
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_processes_that_load_everything_anew_come_to_the_same_bytes(
     nursery: Nursery, undisturbed: dict[str, Any], tmp_path: Path
@@ -194,7 +194,7 @@ def test_an_ingest_killed_before_some_of_its_events(nursery: Nursery, tmp_path: 
     sweep(nursery, tmp_path, 6, stride=9)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("number", "stride"), [(0, 1), (2, 4), (3, 3), (4, 1), (6, 1)])
 def test_a_command_killed_before_each_of_its_events(nursery: Nursery, tmp_path: Path, number: int, stride: int) -> None:
@@ -204,7 +204,7 @@ def test_a_command_killed_before_each_of_its_events(nursery: Nursery, tmp_path: 
 # What a kill costs
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_kill_costs_one_job_at_most_and_less_than_a_twentieth_of_a_long_estimate(
     nursery: Nursery, tmp_path: Path
@@ -277,7 +277,7 @@ def test_files_that_may_not_grow_are_said_and_it_goes_on_when_they_may(
     assert {"init", "estimate", "order", "ingest"} <= set(refused)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("limits", [(1, 4096, 20_000, 70_000, 120_000, 160_000), (30_000, 50_000, 90_000, 140_000)])
 def test_files_that_may_not_grow_at_any_size(
@@ -300,7 +300,7 @@ def small_disk(tmp_path: Path) -> Iterator[tuple[Nursery, Path]]:
     made.close()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("room", [(0, 4096, 16_384, 65_536, 131_072), (8192, 32_768, 49_152, 98_304, 200_000)])
 def test_a_full_disk_is_said_and_it_goes_on_when_there_is_room(
@@ -350,7 +350,7 @@ def test_one_estimates_the_other_hears_who_and_eight_look_on(nursery: Nursery, t
     gather(nursery, tmp_path, 2, 3, looks=1)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_eight_look_on_at_a_whole_campaign(nursery: Nursery, tmp_path: Path) -> None:
     gather(nursery, tmp_path, 2, len(COMMANDS), looks=3)
@@ -372,7 +372,7 @@ def test_two_workers_give_the_same_bytes_as_one(nursery: Nursery, undisturbed: d
     assert tables == undisturbed["holds"]["tables"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_killed_with_two_workers_it_ends_with_the_same_bytes(
     nursery: Nursery, undisturbed: dict[str, Any], tmp_path: Path
