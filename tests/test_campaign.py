@@ -952,7 +952,7 @@ def test_a_whole_campaign_killed_at_random_moments_ends_with_the_same_bytes(tmp_
     compare_killed(tmp_path, campaigns=1, kills=4)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_a_whole_campaign_killed_at_200_random_moments(tmp_path: Path) -> None:
     compare_killed(tmp_path, campaigns=20, kills=10)
