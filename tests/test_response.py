@@ -293,7 +293,7 @@ def test_a_task_cannot_gain_more_than_its_headroom() -> None:
     own = np.diagonal(fit(response).worths, axis1=1, axis2=2) * 400.0 ** -fit(response).shapes
     full = [response.scores[response.counts[:, task] == 400, task].mean() for task in range(4)]
     score_now = np.array(full)
-    assert (own <= (1 - score_now) / score_now * 100 + 1e-9).all()
+    assert (own <= Prior().headroom * (1 - score_now) / score_now * 100 + 1e-9).all()
     endless = fit(response, best=None)
     without = np.diagonal(endless.worths, axis1=1, axis2=2) * 400.0**-endless.shapes
     assert (without >= own - 1e-9).all()

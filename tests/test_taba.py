@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
+from test_transfer import TASKS, Planted, Skills, plant
 
 import allotment as al
+from allotment.advice.price import price
 from allotment.data.labels import Labels
 from allotment.errors import InputError
-from allotment.estimates import taba
+from allotment.estimates import stopping, taba
 from allotment.estimates.curves import Fit, Points, fit_exact, fit_paper
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.taba import combine, settle, weigh
+from allotment.estimates.probes import Timing, make_arms
+from allotment.estimates.taba import combine, find_known, settle, weigh
 from allotment.estimates.transfer import Transfer
 from allotment.estimates.verdict import Verdict, judge
 from allotment.learners.learner import Measure
@@ -241,12 +246,13 @@ def test_what_is_run_is_what_was_priced(steps: int | None, pool: np.ndarray | No
     price = weigh(learner, LABELS, outline, pool)
     told: list[int] = []
     parts = [(learner, LABELS)]
-    transfer = taba.measure_transfer(parts, outline, "paper", 0, lambda more, what: told.append(more))
+    probes = taba.measure_probes(parts, outline, 0, lambda more, what: told.append(more))
     curves = taba.measure_curves(parts, outline, 0, lambda more, what: told.append(more), pool)
     assert (learner.started, learner.mini_batches) == (price.trainings, price.steps)
     assert sum(told) == price.trainings
     assert set(curves) == set(LABELS)
-    assert transfer.tasks == learner.tasks
+    assert probes.tasks == learner.tasks
+    assert len(probes) == taba.tell_probing(probes, parts, outline)["probes_allowed"]
     assert curves["a"].repetitions == outline.repetitions
 
 
@@ -287,7 +293,7 @@ def test_parts_take_turns() -> None:
     learners = [Counting(), Counting()]
     parts = [(learner, LABELS) for learner in learners]
     outline = settle(learners[0], LABELS, 10, runs=3, repetitions=3, sizes=(8, 16, 32), parts=2)
-    taba.measure_transfer(parts, outline, "pooled", 0, lambda more, what: None)
+    taba.measure_probes(parts, outline, 0, lambda more, what: None)
     assert [learner.started for learner in learners] == [2, 1]
     points = taba.measure_curves(parts, outline, 0, lambda more, what: None)
     assert points["a"].repetitions == 3
@@ -303,3 +309,222 @@ def test_the_descent_of_the_paper_and_the_exact_fit_agree() -> None:
     for task in have:
         ratio = math.log(one.about["rates"][task]) / math.log(other.about["rates"][task])
         assert ratio == pytest.approx(1, abs=0.02)
+
+
+# --- when probing stops ---
+
+
+@dataclass
+class Learned(Skills):
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Taught(Planted):
+    """A learner with planted transfer whose scores also rise with its labels; it counts its steps."""
+
+    rise: Sequence[float] = (0.3, 0.3, 0.3, 0.3)
+    """of each task, what an e-fold of labels adds to its score"""
+    stepped: list[int] = field(default_factory=list)
+
+    def start(self, labels: Labels, seed: int) -> Learned:
+        return Learned(**vars(super().start(labels, seed)), counts=labels.counts)
+
+    def step(self, state: Skills, tasks: Sequence[str]) -> Skills:
+        self.stepped.append(len(tasks))
+        return super().step(state, tasks)
+
+    def score(self, state: Learned, task: str) -> Measure:  # type: ignore[override]
+        found = super().score(state, task)
+        more = self.rise[TASKS.index(task)] * math.log(max(state.counts.get(task, 0), 1))
+        return replace(found, metric=found.metric + more)
+
+    def with_validation(self, instances: np.ndarray | Labels) -> Taught:
+        return replace(self)
+
+
+FOUR = Labels({task: range(64) for task in TASKS})
+TRUTH = plant(np.random.default_rng(0))
+SMALL: dict[str, Any] = {"trainings": 10, "runs": 8, "repetitions": 2, "sizes": (8, 24, 64)}
+
+
+def problem_at(*costs: int, **more: Any) -> al.Problem:
+    return al.Problem([al.Task(task, cost, have=64) for task, cost in zip(TASKS, costs, strict=True)], 400, **more)
+
+
+def overwhelming(noise: float = 0.005) -> Taught:
+    """Labels of a rise ten times as steeply as those of the others, which cost twenty times as much."""
+    return Taught(TRUTH, noise=noise, rise=(3, 0.3, 0.3, 0.3))
+
+
+OVERWHELMING = problem_at(1, 20, 20, 20)
+
+
+@pytest.mark.parametrize("method", ["taba", "taba-pooled"])
+def test_probing_stops_early_where_one_task_overwhelms(method: str) -> None:
+    options = SMALL | ({"pool": range(64, 200), "sizes": (8, 24, 96)} if method == "taba" else {})
+    told: list[tuple[int, int, str]] = []
+    learner = overwhelming(0.002)
+    found = al.estimate(
+        learner, FOUR, method=method, problem=OVERWHELMING, progress=lambda *one: told.append(one), **options
+    )
+    whole = al.estimate(overwhelming(0.002), FOUR, method=method, **options)
+    probing, all_of_it = found.about["probing"], whole.about["probing"]
+    assert 12 <= probing["probes"] < probing["probes_allowed"] == all_of_it["probes"]
+    assert probing["trainings"] < probing["trainings_allowed"] == 8
+    assert "plateau" in probing["stopped"]
+    # progress never turns back, and its end is the end
+    done, totals = [one[0] for one in told], [one[1] for one in told]
+    assert done == list(range(1, found.about["trainings"] + 1))
+    assert totals[:-1] == [whole.about["trainings"]] * (len(told) - 1)
+    assert done[-1] == totals[-1] == whole.about["trainings"] - 8 + probing["trainings"]
+    # the plan that probing to the end leads to is hardly better, by what is known then
+    gains = whole.gains_for(OVERWHELMING)
+    best, early = al.allocate(OVERWHELMING, whole).value, al.allocate(OVERWHELMING, found).counts
+    assert al.score(OVERWHELMING, gains, early).value >= 0.98 * best
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_probing_goes_on_to_its_end_where_cells_are_noise(seed: int) -> None:
+    learner = Taught(TRUTH, size=0.001, noise=0.03)
+    probing = al.estimate(
+        learner, FOUR, seed, method="taba-pooled", problem=problem_at(1, 3, 3, 2), **SMALL | {"runs": 5}
+    ).about["probing"]
+    assert probing == {
+        "trainings": 5, "trainings_allowed": 5, "probes": 25, "probes_allowed": 25, "every": 34,
+        "stopped": "all that was allowed is done",
+    }  # fmt: skip
+
+
+def test_without_a_problem_nothing_stops_early() -> None:
+    probing = al.estimate(overwhelming(), FOUR, method="taba-pooled", **SMALL).about["probing"]
+    assert probing["trainings"] == probing["trainings_allowed"] == 8
+
+
+def test_a_rule_that_depends_on_measured_numbers_gives_the_same_bytes_again() -> None:
+    one, other = (
+        json.dumps(al.estimate(overwhelming(), FOUR, 5, method="taba-pooled", problem=OVERWHELMING, **SMALL).to_dict())
+        for _ in range(2)
+    )
+    assert one == other
+    assert json.loads(one)["about"]["probing"]["trainings"] < 8
+
+
+def test_what_stops_early_is_the_beginning_of_what_does_not() -> None:
+    stopped = al.estimate(overwhelming(), FOUR, method="taba-pooled", problem=OVERWHELMING, **SMALL)
+    count = stopped.about["probing"]["trainings"]
+    by_hand = al.estimate(overwhelming(), FOUR, method="taba-pooled", **SMALL | {"runs": count})
+    assert (stopped.worths.tolist(), stopped.shapes.tolist()) == (by_hand.worths.tolist(), by_hand.shapes.tolist())
+
+
+def test_what_the_rule_knows_is_the_middle_of_what_combine_draws() -> None:
+    points = {"cls": curve(0.999, source="subsets"), "seg": curve(0.99, 4e-4), "kp": flat()}
+    transfer, have = known(np.eye(3).tolist()), dict.fromkeys(points, 300)
+    for options in ({"own_gain": True}, {"letter": True}, {"fallback": False}):
+        middle, found = find_known(points, have, **options), combine(transfer, points, have, **options)
+        assert middle.reductions == pytest.approx(found.about["rates"])
+        assert middle.letter == found.about["letter"]
+        first = middle.first or dict.fromkeys(points, 1.0)
+        own = np.diagonal(found.worths.mean(axis=0))
+        assert [first["cls"], first["seg"]] == pytest.approx(own[:2], rel=0.05)
+
+
+# --- a budget for probing ---
+
+
+@pytest.mark.parametrize("folds", [1, 3])
+@pytest.mark.parametrize("steps", [250, 1000, 2000, 5000])
+def test_probing_takes_at_most_the_steps_that_are_allowed(steps: int, folds: int) -> None:
+    learner = Taught(TRUTH, noise=0.01)
+    options = {"trainings": 100, "repetitions": 3, "sizes": (4, 16, 32), "folds": folds}
+    found = al.estimate(learner, FOUR, method="taba-pooled", probing={"steps": steps}, **options)
+    probing, curves = found.about["probing"], 4 * 3 * 3
+    taken = len(learner.stepped) - curves * learner.length
+    look = len(make_arms(TASKS))
+    assert taken == probing["trainings"] * learner.length + probing["probes"] * look <= steps
+    assert probing["limit"] == {"steps": steps}
+    more = learner.length + probing["probes"] // probing["trainings"] * look if probing["every"] == 10 else look
+    assert taken + more > steps  # no room is left for another training or, where they are further apart, another probe
+    assert (
+        price(learner, FOUR, method="taba-pooled", probing={"steps": steps}, **options).trainings
+        == (found.about["trainings"])
+    )
+
+
+@pytest.mark.parametrize(("minutes", "runs", "every"), [(2.5, 1, 83), (6, 1, 16), (9, 1, 10), (30, 3, 10)])
+def test_minutes_become_a_number_of_probes_before_the_start(
+    minutes: float, runs: int, every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step of half a second, a probe of 20: a training of 202 steps takes 101 and, with all its 20 probes, 501."""
+    asked: list[int] = []
+
+    def time_probe(learner: object, labels: Labels, seed: int, ahead: int) -> Timing:
+        asked.append(ahead)
+        return Timing(step=0.5, probe=20.0)
+
+    monkeypatch.setattr(stopping, "time_probe", time_probe)
+    options = {key: value for key, value in SMALL.items() if key != "runs"}
+    found = al.estimate(overwhelming(), FOUR, method="taba-pooled", probing={"minutes": minutes}, **options)
+    probing = found.about["probing"]
+    assert (probing["trainings"], probing["every"], len(asked)) == (runs, every, 1)
+    assert probing["trainings"] * 101 + probing["probes"] * 20 <= minutes * 60
+    monkeypatch.undo()
+    by_hand = al.estimate(overwhelming(), FOUR, method="taba-pooled", every=every, **options | {"runs": runs})
+    assert by_hand.worths.tolist() == found.worths.tolist()
+
+
+def test_a_real_clock_allows_something_too() -> None:
+    probing = al.estimate(
+        overwhelming(), FOUR, method="taba-pooled", probing={"minutes": 5}, runs=2, trainings=4, repetitions=1
+    ).about["probing"]
+    assert probing["trainings"] == 2
+    assert probing["limit"] == {"minutes": 5}
+
+
+def mistakes_of(**options: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        al.estimate(overwhelming(), FOUR, **{"method": "taba-pooled"} | options)
+    return str(caught.value)
+
+
+def test_mistakes_about_probing_are_named_before_anything_is_trained() -> None:
+    learner = overwhelming()
+    other = al.Problem([al.Task(task, 1) for task in ("a", "b", "c", "e")], 9)
+    with pytest.raises(InputError) as caught:
+        al.estimate(learner, FOUR, method="taba-pooled", probing={"step": 3}, problem=other)
+    said = str(caught.value)
+    for part in ("no limit 'step'; did you mean 'steps'", "task 'd': the problem does not", "task 'e': the learner"):
+        assert part in said
+    assert "is not one limit" in mistakes_of(probing={"steps": 100, "minutes": 3})
+    assert "is not one limit" in mistakes_of(probing=100)
+    for wrong in (0, -1, math.nan, math.inf, True, "many"):
+        assert "is not a number above 0" in mistakes_of(probing={"steps": wrong})
+    assert "'response' probes nothing; these do: taba, taba-pooled" in mistakes_of(
+        method="response", probing={"steps": 100}
+    )
+    assert "is not a Problem" in mistakes_of(problem=400)
+    assert "probing: steps: 1 training with 1 probe each would take 216 of 100" in mistakes_of(probing={"steps": 100})
+    assert "2 trainings with 20 probes each would take 964 of 900" in mistakes_of(
+        probing={"steps": 900}, runs=2, every=10
+    )
+    assert "every: a training takes 202 steps, its first probe ends at 301" in mistakes_of(every=300)
+    for key in ("every", "ahead", "runs"):
+        assert f"{key}: 0 is below 1" in mistakes_of(**{"every": 0, "ahead": 0, "runs": 0})
+    assert "estimator: unknown 'poled'; did you mean 'pooled'" in mistakes_of(estimator="poled")
+    assert "only 'a' has labels" in mistakes_of_labels(Labels({"a": range(9)}))
+    assert not learner.stepped
+
+
+def mistakes_of_labels(labels: Labels) -> str:
+    learner = overwhelming()
+    with pytest.raises(InputError) as caught:
+        al.estimate(learner, labels, method="taba-pooled", folds=1)
+    assert not learner.stepped
+    return str(caught.value)
+
+
+def test_a_problem_is_no_matter_to_methods_that_do_not_probe() -> None:
+    one, other = (
+        al.estimate(overwhelming(), FOUR, trainings=4, problem=problem).worths for problem in (None, OVERWHELMING)
+    )
+    assert one.tolist() == other.tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,15 @@ from allotment.amounts import short
 from allotment.data.labels import Labels
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates import taba, worth
-from allotment.estimates.curves import fit_exact, fit_paper
+from allotment.estimates.curves import Fit, Points, fit_exact, fit_paper
 from allotment.estimates.design import Design, design, folds_of
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.probes import make_arms
+from allotment.estimates.probes import AHEAD, Probes, make_arms
 from allotment.estimates.response import UNTRAINED, Response, run
+from allotment.estimates.stopping import allow, check_probing, enough_for
+from allotment.estimates.transfer import ESTIMATORS, affinity
 from allotment.learners.learner import Learner, labelled
+from allotment.problem import Problem
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -59,6 +62,10 @@ class Job:
     folds: int
     options: Mapping[str, Any]
     progress: Progress | None = None
+    problem: Problem | None = None
+    """whose plan ends probing early, once more of it could not move that out of its plateau"""
+    probing: Mapping[str, float] | None = None
+    """the most that probing may take, by one of LIMITS"""
 
     @property
     def parts(self) -> list[tuple[Learner, Labels]]:
@@ -86,6 +93,8 @@ class Method:
     options: tuple[str, ...]
     measure: Callable[[Job], Estimates]
     weigh: Callable[[Job], Work]
+    probes: bool = False
+    """whether it probes trainings, which can be limited and ended early"""
 
 
 def estimate(
@@ -97,15 +106,20 @@ def estimate(
     trainings: int | None = None,
     folds: int | None = None,
     progress: Progress | None = None,
+    problem: Problem | None = None,
+    probing: Mapping[str, float] | None = None,
     **options: Any,
 ) -> Estimates:
     """What one more label of each task is worth, measured by training on the labels at hand.
 
     `method` is one of METHODS. `trainings` is how many it may run, or what these would take where its own are shorter.
     `folds` above 1 score on parts of the labels at hand in turn; left out, that is done where the learner has no
-    validation labels for some task. `progress` is told (done, total, what). Other `options` are the method's own.
+    validation labels for some task. `progress` is told (done, total, what). Methods that probe take at most
+    `probing`, {"steps": 5000} or {"minutes": 10}, and with a `problem` they stop once more of it could not move that
+    problem's plan out of its plateau. Other `options` are the method's own.
     """
-    job = prepare(learner, labels, seed, method=method, trainings=trainings, folds=folds, progress=progress, **options)
+    options |= {"progress": progress, "problem": problem, "probing": probing}
+    job = prepare(learner, labels, seed, method=method, trainings=trainings, folds=folds, **options)
     found = METHODS[method].measure(job)
     about = {"method": method, "trainings": job.trainings, "folds": job.folds, "seed": seed}
     return replace(found, about=about | dict(found.about))
@@ -120,6 +134,8 @@ def prepare(
     trainings: int | None = None,
     folds: int | None = None,
     progress: Progress | None = None,
+    problem: Problem | None = None,
+    probing: Mapping[str, float] | None = None,
     **options: Any,
 ) -> Job:
     """The same arguments as `estimate`, checked and completed; nothing is trained."""
@@ -133,6 +149,10 @@ def prepare(
             for key in options
             if key not in known
         ]
+        if probing is not None and not METHODS[method].probes:
+            which = ", ".join(name for name, each in METHODS.items() if each.probes)
+            mistakes.append(Mistake("probing", f"method {method!r} probes nothing; these do: {which}"))
+    mistakes += check_probing(probing, problem, learner.tasks)
     for name in labels:
         if name not in learner.tasks:
             mistakes.append(Mistake(f"task {name!r}", f"is not one of the learner's; {suggest(name, learner.tasks)}"))
@@ -148,7 +168,7 @@ def prepare(
     everything = Labels({task: labels[task] for task in learner.tasks})
     if folds is None:
         folds = _choose_folds(learner, everything, seed) if count else 1
-    return Job(learner, everything, seed, count, folds, options, progress)
+    return Job(learner, everything, seed, count, folds, options, progress, problem, probing)
 
 
 def _choose_folds(learner: Learner, labels: Labels, seed: int) -> int:
@@ -255,6 +275,8 @@ _OUTLINE = ("every", "ahead", "runs", "sizes", "repetitions")
 def _outline(job: Job, pool: Ints | None) -> taba.Outline:
     learner, labels = _smallest(job)
     given = {key: value for key, value in job.options.items() if key in (*_OUTLINE, "ensemble")}
+    if job.probing is not None:
+        given["allowance"] = allow(job.probing, job.parts, given.get("ahead", AHEAD), job.seed)
     return taba.settle(learner, labels, job.trainings, pool=pool, parts=job.folds, **given)
 
 
@@ -288,27 +310,55 @@ def _measure_taba(job: Job) -> Estimates:
 def _measure_pooled(job: Job) -> Estimates:
     own_gain = bool(job.options.get("own_gain", True))
     estimator = job.options.get("estimator", "pooled")
+    if estimator not in ESTIMATORS:
+        raise InputError([Mistake("estimator", f"unknown {estimator!r}; {suggest(estimator, ESTIMATORS)}")])
     return _measure_both(job, None, "", estimator=estimator, fit=fit_exact, own_gain=own_gain)
 
 
-def _measure_both(job: Job, pool: Ints | None, mode: str, *, estimator: str, **how: Any) -> Estimates:
-    outline = _outline(job, pool)
-    total, done = _weigh_outline(job, outline, pool).trainings, 0
+class _Count:
+    """How many trainings are done, of how many."""
 
-    def tell(more: int, what: str) -> None:
-        nonlocal done
-        done += more
-        if job.progress is not None:
-            job.progress(done, total, what)
+    def __init__(self, total: int, progress: Progress | None):
+        self.done, self.total, self.progress = 0, total, progress
 
-    parts = job.parts
-    transfer = taba.measure_transfer(parts, outline, estimator, job.seed, tell)
-    curves = taba.measure_curves(parts, outline, job.seed, tell, pool, mode)
+    def tell(self, more: int, what: str) -> None:
+        self.done += more
+        if self.progress is not None:
+            self.progress(self.done, self.total, what)
+
+    def until(self, rule: Callable[[Probes], bool]) -> Callable[[Probes], bool]:
+        """The rule, asked before a training is told, with no more to do from the moment that it says yes."""
+
+        def enough(probes: Probes) -> bool:
+            stops = rule(probes)
+            self.total = self.done + 1 if stops else self.total
+            return stops
+
+        return enough
+
+
+def _measure_both(
+    job: Job, pool: Ints | None, mode: str, *, estimator: str, fit: Callable[[Points], Fit], **how: Any
+) -> Estimates:
+    """Curves first: they say what a plan hangs on, and so when to stop probing."""
+    outline, parts = _outline(job, pool), job.parts
+    count = _Count(_weigh_outline(job, outline, pool).trainings, job.progress)
+    curves = taba.measure_curves(parts, outline, job.seed, count.tell, pool, mode)
     have = {task: len(labels) for task, labels in job.labels.items()}
-    given = {key: job.options[key] for key in ("draws", "fallback") if key in job.options}
-    found = taba.combine(transfer, curves, have, seed=job.seed, **how, **given)
+    how["fallback"] = job.options.get("fallback", True)
+    fit = cache(fit)  # the rule and the estimates need the same fits
+    enough = None
+    if job.problem is not None:
+        known = taba.find_known(curves, have, fit=fit, **how)
+        enough = count.until(enough_for(job.problem, known, estimator=estimator, between=1, seed=job.seed))
+    probes = taba.measure_probes(parts, outline, job.seed, count.tell, enough)
+    transfer = affinity(probes, estimator)
+    draws = int(job.options.get("draws", taba.DRAWS))
+    found = taba.combine(transfer, curves, have, fit=fit, draws=draws, seed=job.seed, **how)
     measured = {"transfer": transfer.to_dict(), "points": {task: points.to_dict() for task, points in curves.items()}}
-    return replace(found, about=dict(found.about) | {"trainings": total, "measured": measured})
+    probing = taba.tell_probing(probes, parts, outline) | ({} if job.probing is None else {"limit": dict(job.probing)})
+    about = {"trainings": count.done, "probing": probing, "measured": measured}
+    return replace(found, about=dict(found.about) | about)
 
 
 def _weigh_outline(job: Job, outline: taba.Outline, pool: Ints | None) -> Work:
@@ -345,6 +395,7 @@ METHODS = {
         (*_OUTLINE, "ensemble", "mode", "pool", "fallback", "draws"),
         _measure_taba,
         _weigh_taba,
+        probes=True,
     ),
     "taba-pooled": Method(
         "the paper's, mended: pooled transfer, curves on subsets, every task's own first gain",
@@ -352,6 +403,7 @@ METHODS = {
         (*_OUTLINE, "estimator", "own_gain", "fallback", "draws"),
         _measure_pooled,
         _weigh_pooled,
+        probes=True,
     ),
     "neutral": Method(
         "no training at all: every task alike but for its labels at hand",

@@ -369,12 +369,18 @@ def _check(
             what = f"is not one of the learner's; {suggest(name, learner.tasks)}"
             mistakes.append(Mistake(f"task {name!r}", what))
     tasks = labelled(learner, labels)
-    if len(tasks) < 2:
-        has = f"only {tasks[0]!r} has labels" if tasks else "no task has labels"
-        mistakes.append(Mistake("labels", f"{has}; transfer is measured between two tasks or more"))
+    mistakes += check_tasks(tasks)
     if mistakes:
         raise InputError(mistakes)
     return tasks
+
+
+def check_tasks(tasks: Sequence[str]) -> list[Mistake]:
+    """Whether there is anything to measure between the tasks that have labels."""
+    if len(tasks) >= 2:
+        return []
+    has = f"only {tasks[0]!r} has labels" if tasks else "no task has labels"
+    return [Mistake("labels", f"{has}; transfer is measured between two tasks or more")]
 
 
 def _explain_no_room(room: int, apart: int, steps: int, every: int | None) -> Mistake:

@@ -14,7 +14,7 @@ from allotment.data.labels import Labels
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.curves import FEWEST_SIZES, Fit, Points, fit_exact, resample
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.probes import AHEAD, join, make_arms, probe_training
+from allotment.estimates.probes import AHEAD, Probes, check_tasks, join, make_arms, probe_training
 from allotment.estimates.reduction import (
     Price,
     ensemble_curve,
@@ -23,7 +23,8 @@ from allotment.estimates.reduction import (
     spread_sizes,
     subset_curve,
 )
-from allotment.estimates.transfer import Transfer, affinity
+from allotment.estimates.stopping import Allowance, Known
+from allotment.estimates.transfer import Transfer
 from allotment.estimates.verdict import Verdict, judge
 from allotment.learners.learner import Learner, count_gradients, count_scoring, labelled
 
@@ -33,10 +34,6 @@ Ints = NDArray[np.int64]
 DRAWS = 240
 USUAL_REACH = 1.2
 """-1 / log b in units of the labels at hand, where no curve tells; evidence: b = 0.9973 with 300 labels"""
-EVERY = 10
-"""steps between probes: the paper's"""
-FEWEST_LOOKS = 6
-"""probes of a training, however little it may take"""
 SIZES = 4
 """of a curve, from an eighth to all"""
 MOST_REPETITIONS = 16
@@ -149,6 +146,25 @@ def find_rates(
     return Rates(tuple(have), _rate(np.array(point)), _rate(np.stack(drawn, axis=1)), verdicts, rest)
 
 
+def find_known(
+    curves: Mapping[str, Points],
+    have: Mapping[str, int],
+    *,
+    own_gain: bool = False,
+    letter: bool = False,
+    fallback: bool = True,
+    fit: Callable[[Points], Fit] = fit_exact,
+) -> Known:
+    """What `combine` with the same options has of curves, in the middle of its draws: probes will not change it."""
+    rng = np.random.default_rng(11)
+    rates = find_rates(curves, have, fallback=fallback, fit=fit, draws=DRAWS, rng=rng)
+    first = None
+    if own_gain:
+        middle = replace(rates, draws=np.broadcast_to(rates.point, rates.draws.shape))
+        first = dict(zip(have, _draw_first(curves, middle, have, rng).mean(axis=0).tolist(), strict=True))
+    return Known(dict(zip(have, rates.point.tolist(), strict=True)), first, letter)
+
+
 def _reach(rate: Any) -> Any:
     """Of a reduction rate: the logarithm of -1 / log b, on which rates lie evenly and can be averaged."""
     return -np.log(-np.log(np.clip(rate, 1e-300, 1 - 1e-12)))
@@ -241,25 +257,24 @@ def settle(
     repetitions: int | None = None,
     ensemble: int = 3,
     parts: int = 1,
+    allowance: Allowance | None = None,
 ) -> Outline:
     """Half of what so many trainings on all labels take goes to probing, half to curves; at least one of each.
 
-    With a `pool` curves are those of pseudo-labels. What is given stays as it is given.
+    With an `allowance` probing takes at most that. With a `pool` curves are those of pseudo-labels. What is given stays
+    as it is given.
     """
     tasks = labelled(learner, labels)
+    if mistakes := check_tasks(tasks):
+        raise InputError(mistakes)
     worth = trainings * learner.steps(labels) * len(tasks) / 2
-    if every is None:
-        room = worth / (runs or 1) - learner.steps(labels) * len(tasks)
-        looks = max(room / _weigh_look(learner, labels, ahead), FEWEST_LOOKS)
-        every = max(EVERY, math.ceil(learner.steps(labels) / looks))
-        every = max(1, min(every, learner.steps(labels) - ahead))
+    if allowance is None:
+        allowance = Allowance(worth, learner.steps(labels), len(tasks), _weigh_look(learner, labels, ahead))
+    runs, every = allowance.settle(ahead, runs, every)
     ensemble = 0 if pool is None else ensemble
     chosen = {task: _sizes_of(labels, task, sizes, pool) for task in tasks}
     chosen = {task: each for task, each in chosen.items() if len(each) >= FEWEST_SIZES}  # the others borrow their rate
-    outline = Outline(runs or 1, every, ahead, chosen, repetitions or 1, ensemble, parts)
-    if runs is None:
-        looks = outline.looks(learner, labels) * _weigh_look(learner, labels, ahead)
-        outline = replace(outline, runs=max(1, int(worth // (learner.steps(labels) * len(tasks) + looks))))
+    outline = Outline(runs, every, ahead, chosen, repetitions or 1, ensemble, parts)
     if repetitions is None:
         once = _weigh_curves(learner, labels, replace(outline, ensemble=0), pool).steps
         left = worth - _weigh_curves(learner, labels, outline, pool).steps + once
@@ -307,16 +322,30 @@ Tell = Callable[[int, str], None]
 """told how many more trainings are done, and of what"""
 
 
-def measure_transfer(parts: Sequence[Part], outline: Outline, estimator: str, seed: int, tell: Tell) -> Transfer:
-    """Probes of as many trainings as the outline says, in turn on each part."""
-    found = []
+def measure_probes(
+    parts: Sequence[Part], outline: Outline, seed: int, tell: Tell, enough: Callable[[Probes], bool] | None = None
+) -> Probes:
+    """Probes of as many trainings as the outline says, in turn on each part; of fewer once they are `enough`."""
+    every, ahead, found = outline.every, outline.ahead, []
     for number in range(outline.runs):
         learner, labels = parts[number % len(parts)]
-        every, ahead = outline.every, outline.ahead
         probes, _ = probe_training(learner, labels, seed + number, every=every, steps=ahead, run=f"run {number}")
         found.append(probes)
+        # nothing is left to stop after the last
+        stops = enough is not None and number + 1 < outline.runs and enough(join(found))
         tell(1, "transfer")
-    return affinity(join(found), estimator)
+        if stops:
+            break
+    return join(found)
+
+
+def tell_probing(probes: Probes, parts: Sequence[Part], outline: Outline) -> dict[str, Any]:
+    """How much was probed, how much might have been, and why there was no more."""
+    taken = len(set(probes.runs))
+    allowed = sum(outline.looks(*parts[number % len(parts)]) for number in range(outline.runs))
+    why = "more could not move the plan out of its plateau" if taken < outline.runs else "all that was allowed is done"
+    probed = {"trainings": taken, "trainings_allowed": outline.runs, "probes": len(probes), "probes_allowed": allowed}
+    return probed | {"every": outline.every, "stopped": why}
 
 
 def measure_curves(

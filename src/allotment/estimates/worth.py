@@ -4,13 +4,13 @@ The score of task i, in % of its score with all n_i labels at hand, after a trai
 
     c_i + S_i (1 - (m_i / n_i)^-p_i) / p_i + sum over j of T_ij (1 - (m_j / n_j)^-a) + seed set + training
 
-S_i is the slope at n_i labels: what an e-fold of them would bring. From there the gain goes on as
-S_i (1 - (1 + N_i / n_i)^-a_i) / a_i, at most up to the headroom; how a curve bent so far (p_i) says little about how it
-will bend (a_i). All tasks share a slope V at the typical number of labels n_0: S_i = V rho_i (n_i / n_0)^-a. A task is
-live (rho around 1), saturated (rho near 0), dead (rho is 0, and nothing was learnt so far) or late (little or nothing
-was learnt so far, but from now on it is as live as the others); how far its answers are above chance tells these apart.
-Whatever is not linear lies on a grid, so that the posterior is a sum; the rest is Gaussian. Without any training every
-task has the same prior, and the mean is the neutral plan's curve.
+S_i is the slope at n_i labels: what an e-fold of them would bring. From there the gain goes on as S_i (1 - (1 + N_i /
+n_i)^-a_i) / a_i, and headroom limits where that ends; how a curve bent so far (p_i) says little about how it will bend
+(a_i). All tasks share a slope V at the typical number of labels n_0: S_i = V rho_i (n_i / n_0)^-a. A task is live (rho
+around 1), saturated (rho near 0), dead (rho is 0, and nothing was learnt so far) or late (little or nothing was learnt
+so far, but from now on it is as live as the others); how far its answers are above chance tells these apart. Whatever
+is not linear lies on a grid, so that the posterior is a sum; the rest is Gaussian. Without any training every task has
+the same prior, and the mean is the neutral plan's curve.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def _draw(fits: list[Fit], prior: Prior, draws: int, rng: np.random.Generator) -
     weights = np.exp(total - total.max()).ravel()
     shared: tuple[Any, ...] = np.unravel_index(_spread_evenly(weights / weights.sum(), draws, rng), total.shape)
     exponents = _draw_exponents(draws, len(fits), prior, rng)
-    rise = np.exp(prior.rise) * _surprise(draws, prior.rise_spread, rng)
+    rise = _surprise(draws, prior.shared_surprise, rng)
     # curves that still gather speed go on to rise more than those that slow down
     rise = rise * np.exp(-prior.gathering * prior.pasts[shared[0]])
     left = np.zeros((draws, len(fits), len(fits)))
@@ -257,7 +257,7 @@ def _draw(fits: list[Fit], prior: Prior, draws: int, rng: np.random.Generator) -
         state = _pick(chance[(slice(None), *shared)].T, rng)
         slopes, transfer = _draw_task(each, table, state, shared[:2], prior, rng)
         slopes = slopes * _surprise(draws, prior.surprise, rng) * rise
-        left[:, each.task, each.task] = np.minimum(slopes / exponents[:, each.task], each.room)
+        left[:, each.task, each.task] = np.minimum(slopes / exponents[:, each.task], prior.headroom * each.room)
         left[:, each.task, each.others] = transfer * each.sizes[each.others] / prior.exponent * rise[:, None]
     return left, exponents
 
