@@ -283,15 +283,17 @@ def gains(kept: Kept, campaign: Campaign, plan: Mapping[str, int], purchases: Se
 # --- what methods say ---
 
 METHODS = ("response", "taba", "taba-pooled", "slopes")
-TRAININGS = 60
-"""that a method may take, in trainings on all labels at hand, unless the table is about compute"""
+TRAININGS = {"response": 60, "taba": 30, "taba-pooled": 30, "slopes": 60}
+"""worth of trainings on all labels at hand, unless another is asked for: about as many seconds each, since trainings of
+the first are stacked"""
 COMPUTE = (5, 10, 30, 100)
 FEWEST_FOR_SLOPES = 10
 """four folds and four slopes are eight numbers"""
 
 
-def measure_method(kept: Kept, campaign: Campaign, method: str, trainings: int) -> Estimates | None:
+def measure_method(kept: Kept, campaign: Campaign, method: str, trainings: int | None) -> Estimates | None:
     """What a method concludes from the labels at hand, or nothing if it needs more trainings."""
+    trainings = trainings or TRAININGS[method]
     source = "response" if method == "slopes" else method  # they conclude from the same trainings
     made = kept.get(f"{source} {campaign.number} {trainings}", lambda: _measure(campaign, source, trainings))
     if made is None or (method == "slopes" and trainings < FEWEST_FOR_SLOPES):
@@ -316,12 +318,12 @@ def _measure(campaign: Campaign, method: str, trainings: int) -> Any:
     return replace(found, about={}).to_dict()
 
 
-def plan_of(kept: Kept, campaign: Campaign, method: str, trainings: int) -> Plan | None:
+def plan_of(kept: Kept, campaign: Campaign, method: str, trainings: int | None) -> Plan | None:
     found = measure_method(kept, campaign, method, trainings)
     return None if found is None else allocate(campaign.problem, found)
 
 
-def measure_methods(kept: Kept, campaign: Campaign, methods: Sequence[str], sizes: Sequence[int]) -> None:
+def measure_methods(kept: Kept, campaign: Campaign, methods: Sequence[str], sizes: Sequence[int | None]) -> None:
     plans = [plan_of(kept, campaign, method, size) for method in methods for size in sizes]
     train_plans(kept, campaign, [plan.counts for plan in plans if plan is not None], purchases_of(campaign))
 
@@ -455,7 +457,7 @@ def table_of(
     return rows
 
 
-def ways_of(kept: Kept, methods: Sequence[str], trainings: int) -> dict[str, Callable[[Campaign], Any]]:
+def ways_of(kept: Kept, methods: Sequence[str], trainings: int | None) -> dict[str, Callable[[Campaign], Any]]:
     def fixed(way: str) -> Callable[[Campaign], Any]:
         return lambda campaign: fixed_plans(campaign)[way]
 
@@ -476,7 +478,7 @@ def error_of(values: NDArray[np.float64]) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def show_setting(kept: Kept, name: str, methods: Sequence[str], trainings: int) -> None:
+def show_setting(kept: Kept, name: str, methods: Sequence[str], trainings: int | None) -> None:
     """One table of docs/results/estimates.md."""
     setting = SETTINGS[name]
     picked, span = pick_best(kept, name)
@@ -503,7 +505,7 @@ def show_setting(kept: Kept, name: str, methods: Sequence[str], trainings: int) 
         show_coverage(kept, name, span, trainings)
 
 
-def show_coverage(kept: Kept, name: str, span: float, trainings: int) -> None:
+def show_coverage(kept: Kept, name: str, span: float, trainings: int | None) -> None:
     """How often the interval of D_T(plan) - D_T(equal budget) holds what was measured."""
     plain, widened, wins, chances = [], [], [], []
     for campaign in itertools.chain(*halves(name)):
@@ -552,7 +554,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=REPORTED, help="number of the first campaign")
     parser.add_argument("--campaigns", type=int, default=2 * HALF)
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
-    parser.add_argument("--trainings", type=int, default=TRAININGS)
+    parser.add_argument("--trainings", type=int, help=f"left out: {TRAININGS}")
     given = parser.parse_args()
     if given.data is None:
         parser.error("--data: where are the copies of QM8 and Tox21?")

@@ -2,7 +2,8 @@
 
 The truths' families and their parameters are fixed in simulated_truths.toml; none of them is the law that is fitted.
 A campaign has one seed set: it estimates, plans, and is judged on the truth. Seeds below 1000 are for tuning, the
-others for reporting. `python tests/simulated.py 80` runs 80 campaigns of each family, as many in each setting.
+others for reporting. `python tests/simulated.py 80` runs 80 campaigns of each family, as many in each setting, and
+`python tests/simulated.py rounds 80` holds three rounds against one with the same money.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import itertools
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from allotment.campaign.rounds import propose
 from allotment.data.labels import Labels
 from allotment.estimates.design import Design, design
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.response import UNTRAINED, Response
+from allotment.estimates.priors import Prior
+from allotment.estimates.response import UNTRAINED, Response, join
 from allotment.estimates.worth import fit
 from allotment.learners.learner import Measure
 from allotment.plan import allocate, baselines
@@ -367,6 +370,58 @@ def run_campaigns(
     return [run_campaign(family, setting, seed, **options) for family, setting, seed in cells]
 
 
+def buy(campaign: Campaign, counts: Mapping[str, int], number: int) -> Campaign:
+    """The same truth with more labels at hand; what is peculiar about the seed set fades as new labels join it."""
+    truth, rng = campaign.truth, np.random.default_rng([campaign.seed, 78, number])
+    have = tuple(have + counts[name] for name, have in zip(truth.names, truth.have, strict=True))
+    kept = np.array(truth.have) / np.array(have)
+    steps = rng.normal(size=campaign.walk[:, 1:].shape) * TRUTHS["noise"]["seed_walk"] * np.sqrt(WALK_STEP)
+    walk = np.concatenate([np.zeros((len(kept), 1)), np.cumsum(steps, axis=1)], axis=1)
+    offset = TRUTHS["noise"]["seed_offset"] * rng.normal(size=len(kept))
+    rest = np.sqrt(1 - kept**2)
+    return replace(
+        campaign,
+        truth=replace(truth, have=have),
+        seed=campaign.seed + 100_000,
+        offset=rest * offset + kept * campaign.offset,
+        walk=rest[:, None] * walk + kept[:, None] * campaign.walk,
+    )
+
+
+def run_rounds(family: str, setting: str, seed: int, rounds: int, trainings: int = TRAININGS) -> float:
+    """Regret in % of the range when at most so many orders are made, each as large as the campaign would propose."""
+    first = campaign = start_campaign(family, setting, seed)
+    problem = whole = first.truth.problem
+    bought = dict.fromkeys(first.truth.names, 0)
+    seen: list[Response] = []
+    for left in range(rounds, 0, -1):
+        seen.append(campaign.respond(design(campaign.labels, trainings, campaign.seed)))
+        plan = allocate(problem, fit(join(seen), prior=Prior().later if len(seen) > 1 else None))
+        now = plan.counts if left == 1 else propose(plan, plan.outlook, whole.budget).counts
+        bought = {name: bought[name] + now[name] for name in bought}
+        rest = problem.budget - problem.price(now)
+        if rest < min(first.truth.costs):
+            break
+        problem = Problem([replace(task, have=task.have + now[task.name]) for task in problem.tasks], budget=rest)
+        campaign = buy(campaign, now, rounds - left + 1)
+    best, span = first.truth.best([list(bought.values())])
+    return (best - float(first.truth.gain(list(bought.values())))) / span * 100
+
+
+def compare_rounds(seeds: Sequence[int], rounds: int = 3) -> str:
+    """Mean regret of one round and of several, by family and setting, and the paired difference."""
+    cells = list(itertools.product(FAMILIES, SETTINGS, seeds))
+    one, many = (np.array([run_rounds(*cell, number) for cell in cells]) for number in (1, rounds))
+    lines = [f"{'':<11} {'n':>4} {'one':>6} {'rounds':>6} {'less by':>14}"]
+    for kind in (*FAMILIES, *SETTINGS, "all"):
+        rows = np.array([kind in (*cell[:2], "all") for cell in cells])
+        less = one[rows] - many[rows]
+        error = less.std(ddof=1) / np.sqrt(len(less))
+        means = f"{one[rows].mean():6.2f} {many[rows].mean():6.2f}"
+        lines.append(f"{kind:<11} {len(less):>4} {means} {less.mean():+6.2f} +- {error:.2f}")
+    return "\n".join(lines)
+
+
 def tabulate(outcomes: Sequence[Outcome]) -> str:
     """Mean (and 90th percentile) regret by family and setting, coverage, and the same over all of a kind."""
     heads = [
@@ -388,6 +443,7 @@ def tabulate(outcomes: Sequence[Outcome]) -> str:
 
 
 if __name__ == "__main__":
-    each = int(sys.argv[1]) if len(sys.argv) > 1 else 80
-    first = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
-    print(tabulate(run_campaigns(range(first, first + -(-each // len(SETTINGS))))))
+    numbers = [int(word) for word in sys.argv[1:] if word != "rounds"]
+    each, first = [*numbers, *(80, 1000)[len(numbers) :]]
+    chosen = range(first, first + -(-each // len(SETTINGS)))
+    print(compare_rounds(chosen) if "rounds" in sys.argv else tabulate(run_campaigns(chosen)))

@@ -15,14 +15,12 @@ import os
 import random
 import re
 import resource
-import select
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +30,8 @@ from typing import Any
 NAME = "camp"
 TRAININGS = 20
 INIT = ["init", NAME, "--root", "table.csv", "--targets", "size,look", "--cost", "size=1", "--cost", "look=5"]
-INIT += ["--budget", "60", "--steps", "2"]
+INIT += ["--budget", "60", "--steps", "8"]
+STATUS = ["status", NAME, "--json"]
 ESTIMATE = ["estimate", NAME, "--workers", "1"]
 COMMANDS: list[list[str]] = [
     INIT,
@@ -51,6 +50,9 @@ COMMANDS: list[list[str]] = [
 EVENTS = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "sqlite3.connect"}
 EVENTS |= {"fcntl.flock", "tempfile.mkstemp", "tempfile.mkdtemp", "shutil.rmtree", "os.chmod"}
 """at which a process can be stopped exactly, beside every statement that SQLite executes"""
+CALLS = {"open", "write", "flush", "close", "__exit__", "fsync", "link", "replace", "rename", "unlink", "truncate"}
+CALLS |= {"ftruncate", "mkdir", "rmdir", "chmod", "flock", "execute", "executemany"}
+"""the same for those who look closer: built-in functions and methods that change something on the disk"""
 CHANGES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
@@ -137,7 +139,7 @@ class Watch:
 
     def __init__(self, pipe: int, gate: int, last: int | None, gated: bool):
         self.pipe, self.gate, self.last, self.gated = pipe, gate, last, gated
-        self.pid, self.count = os.getpid(), 0
+        self.pid, self.count, self.is_telling = os.getpid(), 0, False
         self.wrote: set[str] = set()
 
     def say(self, *words: Any) -> None:
@@ -146,12 +148,14 @@ class Watch:
             text = text[os.write(self.pipe, text) :]
 
     def tick(self, *_: Any) -> None:
-        if os.getpid() != self.pid:
+        if self.is_telling or os.getpid() != self.pid:  # telling writes, too, which is no event of its own
             return
+        self.is_telling = True
         self.count += 1
         self.say("tick")
-        while self.count == self.last:
-            signal.pause()
+        if self.count == self.last:
+            os.read(self.gate, 1)  # until it is killed, or told to go on
+        self.is_telling = False
 
     def hear(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "open" and isinstance(args[0], str | bytes) and isinstance(args[2], int) and args[2] & CHANGES:
@@ -159,16 +163,21 @@ class Watch:
         if event in EVENTS:
             self.tick()
 
+    def hear_call(self, frame: Any, event: str, called: Any) -> None:
+        if event == "c_call" and called.__name__ in CALLS and not isinstance(called.__self__, io.StringIO):
+            self.tick()
+
     def wait(self) -> None:
         """For the parent's word, where it wants to be asked."""
         if self.gated:
             os.read(self.gate, 1)
 
-    def install(self) -> None:
-        """On all that touches the disk, and on every stack of trainings."""
+    def install(self, closely: bool = False) -> None:
+        """On all that touches the disk, on every stack of trainings, and on every step of them."""
         from allotment.estimates import response
+        from allotment.learners.torch_learner import TorchLearner
 
-        connect, train_many = sqlite3.connect, response.train_many
+        connect, train_many, step = sqlite3.connect, response.train_many, TorchLearner.step
 
         def connect_aloud(*args: Any, **options: Any) -> Any:
             connection = connect(*args, **options)
@@ -181,24 +190,35 @@ class Watch:
             self.wait()
             return train_many(learner, runs)
 
+        def step_aloud(learner: Any, *given: Any) -> Any:
+            self.tick()
+            return step(learner, *given)
+
         sqlite3.connect = connect_aloud  # type: ignore[assignment]
         response.train_many = train_aloud
+        TorchLearner.step = step_aloud  # type: ignore[method-assign]
         sys.addaudithook(self.hear)
+        if closely:
+            sys.setprofile(self.hear_call)
 
 
 def live(watch: Watch, request: dict[str, Any]) -> None:
     """Go through the commands from the first that is not done, up to one that fails."""
     if request.get("poison"):
         forbid_pickle()
+    if "long" in request:
+        from allotment.campaign import jobs
+
+        jobs.LONG = request["long"]
     if limit := request.get("limit"):
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-    watch.install()
+    watch.install(request.get("closely", False))
     commands: list[list[str]] = request.get("commands", COMMANDS)
     for number in range(request.get("first", 0), len(commands)):
         code, out, err = perform(commands[number])
         about = {"number": number, "code": code, "out": out, "err": err}
         if request.get("statuses"):
-            about["status"] = perform(["status", NAME, "--json"])[1]
+            about["status"] = perform(STATUS)[1]
         watch.say("done", about)
         watch.wait()
         if code and not is_there_already(commands[number], err):
@@ -216,7 +236,7 @@ def read_on(watch: Watch, request: dict[str, Any]) -> None:
     while True:
         watch.wait()
         for _ in range(request["looks"]):
-            code, out, err = perform(["status", NAME, "--json"])
+            code, out, err = perform(STATUS)
             watch.say("saw", {"code": code, "status": out, "err": err, "tables": read_tables(Path(NAME))})
 
 
@@ -244,7 +264,7 @@ class Child:
         if not self.pid:
             try:
                 os.chdir(request["at"])
-                act(Watch(theirs, gate, request.get("ticks"), gated), request)
+                act(Watch(theirs, gate, None if request.get("loosely") else request.get("ticks"), gated), request)
             except BaseException:
                 traceback.print_exc()
             finally:
@@ -252,15 +272,12 @@ class Child:
         os.close(theirs)
         os.close(gate)
 
-    def listen(self, deadline: float | None = None) -> Iterator[list[Any]]:
-        """What it says until it ends, or until the time is over."""
+    def listen(self) -> Iterator[list[Any]]:
+        """What it says until it ends."""
         while True:
             while b"\n" in self.heard:
                 line, _, self.heard = self.heard.partition(b"\n")
                 yield json.loads(line)
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not select.select([self.pipe], [], [], left)[0]:
-                return
             piece = os.read(self.pipe, 1 << 16)
             if not piece:
                 return
@@ -288,27 +305,25 @@ class Life:
     done: list[dict[str, Any]] = field(default_factory=list)
     wrote: list[str] = field(default_factory=list)
     end: int = 0
-    seconds: float = 0.0
-
-    begun: float = field(default_factory=time.monotonic)
 
     def hear(self, word: str, what: Any = None) -> None:
-        self.seconds = time.monotonic() - self.begun
         if word == "tick":
             self.ticks += 1
         elif word == "trained":
             self.trained += what
         elif word == "done":
-            self.done.append(what | {"ticks": self.ticks, "seconds": self.seconds})
+            self.done.append(what | {"ticks": self.ticks})
         elif word == "wrote":
             self.wrote = what
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
-    """A process that is killed before its event number `ticks`, or after so many `seconds`, or not at all."""
+    """A process that is killed at its event number `ticks`, or not at all.
+
+    It waits there for the kill. `loosely` it does not: it is killed wherever it has come to when the word is out.
+    """
     child, life = Child(live, request), Life()
-    deadline = life.begun + request["seconds"] if "seconds" in request else None
-    for message in child.listen(deadline):
+    for message in child.listen():
         life.hear(*message)
         if life.ticks == request.get("ticks"):
             break
@@ -366,6 +381,22 @@ def table(request: dict[str, Any]) -> dict[str, Any]:
     """The campaign's data, on a disk that only the nursery sees."""
     write_table(Path(request["at"], "table.csv"))
     return {}
+
+
+def overtake(request: dict[str, Any]) -> dict[str, Any]:
+    """A reader that stops before its event number `ticks` while another process does a command from start to end."""
+    reader, seen = Child(live, request | {"commands": [STATUS], "first": 0}), Life()
+    for message in reader.listen():
+        seen.hear(*message)
+        if seen.ticks == request["ticks"]:
+            break
+    command = {key: value for key, value in request.items() if key != "ticks"}
+    done = run(command)
+    reader.go_on()
+    for message in reader.listen():
+        seen.hear(*message)
+    seen.end = reader.bury()
+    return {"seen": vars(seen), "done": done}
 
 
 def crowd(request: dict[str, Any]) -> dict[str, Any]:
@@ -431,7 +462,7 @@ def serve() -> None:
         for command in COMMANDS:
             code, _, err = perform(command)
             assert code == 0, (command, err)
-    verbs = {"run": run, "look": look, "leave": leave, "crowd": crowd, "table": table}
+    verbs = {"run": run, "look": look, "leave": leave, "crowd": crowd, "overtake": overtake, "table": table}
     for line in sys.stdin:
         request = json.loads(line)
         try:
@@ -458,7 +489,9 @@ class Nursery:
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps({"verb": verb, "at": str(at), **given}) + "\n")
         self.process.stdin.flush()
-        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        line = self.process.stdout.readline()
+        assert line, f"the nursery ended with {self.process.wait()}"
+        answer: dict[str, Any] = json.loads(line)
         assert "error" not in answer, answer["error"]
         return answer
 

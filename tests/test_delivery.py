@@ -241,6 +241,35 @@ def test_wide_tables(tmp_path: Path) -> None:
     assert only.accepted == (("age", "a", 3.0), ("age", "b", 4.0))
 
 
+@pytest.mark.parametrize(
+    ("head", "options", "taken"),
+    [
+        ("instance,age", {}, ["a"]),
+        ("ID,age", {}, ["a"]),
+        ("Instance,age", {}, ["a"]),
+        ("name,age", {"own_id": "name"}, ["a"]),
+        ("name,age,id", {"own_id": "name"}, ["a"]),  # the data's own name for it comes first
+        ("id,age", {"own_id": "name"}, ["a"]),
+        ("name,age,instance", {}, ["b"]),
+        ("name,age,instance", {"own_id": "name", "id_column": "instance"}, ["b"]),
+        ("Age,id,age", {"tasks": ("age",)}, []),  # 1 is not an instance, and a task is not an id
+    ],
+)
+def test_the_column_that_names_the_instance(
+    tmp_path: Path, head: str, options: dict[str, Any], taken: list[str]
+) -> None:
+    cells = ("a", "1", "b")[: head.count(",") + 1]
+    parts = take(tmp_path / "wide.csv", f"{head}\n{','.join(cells)}\n", **options)
+    assert [name for _, name, _ in parts.accepted] == taken
+
+
+def test_a_table_of_other_instances_is_told_from_one_with_mistakes(tmp_path: Path) -> None:
+    none = take(tmp_path / "other.csv", "id,age\nx,1\ny,2\n")
+    assert none.notes == ("none of its instances is known here, where they are called '007', '100', '=1+1' and so on",)
+    assert len(none.rejected) == 2
+    assert take(tmp_path / "some.csv", "id,age\nx,1\na,2\n").notes == ()
+
+
 def test_a_column_for_each_class(tmp_path: Path) -> None:
     parts = take(tmp_path / "x.csv", "id,big,wild,a|b,dog\na,1,0,0,x\nb,,1,\n", task="tags")
     assert parts.accepted == (("tags", "a", ["big"]), ("tags", "b", {"wild": 1}))

@@ -403,6 +403,51 @@ def test_a_matrix_in_percent_has_a_measured_diagonal() -> None:
     assert "by definition" in render({"transfer": example()["transfer"]})
 
 
+def test_other_units_than_points_are_explained() -> None:
+    """A method that counts in labels must not be read as if it promised a score."""
+    values = example()
+    values["outlook"]["unit"] = values["comparison"][1]["outlook"]["unit"] = "labels"
+    values["evaluation"] = values["rounds"] = None
+    text = Page(render(values)).text
+    assert "beat equal budget by 1.2 labels" in text
+    assert "in labels of its own; this method does not say how much score that is" in text
+    assert "by how many labels this plan is expected to be better" in text
+    assert "points of D_T" not in text
+    plain = Page(render(example())).text
+    assert "by how many points of D_T this plan is expected to be better" in plain
+    assert "D_T is the weighted mean over tasks" in plain
+
+
+def test_every_other_plan_has_its_own_outlook() -> None:
+    values = example()
+    values["comparison"][2]["outlook"] = {"mean": -0.5, "low": -2.0, "high": 1.0, "level": 0.9, "chance": 0.31}
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", render(values).partition('id="comparison"')[2].partition("</table>")[0])
+    cells = [[html.unescape(re.sub("<[^>]*>", "", cell)) for cell in re.split(r"</t[dh]>", row)[:-1]] for row in rows]
+    assert [row[-2:] for row in cells] == [
+        ["Ahead", "Chance"], ["–", "–"], ["+1.2 (0.3 to 2.1)", "97 %"], ["−0.5 (−2.0 to 1.0)", "31 %"],
+    ]  # fmt: skip
+
+
+def test_the_evaluation_is_summed_up_against_every_plan() -> None:
+    rows = [{"name": "plan", "ahead": None}, {"name": "neutral", "ahead": [0.2, -0.4, 0.8]}]
+    rows += [{"name": "equal budget", "ahead": [1.1, 0.3, 1.9]}, {"name": "all on <cls>", "ahead": [-2, -3, -1]}]
+    rows += [{"name": "equal images", "ahead": [0.1, -0.2, 0.4]}]
+    page = render({"evaluation": {"rows": rows, "repeats": 4}})
+    said = html.unescape(re.sub("<[^>]*>", "", page.partition("What it brought</h2>")[2].partition("</p>")[0]))
+    assert said == (
+        "This plan beat equal budget by 1.1 points of D_T over 4 retrainings (90 %: 0.3 to 1.9). "
+        "It could not be told from neutral, equal images. It fell behind all on <cls>."
+    )
+
+
+def test_a_decision_on_an_unusable_method_says_so() -> None:
+    values = example()
+    assert "Careful" not in render(values)  # there a curve is unusable, not the method
+    values["verdicts"].append({"kind": "method", "name": "taba", "grade": "unusable"})
+    decision = render(values).partition('class="decision"')[2].partition("<nav")[0]
+    assert "found unusable; see How far this can be trusted" in decision
+
+
 def test_what_could_not_be_measured_is_left_open() -> None:
     rows = [
         {"name": "plan", "gains": {"cls": [None, None]}, "total": [None, None], "ahead": None},

@@ -16,7 +16,7 @@ from allotment.errors import InputError
 from allotment.estimates.design import LEVELS, Design, design
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.priors import Prior
-from allotment.estimates.response import Response, run
+from allotment.estimates.response import Response, join, run
 from allotment.estimates.worth import fit
 from allotment.gains import Power
 from allotment.learners.learner import Learner
@@ -398,3 +398,26 @@ def test_equal_tasks_are_left_nearly_equal() -> None:
     rows = simulated.run_campaigns(range(1000, 1004), settings=("none",))
     assert np.mean([row.default for row in rows]) < 2.0
     assert np.mean([row.covered for row in rows]) > 0.65
+
+
+def test_rounds_are_joined_with_the_levels_of_their_own_folds() -> None:
+    first, second = planted(0.01, seed=2), planted(0.01, seed=3)
+    whole = join([first, second])
+    assert whole.have == second.have
+    assert len(whole.scores) == len(first.scores) + len(second.scores)
+    assert (np.unique(whole.fold) == [0]).all()  # one set of validation labels for both
+    folded = [replace(each, fold=np.arange(len(each.scores)) % 4) for each in (first, second)]
+    assert len(np.unique(join(folded).fold)) == 8
+    assert np.array_equal(fit(join([second])).worths, fit(second).worths)
+    # more trainings, more certainty
+    widths = [fit(each).first_gains().std(axis=0).mean() for each in (second, whole)]
+    assert widths[1] < widths[0]
+    with pytest.raises(InputError, match="different tasks"):
+        join([replace(first, tasks=tuple("wxyz")), second])
+
+
+def test_simulated_rounds_spend_the_same_money_and_are_judged_on_the_same_truth() -> None:
+    one, three, again = (simulated.run_rounds("asymptotic", "dead", 7, rounds) for rounds in (1, 3, 3))
+    assert three == again
+    assert one == pytest.approx(simulated.run_campaign("asymptotic", "dead", 7).default, abs=1e-9)
+    assert 0 <= three < 100

@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 from allotment.campaign import disk, lock, schema, store
+from allotment.campaign.archive import pack, unpack
 from allotment.campaign.store import Conflict, Store
 from allotment.errors import InputError
 from allotment.job import Job
@@ -952,6 +953,63 @@ def test_killed_at_every_step_of_an_artifact(folder: Path) -> None:
 def heard(line: str) -> tuple[str, int]:
     what, number = line.split()
     return what, int(number)
+
+
+DIE = """
+import os, signal, sys
+from pathlib import Path
+from allotment.campaign.archive import pack, unpack
+from allotment.orders.sheet import place_file
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+verb, folder, path = sys.argv[1:]
+os.link = os.rename = Path.rename = die
+place_file(Path(path), b"x") if verb == "place" else {"pack": pack, "unpack": unpack}[verb](folder, path)
+"""
+"""is killed when its file or folder is written but has not got its name yet"""
+
+
+def die(verb: str, folder: Path, path: Path) -> list[Path]:
+    """What it leaves behind."""
+    done = subprocess.run([sys.executable, "-c", DIE, verb, str(folder), str(path)], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert not path.exists()
+    left = list(path.parent.glob(disk.HALF + "*"))
+    assert len(left) == 1
+    return left
+
+
+def test_a_file_that_was_being_placed_is_cleared_by_the_next_who_writes(folder: Path) -> None:
+    (folder / disk.MASKS).mkdir()
+    left = [half for at in (folder, folder / disk.MASKS) for half in die("place", folder, at / "order-1.csv")]
+    Store.open(folder, write=False).close()
+    assert all(half.exists() for half in left)
+    Store.open(folder, write=True).close()
+    assert not any(half.exists() for half in left)
+
+
+def test_a_killed_pack_or_unpack_is_cleared_by_the_next(folder: Path, tmp_path: Path) -> None:
+    path, copy = tmp_path / "camp [1].zip", tmp_path / "copy"
+    for _ in range(2):
+        (left,) = die("pack", folder, path)
+    pack(folder, tmp_path / "other.zip")
+    assert left.exists()  # which says nothing of this one
+    pack(folder, path)
+    assert not left.exists()
+    for _ in range(2):
+        (left,) = die("unpack", path, copy)
+    unpack(path, copy)
+    assert sorted(os.listdir(tmp_path)) == ["camp [1].zip", "campaign", "copy", "other.zip"]
+
+
+def test_what_a_living_process_writes_stays(folder: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    names = {pid: folder / f"{disk.HALF}{pid}-abc" for pid in (gone.pid, os.getpid(), os.getppid())}
+    for path in names.values():
+        path.write_bytes(b"half")
+    Store.open(folder, write=True).close()
+    assert [pid for pid, path in names.items() if path.exists()] == [os.getppid()]
 
 
 def test_killed_while_it_was_created(tmp_path: Path) -> None:

@@ -21,18 +21,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from survival import COMMANDS, ESTIMATE, HUMAN, INIT, NAME, OWN, Nursery, write_table
+from survival import COMMANDS, ESTIMATE, HUMAN, INIT, NAME, OWN, STATUS, Nursery, write_table
 
 import allotment
-from allotment.campaign.jobs import CHUNK
+from allotment.campaign.jobs import CHUNK, PARTS
 from allotment.campaign.store import Store
 from allotment.job import Job
 
 KILLED = -signal.SIGKILL
 MEASURING = [number for number, command in enumerate(COMMANDS) if command[0] == "estimate"]
-STATUS = ["status", NAME, "--json"]
-TEMPORARY = re.compile(r"\.(order-\d+\.csv|campaign\.toml)\.[0-9a-f]+\.tmp")
-"""what a killed process may leave of a file that it was writing"""
+WORKING = {number for number, command in enumerate(COMMANDS) if command[0] not in HUMAN}
 
 
 @pytest.fixture(scope="module")
@@ -85,52 +83,50 @@ def check_beginning(found: dict[str, Any], before: dict[str, Any], whole: dict[s
     assert set(before["files"]) <= set(found["files"])
 
 
-def share_out(rng: random.Random, whole: dict[str, Any], first: int, kills: int) -> dict[str, Any]:
-    """A random moment such that so many kills spread over what is left: exactly before an event, or at any time."""
-    kind = rng.choice(["ticks", "seconds"])
-    gone = whole["done"][first - 1][kind] if first else 0
-    moment = rng.uniform(0, 2 * (whole[kind] - gone) / (kills + 1))
-    return {kind: moment if kind == "seconds" else 1 + int(moment)}
+def choose_moment(rng: random.Random, whole: dict[str, Any], first: int) -> dict[str, Any]:
+    """Any event of one of the next commands, most of all of an estimate: exactly before it, or some moment later."""
+    ends = [0, *(each["ticks"] for each in whole["done"])]
+    near = range(first, min(first + 3, len(COMMANDS)))
+    (number,) = rng.choices(near, [2 if each in MEASURING else 1 if each in WORKING else 0.2 for each in near])
+    return {"ticks": rng.randint(ends[number] + 1, ends[number + 1]) - ends[first], "loosely": rng.random() < 0.5}
 
 
 def disturb(nursery: Nursery, at: Path, whole: dict[str, Any], kills: int, rng: random.Random) -> dict[str, Any]:
-    """A campaign that is killed again and again, each time in another place, and at last left alone."""
+    """A campaign that is killed again and again, at most three times in one command, and at last left alone."""
     first, trained = 0, 0
     where: Counter[int] = Counter()
     before: dict[str, Any] = {"tables": {}, "files": {}}
     while where.total() < kills and first < len(COMMANDS):
-        life = nursery.ask("run", at, first=first, **share_out(rng, whole, first, kills - where.total()))
+        given = {"commands": COMMANDS[: first + 1]} if where[first] == 3 else choose_moment(rng, whole, first)
+        life = nursery.ask("run", at, first=first, **given)
         assert life["end"] in (0, KILLED)
         first, trained = count_done(life, first), trained + life["trained"]
-        if life["end"] == KILLED:
+        if life["end"] == 0:
+            assert first == life["done"][-1]["number"] + 1, life["done"][-1]
+        elif first < len(COMMANDS):  # it may come too late to stop anything
             where[first] += 1
-        assert first == len(COMMANDS) or life["end"] == KILLED, life["done"][-1]
         found = nursery.ask("look", at)
         check_beginning(found, before, whole["holds"])
         before = found
     life = finish(nursery, at, first) if first < len(COMMANDS) else {"trained": 0}
     holds = nursery.ask("look", at)
-    assert holds["tables"] == whole["holds"]["tables"]
-    assert holds["files"] == whole["holds"]["files"]
-    return {"where": where, "redone": trained + life["trained"] - whole["trained"], "rest": holds["rest"]}
+    assert holds == whole["holds"]
+    return {"where": where, "redone": trained + life["trained"] - whole["trained"]}
 
 
-def kill_many(nursery: Nursery, at: Path, whole: dict[str, Any], kills: int, seed: int) -> Counter[int]:
-    """So many kills over several campaigns; how often each command was the one."""
+def kill_many(nursery: Nursery, at: Path, whole: dict[str, Any], kills: int, seed: int) -> tuple[Counter[int], int]:
+    """So many kills over several campaigns; how often each command was the one, and how many trainings came twice."""
     rng, where, redone, campaigns = random.Random(seed), Counter[int](), 0, 0
-    left: list[str] = []
     while where.total() < kills:
         campaigns += 1
-        found = disturb(nursery, prepare(at / f"{campaigns}"), whole, min(10, kills - where.total()), rng)
+        found = disturb(nursery, prepare(at / f"{campaigns}"), whole, kills - where.total(), rng)
         where += found["where"]
         redone += found["redone"]
-        left += found["rest"]
         shutil.rmtree(at / f"{campaigns}")
-    print(f"{where.total()} kills in {campaigns} campaigns, {redone} trainings again, left behind: {left}")
+    print(f"{where.total()} kills in {campaigns} campaigns, {redone} trainings again")
     print("kills by command:", [f"{COMMANDS[number][0]} ({number}): {where[number]}" for number in sorted(where)])
     assert redone <= CHUNK * sum(where[number] for number in MEASURING)
-    assert all(TEMPORARY.fullmatch(name) for name in left)
-    return where
+    return where, redone
 
 
 def test_killed_at_a_dozen_moments_it_ends_with_the_same_bytes(
@@ -139,19 +135,17 @@ def test_killed_at_a_dozen_moments_it_ends_with_the_same_bytes(
     kill_many(nursery, tmp_path, undisturbed, 12, seed=1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("seed", range(4))
 def test_killed_at_200_moments_it_ends_with_the_same_bytes(
-    nursery: Nursery, undisturbed: dict[str, Any], tmp_path: Path, seed: int
+    nursery: Nursery, undisturbed: dict[str, Any], tmp_path: Path
 ) -> None:
-    where = kill_many(nursery, tmp_path, undisturbed, 50, seed=10 + seed)
-    assert {number for number, command in enumerate(COMMANDS) if command[0] in ("estimate", "plan", "order")} <= set(
-        where
-    )
+    where, redone = kill_many(nursery, tmp_path, undisturbed, 200, seed=10)
+    assert set(where) >= WORKING
+    assert redone > CHUNK  # some came in the middle of trainings
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_processes_that_load_everything_anew_come_to_the_same_bytes(
     nursery: Nursery, undisturbed: dict[str, Any], tmp_path: Path
@@ -169,62 +163,67 @@ def test_processes_that_load_everything_anew_come_to_the_same_bytes(
 # Before every event
 
 
-def sweep(nursery: Nursery, tmp_path: Path, number: int, stride: int = 1) -> None:
+def sweep(nursery: Nursery, tmp_path: Path, number: int, stride: int, closely: bool) -> None:
     """One command, killed before each thing that it does to the disk, and then repeated."""
     base, whole, at = prepare(tmp_path / "base"), tmp_path / "whole", tmp_path / "killed"
-    commands = COMMANDS[: number + 1]
-    nursery.ask("run", base, commands=commands[:-1])
+    given = {"first": number, "commands": COMMANDS[: number + 1], "closely": closely}
+    nursery.ask("run", base, commands=COMMANDS[:number])
     shutil.copytree(base, whole)
-    events = nursery.ask("run", whole, first=number, commands=commands)["ticks"]
+    events = nursery.ask("run", whole, **given)["ticks"]
     wanted = nursery.ask("look", whole)
     for event in range(1, events + 1, stride):
         shutil.copytree(base, at)
-        killed = nursery.ask("run", at, first=number, commands=commands, ticks=event)
-        assert killed["end"] == KILLED
-        again = nursery.ask("run", at, first=number, commands=commands)
+        assert nursery.ask("run", at, ticks=event, **given)["end"] == KILLED
+        again = nursery.ask("run", at, **given)
         assert count_done(again, number) == number + 1, (event, again["done"])
-        found = nursery.ask("look", at)
-        assert all(TEMPORARY.fullmatch(name) for name in found["rest"])
-        assert found | {"rest": []} == wanted, event
+        Store.open(at / NAME, write=True).close()  # the next who writes, whoever it is
+        assert nursery.ask("look", at) == wanted, event
         shutil.rmtree(at)
     print(f"{' '.join(COMMANDS[number][:2])}: killed before {len(range(0, events, stride))} of {events} events")
 
 
 def test_an_ingest_killed_before_some_of_its_events(nursery: Nursery, tmp_path: Path) -> None:
-    sweep(nursery, tmp_path, 6, stride=9)
+    sweep(nursery, tmp_path, 6, stride=9, closely=False)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("number", "stride"), [(0, 1), (2, 4), (3, 3), (4, 1), (6, 1)])
-def test_a_command_killed_before_each_of_its_events(nursery: Nursery, tmp_path: Path, number: int, stride: int) -> None:
-    sweep(nursery, tmp_path, number, stride)
+@pytest.mark.parametrize(
+    ("number", "stride", "closely"), [(0, 2, True), (2, 8, False), (3, 5, False), (4, 4, True), (6, 2, True)]
+)
+def test_a_command_killed_before_each_of_its_events(
+    nursery: Nursery, tmp_path: Path, number: int, stride: int, closely: bool
+) -> None:
+    sweep(nursery, tmp_path, number, stride, closely)
 
 
 # What a kill costs
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_kill_costs_one_job_at_most_and_less_than_a_twentieth_of_a_long_estimate(
     nursery: Nursery, tmp_path: Path
 ) -> None:
-    rng, trainings, redone = random.Random(4), 21 * CHUNK, []
+    rng, trainings, redone = random.Random(4), 2 * PARTS, []
     commands = [INIT, ["edit", "trainings", str(trainings)], ESTIMATE]
-    whole = nursery.ask("run", prepare(tmp_path / "whole"), commands=commands)
-    holds, begun = nursery.ask("look", tmp_path / "whole"), whole["done"][1]
+    given = {"commands": commands, "long": 0}  # so that a run counts as long that is not
+    whole = nursery.ask("run", prepare(tmp_path / "whole"), **given)
+    holds, begun = nursery.ask("look", tmp_path / "whole"), whole["done"][1]["ticks"]
     assert whole["trained"] == trainings
+    assert len(holds["tables"]["results"]) == PARTS
     for number in range(8):
-        at, kind = prepare(tmp_path / f"{number}"), ("ticks", "seconds")[number % 2]
-        moment = rng.uniform(begun[kind], whole[kind])
-        killed = nursery.ask("run", at, commands=commands, **{kind: moment if kind == "seconds" else 1 + int(moment)})
+        at = prepare(tmp_path / f"{number}")
+        killed = nursery.ask("run", at, **given, ticks=rng.randint(begun + 1, whole["ticks"]))
+        assert killed["end"] == KILLED
         first = count_done(killed, 0)
-        resumed = nursery.ask("run", at, first=first, commands=commands)
+        resumed = nursery.ask("run", at, first=first, **given)
         assert count_done(resumed, first) == len(commands)
         assert nursery.ask("look", at) == holds
         redone.append(killed["trained"] + resumed["trained"] - trainings)
     print(f"trainings done twice, of {trainings}: {redone}, {sum(redone) / len(redone) / trainings:.1%} on average")
-    assert max(redone) <= CHUNK < 0.05 * trainings
+    assert any(redone)
+    assert max(redone) < 0.05 * trainings
 
 
 # Full disks
@@ -274,10 +273,10 @@ def test_files_that_may_not_grow_are_said_and_it_goes_on_when_they_may(
 ) -> None:
     refused = squeeze(nursery, prepare(tmp_path), undisturbed, (100, 60_000), room=False)
     print("refused:", dict(refused))
-    assert {"init", "estimate", "order", "ingest"} <= set(refused)
+    assert {"init", "estimate", "plan", "order", "ingest"} <= set(refused)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("limits", [(1, 4096, 20_000, 70_000, 120_000, 160_000), (30_000, 50_000, 90_000, 140_000)])
 def test_files_that_may_not_grow_at_any_size(
@@ -300,7 +299,7 @@ def small_disk(tmp_path: Path) -> Iterator[tuple[Nursery, Path]]:
     made.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("room", [(0, 4096, 16_384, 65_536, 131_072), (8192, 32_768, 49_152, 98_304, 200_000)])
 def test_a_full_disk_is_said_and_it_goes_on_when_there_is_room(
@@ -339,6 +338,40 @@ def gather(nursery: Nursery, tmp_path: Path, first: int, last: int, looks: int) 
             check_passing([len(each["tables"][name]) for each in seen], 0, len(rows))
 
 
+def check_overtaken(nursery: Nursery, tmp_path: Path, number: int, stride: int) -> None:
+    """Whoever looks while a command is done from start to end sees what was before it or what is after it."""
+    base, whole, at = prepare(tmp_path / "base"), tmp_path / "whole", tmp_path / "overtaken"
+    given = {"first": number, "commands": COMMANDS[: number + 1]}
+    nursery.ask("run", base, commands=COMMANDS[:number])
+    shutil.copytree(base, whole)
+    (before,) = (life := nursery.ask("run", whole, commands=[STATUS]))["done"]
+    nursery.ask("run", whole, **given)
+    (after,) = nursery.ask("run", whole, commands=[STATUS])["done"]
+    assert before["out"] != after["out"]
+    told = []
+    for event in range(1, life["ticks"] + 1, stride):
+        shutil.copytree(base, at)
+        found = nursery.ask("overtake", at, ticks=event, **given)
+        assert [each["code"] for each in (*found["done"]["done"], *found["seen"]["done"])] == [0, 0], found
+        told.append([before["out"], after["out"]].index(found["seen"]["done"][0]["out"]))
+        shutil.rmtree(at)
+    print(f"overtaken before {len(told)} of {life['ticks']} events: {told}")
+    assert told == sorted(told, reverse=True)  # from some event on the reader has made up its mind
+    assert told[0] == 1
+    assert told[-1] == 0
+
+
+def test_a_reader_that_is_overtaken_sees_one_moment(nursery: Nursery, tmp_path: Path) -> None:
+    check_overtaken(nursery, tmp_path, 6, stride=3)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("number", [4, 6])
+def test_a_reader_that_is_overtaken_at_any_event_sees_one_moment(nursery: Nursery, tmp_path: Path, number: int) -> None:
+    check_overtaken(nursery, tmp_path, number, stride=1)
+
+
 def check_passing(places: list[int], first: int, last: int) -> None:
     """What comes later is never behind what came before, and the end is seen."""
     assert places == sorted(places)
@@ -350,7 +383,7 @@ def test_one_estimates_the_other_hears_who_and_eight_look_on(nursery: Nursery, t
     gather(nursery, tmp_path, 2, 3, looks=1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_eight_look_on_at_a_whole_campaign(nursery: Nursery, tmp_path: Path) -> None:
     gather(nursery, tmp_path, 2, len(COMMANDS), looks=3)
@@ -372,21 +405,21 @@ def test_two_workers_give_the_same_bytes_as_one(nursery: Nursery, undisturbed: d
     assert tables == undisturbed["holds"]["tables"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_killed_with_two_workers_it_ends_with_the_same_bytes(
     nursery: Nursery, undisturbed: dict[str, Any], tmp_path: Path
 ) -> None:
-    rng, first, at = random.Random(6), 0, prepare(tmp_path)
-    whole = nursery.ask("run", prepare(tmp_path / "whole"), commands=with_workers(2))
-    for _ in range(6):
-        life = nursery.ask(
-            "run", at, first=first, commands=with_workers(2), seconds=rng.uniform(0, whole["seconds"] / 2)
-        )
-        first = count_done(life, first)
-        check_beginning(nursery.ask("look", at), {"tables": {}, "files": {}}, undisturbed["holds"])
-    if first < len(COMMANDS):
-        finish(nursery, at, first, commands=with_workers(2))
+    rng, at, commands = random.Random(6), prepare(tmp_path), with_workers(2)
+    first = count_done(nursery.ask("run", at, commands=commands[:2]), 0)
+    before = nursery.ask("look", at)
+    for _ in range(4):
+        life = nursery.ask("run", at, first=first, commands=commands, ticks=rng.randint(40, 140), loosely=True)
+        assert life["end"] == KILLED
+        first, found = count_done(life, first), nursery.ask("look", at)
+        check_beginning(found, before, undisturbed["holds"])
+        before = found
+    finish(nursery, at, first, commands=commands)
     assert nursery.ask("look", at) == undisturbed["holds"]
 
 

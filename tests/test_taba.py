@@ -300,6 +300,32 @@ def test_parts_take_turns() -> None:
     assert [learner.started for learner in learners] == [2 + 18, 1 + 9]
 
 
+class Blind(Counting):
+    """Its validation labels cannot score some tasks."""
+
+    def __init__(self, *blind: str):
+        super().__init__()
+        self.blind = blind
+
+    def score(self, state: list[object], task: str) -> Measure:
+        found = super().score(state, task)
+        return replace(found, metric=math.nan) if task in self.blind else found
+
+
+def test_a_fold_that_cannot_score_a_task_is_left_out_of_its_curve() -> None:
+    outline = settle(Counting(), LABELS, 10, runs=2, repetitions=4, sizes=(8, 16, 32), parts=2)
+
+    def measure(first: Blind, second: Blind) -> dict[str, int]:
+        parts = [(first, LABELS), (second, LABELS)]
+        found = taba.measure_curves(parts, outline, 0, lambda more, what: None)
+        return {task: points.repetitions for task, points in found.items()}
+
+    assert measure(Blind(), Blind("b")) == {"a": 4, "b": 2, "c": 4}
+    assert measure(Blind("b"), Blind("b")) == {"a": 4, "c": 4}
+    with pytest.raises(InputError, match="validation labels of every class"):
+        measure(Blind(*"abc"), Blind(*"abc"))
+
+
 def test_the_descent_of_the_paper_and_the_exact_fit_agree() -> None:
     have = {"cls": 300, "seg": 300}
     points = {"cls": curve(0.999), "seg": curve(0.997)}

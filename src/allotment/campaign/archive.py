@@ -29,7 +29,17 @@ from typing import BinaryIO
 from allotment import __version__
 from allotment.amounts import short
 from allotment.campaign import schema
-from allotment.campaign.disk import HALF, check_local, judge_content, judge_name, judge_path, plainly, sync_folder
+from allotment.campaign.disk import (
+    MASKS,
+    check_local,
+    clear_halves_of,
+    judge_content,
+    judge_name,
+    judge_path,
+    plainly,
+    sign,
+    sync_folder,
+)
 from allotment.campaign.schema import ARTIFACTS, COLUMNS, JSON_KINDS, LARGEST_BODY, MIGRATIONS, judge_row
 from allotment.campaign.store import Store
 from allotment.errors import InputError, Mistake
@@ -38,7 +48,6 @@ from allotment.job import JSON, Job, canonical, parse
 FORMAT = "allotment campaign"
 HEAD = "campaign.json"
 SETTINGS = "campaign.toml"
-MASKS = "labels"
 LARGEST_SETTINGS = 10_000_000  # bytes
 LARGEST_HEAD = 100_000_000
 LONGEST_LINE = 3 * LARGEST_BODY
@@ -65,7 +74,8 @@ def pack(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
         raise InputError([Mistake(repr(str(path)), "is there already; choose another name, or remove it")])
     with Store.open(folder, write=False) as store, plainly(path):
         files = _list_files(store)
-        handle, half = tempfile.mkstemp(prefix=HALF, dir=path.parent)
+        clear_halves_of(path)
+        handle, half = tempfile.mkstemp(prefix=f"{sign(path.name)}-", dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
                 with zipfile.ZipFile(file, "w") as archive:
@@ -141,7 +151,8 @@ def unpack(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path
     with _open(path) as archive:
         members = _check_members(archive, path)
         with plainly(folder):
-            half = Path(tempfile.mkdtemp(prefix=HALF, dir=folder.parent))
+            clear_halves_of(folder)
+            half = Path(tempfile.mkdtemp(prefix=f"{sign(folder.name)}-", dir=folder.parent))
         try:
             with schema.translate(half):
                 _Import(archive, members, path, half).run()

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from allotment.advice.doctor import Diagnosis, diagnose
 from allotment.advice.price import Price, price
-from allotment.campaign.evaluation import BASE, Evaluation, Trial, list_trials
+from allotment.campaign.evaluation import BASE, Evaluation, Trial, check_oracle, list_trials, whole_problem
 from allotment.campaign.jobs import (
     combine_estimates,
     combine_evaluations,
     count_left_over,
+    find_earlier,
     list_estimates,
     list_evaluations,
-    shared_needs,
+    name_estimates,
     size_of,
 )
 from allotment.campaign.labels import MASKS, OWN
 from allotment.campaign.rounds import rebase
 from allotment.campaign.schema import FILE as STORE
-from allotment.campaign.settings import FILE, parse_settings
+from allotment.campaign.settings import FILE, check_place, parse_settings
 from allotment.campaign.sheets import show_columns
 from allotment.campaign.state import Proposal, State, look, name_diagnosis
 from allotment.campaign.store import Delivery, Store, Value
@@ -37,7 +38,6 @@ from allotment.job import JSON, Job
 from allotment.orders.order import Order, choose
 from allotment.orders.sheet import place_file, write_csv, write_jsonl
 from allotment.plan import baselines, check_counts
-from allotment.problem import Problem
 from allotment.runs.local import run_jobs
 
 REPEATS = 10
@@ -59,6 +59,8 @@ class Measured:
     """trainings of this run"""
     kept: int
     """trainings that were there already"""
+    earlier: int
+    """trainings of earlier rounds, on fewer labels, from which it was concluded as well"""
     left_over: dict[str, int]
     """trainings that are kept but fit no more, by reason"""
 
@@ -106,6 +108,7 @@ class Campaign:
         if (folder / FILE).exists():
             what = f"is a campaign already; look at it with: allot status {folder}"
             raise InputError([Mistake(str(folder), what)])
+        check_place(folder)
         begun = (folder / STORE).exists()  # by one that was stopped before it had written its settings
         with Store.open(folder, write=True) if begun else Store.create(folder) as store:
             store.add_settings(text)
@@ -171,13 +174,15 @@ class Campaign:
         with self._write("estimate") as store:
             state = self._begin(store)
             jobs = self.list_jobs(state)
-            left_over = count_left_over(store, state, jobs)
+            earlier = find_earlier(store, jobs)
+            left_over = count_left_over(store, state, jobs, earlier)
             trained = self._do(store, state, jobs, workers, progress)
-            key = Job("estimates", shared_needs(jobs)).key
-            value = store.add_value("estimates", combine_estimates(store, jobs), key)
+            key = name_estimates(jobs, earlier).key
+            value = store.add_value("estimates", combine_estimates(store, jobs, earlier), key)
             estimates = Estimates.from_dict(value.body["estimates"])
             found = _diagnose(store, state, value, estimates)
-        return Measured(value, estimates, found, trained, sum(map(size_of, jobs)) - trained, left_over)
+        kept, used = sum(map(size_of, jobs)) - trained, sum(each.body["needs"]["trainings"] for each in earlier)
+        return Measured(value, estimates, found, trained, kept, used, left_over)
 
     def _do(
         self, store: Store, state: State, jobs: Sequence[Job], workers: int | None, progress: Progress | None
@@ -202,7 +207,7 @@ class Campaign:
         """Where it stands, and the best plan for the money that is left; `budget` is another one for all of it."""
         state = self.look()
         if budget is None and not state.is_affordable:
-            raise Infeasible([f"budget {state.tell_money()}; that buys nothing more"])
+            raise Infeasible([_tell_spent(state)])
         return state, state.propose(budget)
 
     def record(self, proposal: Proposal) -> Value:
@@ -241,11 +246,19 @@ class Campaign:
     def ingest(self, path: str | Path, *, task: str | None = None, id_column: str | None = None) -> Intake:
         """Take labels back: all that can be used goes in, all else is listed in a file with the reason."""
         with self._write("ingest") as store:
-            stock = self._begin(store).stock
-            keep = self.folder / MASKS
+            state = self._begin(store)
+            stock = state.stock
             parts = read_delivery(
-                path, stock.targets, stock.place, task=task, id_column=id_column, size_of=stock.size_of, keep=keep
+                path,
+                stock.targets,
+                stock.place,
+                task=task,
+                id_column=id_column,
+                own_id=state.settings.data.get("id"),
+                size_of=stock.size_of,
+                keep=self.folder / MASKS,
             )
+            parts = _note_strange(parts, state)
             delivery = store.add_delivery(parts.name, parts.digest, parts.accepted, parts.rejected)
         listed = None
         if parts.rejected:
@@ -256,7 +269,7 @@ class Campaign:
         """Take the labels on order from the data set itself, where it has them."""
         with self._write("ingest") as store:
             state = self._begin(store)
-            _check_oracle(state)
+            check_oracle(state)
             if not state.open:
                 raise InputError([Mistake("", f"nothing is on order; type: allot order {self.folder}")])
             accepted = tuple((task, name, OWN) for _, task, name in state.open)
@@ -266,15 +279,20 @@ class Campaign:
 
     # Judging
 
-    def list_trials(self, state: State, yours: Sequence[Mapping[str, Any]] = ()) -> list[Trial]:
-        """The campaign's own purchase, with what is still planned, beside what a team would do anyway."""
-        _check_oracle(state)
-        problem = _whole_problem(state)
+    def list_trials(
+        self, state: State, yours: Sequence[Mapping[str, Any]] = (), beside: Collection[str] | None = None
+    ) -> list[Trial]:
+        """The campaign's own purchase, with what is still planned, beside what a team would do anyway: every baseline,
+        or those named in `beside`.
+        """
+        check_oracle(state)
+        problem = whole_problem(state)
         own = {name: state.account.bought(name) for name in problem.names}
         if state.is_affordable:
             planned = state.propose().plan.counts
             own = {name: count + planned[name] for name, count in own.items()}
-        return list_trials(own, baselines(problem), [check_counts(problem, counts) for counts in yours])
+        others = {name: counts for name, counts in baselines(problem).items() if beside is None or name in beside}
+        return list_trials(own, others, [check_counts(problem, counts) for counts in yours])
 
     def evaluate(
         self,
@@ -282,12 +300,13 @@ class Campaign:
         repeats: int = REPEATS,
         workers: int | None = None,
         progress: Progress | None = None,
+        beside: Collection[str] | None = None,
     ) -> tuple[Value, Evaluation]:
         """Buy every plan from the data set's own labels, again and again, retrain, and score on the test part."""
         with self._write("evaluate") as store:
             state = self._begin(store)
             nothing = Trial(BASE, dict.fromkeys(state.settings.names, 0))
-            trials = [nothing, *self.list_trials(state, yours)]
+            trials = [nothing, *self.list_trials(state, yours, beside)]
             jobs = list_evaluations(state, self.own, trials, repeats)
             self._do(store, state, [job for row in jobs for job in row], workers, progress)
             found = combine_evaluations(store, state, trials, jobs)
@@ -328,10 +347,21 @@ def _diagnose(store: Store, state: State, value: Value, estimates: Estimates) ->
     return found
 
 
+def _note_strange(parts: Parts, state: State) -> Parts:
+    """The same with a word on labels that nobody ordered: perhaps it is another table, or another campaign's sheet."""
+    asked = {name: set(ordered) for name, ordered in state.ordered.items()}
+    own = {task: {state.stock.ids[at] for at in mine.instances.tolist()} for task, mine in state.stock.start.items()}
+    had = sum(name in own[task] for task, name, _ in parts.accepted)
+    unasked = sum(name not in own[task] and name not in asked[task] for task, name, _ in parts.accepted)
+    notes = [f"where the data have a label already: {had}"] if had else []
+    notes += [f"labels that no order asked for: {unasked}"] if unasked else []
+    return replace(parts, notes=(*parts.notes, *notes))
+
+
 def _place(store: Store, state: State, form: Mapping[str, bool]) -> Value:
     """Put a plan and an order of it on record; the same plan in the same form is ordered once."""
     if not state.is_affordable:
-        raise Infeasible([f"budget {state.tell_money()}; that buys nothing more"])
+        raise Infeasible([_tell_spent(state)])
     proposal = state.propose()
     plan, counts = proposal.plan, proposal.tranche.counts
     store.add_value("plan", proposal.to_dict(), proposal.job.key)
@@ -344,6 +374,11 @@ def _place(store: Store, state: State, form: Mapping[str, bool]) -> Value:
     order = choose(candidates, counts, state.settings.seed, form["together"], costs=costs)
     body = {"order": order.to_dict(), "plan": proposal.job.key, "form": dict(form)}
     return store.add_order(body, order.items, Job("order", {"plan": proposal.job.key, "form": dict(form)}).key)
+
+
+def _tell_spent(state: State) -> str:
+    mend = f"raise the budget in {state.folder / FILE}, or look back with: allot report {state.folder}"
+    return f"budget {state.tell_money()}; that buys nothing more: {mend}"
 
 
 def _find_open(store: Store, state: State, form: Mapping[str, bool]) -> Value | None:
@@ -359,22 +394,3 @@ def _check_measurable(state: State) -> None:
     if not any(state.stock.have.values()):
         what = 'no task has a label yet; label a few of each, or plan with method = "neutral"'
         raise InputError([Mistake("labels at hand", what)])
-
-
-def _check_oracle(state: State) -> None:
-    if not state.stock.oracle:
-        what = (
-            "the data hold no labels but those at hand, so that no plan can be tried out. Scenes, voc and taskonomy "
-            "hold them all; so does a fully labelled table once each [[task]] says have = N, the labels to begin with"
-        )
-        raise InputError([Mistake("", what)])
-
-
-def _whole_problem(state: State) -> Problem:
-    """The problem as it was when nothing had been bought."""
-    stock = replace(state.stock, given={})
-    plain = state.settings.problem().to_dict()
-    for task in plain["tasks"]:
-        task["have"] = len(stock.start[task["name"]])
-        task["pool"] = len(stock.candidates(task["name"]))
-    return Problem.from_dict(plain)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import io
 import math
@@ -20,6 +21,7 @@ from typing import Any, BinaryIO
 from allotment.amounts import short
 from allotment.errors import InputError, Mistake
 from allotment.job import parse
+from allotment.orders import sheet
 
 MOUNTS = Path("/proc/mounts")
 NETWORK = {
@@ -31,12 +33,15 @@ NETWORK = {
 }  # fmt: skip
 """kinds of file systems on which several machines, or a machine and its guest, may see different files"""
 KEEP = "everything that was finished is kept"
-HALF = ".half-"
+HALF = sheet.HALF
 """how names of files begin while they are being written"""
+MASKS = "labels"
+"""the folder of a campaign that delivered masks are kept in"""
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 FORMATS = (".json", ".npy", ".png", ".safetensors")
 LARGEST_HEADER = 10_000  # bytes
+_SIGNED = re.compile(re.escape(HALF) + "([0-9]{1,9})-")
 _HEADER = re.compile(  # as numpy writes it
     r"\{'descr': '([^']{1,40})', 'fortran_order': (?:True|False), "
     r"'shape': \(((?:[0-9]{1,15}(?:, ?[0-9]{1,15}){0,31},?)?)\), \}\s*"
@@ -100,7 +105,7 @@ def explain(error: OSError) -> str:
 def write_file(path: Path, data: bytes) -> None:
     """A file that is there whole or not at all, whenever the power goes."""
     with plainly(path):
-        handle, half = tempfile.mkstemp(prefix=HALF, dir=path.parent)
+        handle, half = tempfile.mkstemp(prefix=sign(), dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
                 _fill(file, data)
@@ -115,7 +120,7 @@ def write_file(path: Path, data: bytes) -> None:
 def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
     """A folder that is there with all of its files or not at all; takes the place of one that nobody counts on."""
     with plainly(path):
-        half = Path(tempfile.mkdtemp(prefix=HALF, dir=path.parent))
+        half = Path(tempfile.mkdtemp(prefix=sign(), dir=path.parent))
         try:
             for name in sorted(files):
                 with open(half / name, "wb") as file:
@@ -146,13 +151,45 @@ def sync_folder(path: Path) -> None:
         os.close(handle)
 
 
+def sign(name: str = "") -> str:
+    """How the name of a file begins while this process writes it, and for which name."""
+    return f"{HALF}{os.getpid()}-{name[:100]}"
+
+
 def clear_halves(folder: Path) -> None:
-    """Remove what a killed process left half-written; only for whoever holds the lock."""
-    for half in folder.glob(HALF + "*"):
-        if half.is_dir() and not half.is_symlink():
-            shutil.rmtree(half, ignore_errors=True)
-        else:
-            half.unlink(missing_ok=True)
+    """Remove what killed processes left half-written in a campaign; only for whoever holds the lock."""
+    for half in (*folder.glob(f"{HALF}*"), *folder.glob(f"{MASKS}/{HALF}*")):
+        if not _is_being_written(half):  # a sheet is written when the lock is free again
+            _remove(half)
+
+
+def clear_halves_of(path: Path) -> None:
+    """Remove what killed processes left half-written of this file or folder, which need not be a campaign's."""
+    for half in path.parent.glob(f"{HALF}[0-9]*-{glob.escape(path.name[:100])}-*"):
+        if not _is_being_written(half):
+            _remove(half)
+
+
+def _is_being_written(half: Path) -> bool:
+    """Whether the process that signed it lives; this one has not begun."""
+    signed = _SIGNED.match(half.name)
+    if signed is None or int(signed[1]) == os.getpid():
+        return False
+    try:
+        os.kill(int(signed[1]), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        pass
+    return True
+
+
+def _remove(half: Path) -> None:
+    if half.is_dir() and not half.is_symlink():
+        shutil.rmtree(half, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            half.unlink()
 
 
 def list_files(files: Mapping[str, bytes], where: str) -> dict[str, list[Any]]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from allotment.campaign.state import State
 from allotment.errors import InputError, Mistake
+from allotment.problem import Problem
 
 Array = NDArray[np.float64]
 
@@ -163,3 +165,23 @@ def list_trials(
         if name == "equal images":
             trials.append(Trial(SAME, dict(counts), same=True))
     return trials
+
+
+def check_oracle(state: State) -> None:
+    """Raises InputError unless plans can be tried out: somebody must have the labels that would be bought."""
+    if not state.stock.oracle:
+        what = (
+            "the data hold no labels but those at hand, so that no plan can be tried out. Scenes, voc and taskonomy "
+            "hold them all; so does a fully labelled table once each [[task]] says have = N, the labels to begin with"
+        )
+        raise InputError([Mistake("", what)])
+
+
+def whole_problem(state: State) -> Problem:
+    """The problem as it was when nothing had been bought."""
+    stock = replace(state.stock, given={})
+    plain = state.settings.problem().to_dict()
+    for task in plain["tasks"]:
+        task["have"] = len(stock.start[task["name"]])
+        task["pool"] = len(stock.candidates(task["name"]))
+    return Problem.from_dict(plain)

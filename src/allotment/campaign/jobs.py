@@ -10,27 +10,39 @@ import numpy as np
 
 from allotment.campaign.evaluation import Evaluation, Trial
 from allotment.campaign.state import State
-from allotment.campaign.store import Store
-from allotment.campaign.work import print_of
+from allotment.campaign.store import Store, Value
+from allotment.campaign.work import STEPS, print_of
+from allotment.data.dataset import ArrayData
 from allotment.estimates import worth
-from allotment.estimates.response import Response
+from allotment.estimates.methods import METHODS, fit_slopes
+from allotment.estimates.priors import Prior
+from allotment.estimates.response import Response, join
 from allotment.job import JSON, Job
 
 CHUNK = 8
-"""trainings of one job, which are stacked where the network can be"""
-FEW = 2
-"""the same for images, whose trainings are not stacked"""
+"""trainings of one job on a table, which are stacked: many take hardly longer than one"""
+LONG = 100_000
+"""mini-batches of a run, a minute or so, from which on being stopped costs more than what stacks save"""
+PARTS = 30
+"""into which a long run is cut, so that one of them is far less than a twentieth of it"""
+USUAL = 60
+"""trainings that an evaluation is taken to be: the names of its jobs don't depend on how many plans are tried"""
+RESPONSES = ("response", "slopes")
+"""methods that train by a design, of which any part is a job"""
 FIRST_SEED = 1000
 """of evaluations, so that no training of them repeats one of the estimates"""
 
 
 def list_estimates(state: State, own: str | None, folds: int) -> list[Job]:
-    """The jobs that estimates are made of: chunks of the response's trainings, or one for another method."""
+    """The jobs that estimates are made of: chunks of a design's trainings, or one for a method that has none."""
     needs = state.needs | {"labels": state.stock.fingerprint, "learner": print_of(own), "folds": folds}
     needs["data"] = state.stock.data.fingerprint
-    if state.settings.method != "response":
+    if METHODS[state.settings.method].probes:  # which ends where the plan would not move any more
+        needs["problem"] = state.settings.problem().to_dict()
+    if state.settings.method not in RESPONSES:
         return [Job("estimate", needs)]
-    size, total = CHUNK if is_table(state) else FEW, int(needs["trainings"])
+    total = int(needs["trainings"])
+    size = _choose_size(state, own, total)
     return [Job("response", needs | {"chunk": [first, min(first + size, total)]}) for first in range(0, total, size)]
 
 
@@ -39,7 +51,7 @@ def list_evaluations(state: State, own: str | None, trials: Sequence[Trial], rep
     stock = replace(state.stock, given={})
     shared = {"data": stock.data.fingerprint, "recipe": state.settings.recipe, "learner": print_of(own)}
     shared |= {"labels": stock.fingerprint}
-    size = CHUNK if is_table(state) else 1
+    size = _choose_size(state, own, USUAL)
     seeds = [[FIRST_SEED + each for each in range(at, min(at + size, repeats))] for at in range(0, repeats, size)]
     return [
         [
@@ -50,8 +62,13 @@ def list_evaluations(state: State, own: str | None, trials: Sequence[Trial], rep
     ]
 
 
-def is_table(state: State) -> bool:
-    return bool(state.settings.data["name"] == "table")
+def _choose_size(state: State, own: str | None, total: int) -> int:
+    """How many of `total` trainings one job is. It depends on no clock and no machine: jobs keep their names."""
+    data, settings = state.stock.data, state.settings
+    if own is not None or not isinstance(data, ArrayData) or data.features.ndim > 2:
+        return 1  # images, and most learners of users, train one after the other anyway
+    mini_batches = total * int(settings.training.get("steps", STEPS)) * len(settings.tasks)
+    return CHUNK if mini_batches <= LONG else min(CHUNK, max(1, total // PARTS))
 
 
 def size_of(job: Job) -> int:
@@ -67,21 +84,55 @@ def shared_needs(jobs: Sequence[Job]) -> dict[str, JSON]:
     return {key: value for key, value in jobs[0].needs.items() if key != "chunk"}
 
 
-def combine_estimates(store: Store, jobs: Sequence[Job]) -> dict[str, JSON]:
-    """The estimates that finished jobs add up to, with what they rest on."""
+def find_earlier(store: Store, jobs: Sequence[Job]) -> list[Value]:
+    """Estimates of earlier rounds, whose trainings still tell something: all is the same but for the labels."""
+    needs = shared_needs(jobs)
+    if needs["method"] != "response":
+        return []
+    found = []
+    for value in store.values("estimates"):
+        old = value.body["needs"]
+        fits = old["labels"] != needs["labels"] and old | {"labels": needs["labels"]} == needs
+        # its name is made of the versions, too: what another version measured is not mixed in
+        if fits and value.key == _name(old, value.body.get("earlier", [])).key:
+            found.append(value)
+    return found
+
+
+def name_estimates(jobs: Sequence[Job], earlier: Sequence[Value]) -> Job:
+    """What estimates are made of."""
+    return _name(shared_needs(jobs), [value.key for value in earlier])
+
+
+def _name(needs: dict[str, JSON], earlier: list[JSON]) -> Job:
+    return Job("estimates", needs | ({"earlier": earlier} if earlier else {}))
+
+
+def combine_estimates(store: Store, jobs: Sequence[Job], earlier: Sequence[Value] = ()) -> dict[str, JSON]:
+    """The estimates that finished jobs add up to, with those of earlier rounds, and what they rest on."""
     needs = shared_needs(jobs)
     bodies: list[JSON] = [store.result(job.key) for job in jobs]
     if jobs[0].kind == "estimate":
         return {"needs": needs, "estimates": bodies[0]}
     parts = [Response.from_dict(body) for body in bodies]
     rows = [field.name for field in fields(Response) if isinstance(getattr(parts[0], field.name), np.ndarray)]
-    rows.remove("untrained")  # which every chunk has the same of
+    rows.remove("untrained")  # which the first chunk has for all
     joined: dict[str, Any] = {key: np.concatenate([getattr(part, key) for part in parts]) for key in rows}
-    response = replace(parts[0], **joined)
+    # a chunk whose folds have no label of a task can't say which way its metric points, and says higher
+    higher = tuple(map(all, zip(*(part.higher_is_better for part in parts), strict=True)))
+    response = replace(parts[0], **joined, higher_is_better=higher)
     about = {key: needs[key] for key in ("method", "trainings", "folds", "seed")}
     about |= {"unit": "%", "measured": {"response": response.to_dict()}}
-    found = worth.fit(response, seed=int(needs["seed"]))
-    return {"needs": needs, "estimates": replace(found, about=dict(found.about) | about).to_dict()}
+    body: dict[str, JSON] = {"needs": needs}
+    if needs["method"] == "response":
+        rounds = [value.body["estimates"]["about"]["measured"]["response"] for value in earlier]
+        prior = Prior().later if earlier else Prior()
+        found = worth.fit(join([*map(Response.from_dict, rounds), response]), seed=int(needs["seed"]), prior=prior)
+        body |= {"earlier": [value.key for value in earlier]} if earlier else {}
+        about["rounds"] = 1 + len(earlier)
+    else:
+        found = fit_slopes(response, seed=int(needs["seed"]))
+    return body | {"estimates": replace(found, about=dict(found.about) | about).to_dict()}
 
 
 def combine_evaluations(
@@ -102,12 +153,12 @@ def combine_evaluations(
     )
 
 
-def count_left_over(store: Store, state: State, jobs: Sequence[Job]) -> dict[str, int]:
+def count_left_over(store: Store, state: State, jobs: Sequence[Job], earlier: Sequence[Value] = ()) -> dict[str, int]:
     """Trainings on record that these estimates cannot use, by what has changed since."""
-    wanted = {job.key for job in jobs}
+    wanted, used = {job.key for job in jobs}, [value.body["needs"] for value in earlier]
     found: dict[str, int] = {}
     for key, needs, _ in store.results(jobs[0].kind):
-        if key not in wanted:
+        if key not in wanted and {name: each for name, each in needs.items() if name != "chunk"} not in used:
             reason = " and ".join(state.changes(needs)) or "the labels at hand, the learner or a version are others"
             found[reason] = found.get(reason, 0) + size_of(Job(jobs[0].kind, needs))
     return found

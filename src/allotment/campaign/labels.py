@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from allotment.campaign import disk
 from allotment.campaign.settings import COMPLETE, Settings
 from allotment.connect.masks import find_sizes, to_array
 from allotment.connect.rows import Size
@@ -25,10 +26,10 @@ from allotment.job import JSON, canonical
 
 OWN = {"own": True}
 """the value of a label that was bought from the data set itself: it is the one that the data have"""
-MASKS = "labels"
-"""the folder of a campaign that delivered masks are kept in"""
 TEST = 0.25
 """of complete data, for evaluation alone"""
+MASKS = disk.MASKS
+"""the folder of a campaign that delivered masks are kept in"""
 
 Given = Mapping[str, Mapping[str, JSON]]
 """delivered values, by task and by the name of the instance"""
@@ -144,6 +145,14 @@ class Stock:
     @property
     def have(self) -> dict[str, int]:
         return self.labels.counts
+
+    def has(self, task: str, name: str) -> bool:
+        """Whether the label is at hand; a task or an instance that is not there any more has none."""
+        return task in self.targets and name in self.place and self.place[name] in self._held[task]
+
+    @cached_property
+    def _held(self) -> dict[str, set[int]]:
+        return {task: set(self.labels[task].instances.tolist()) for task in self.targets}
 
     def candidates(self, task: str, ordered: Collection[str] = ()) -> list[str]:
         """Instances that could be labelled for the task: neither labelled nor on order."""

@@ -20,6 +20,10 @@ LONGEST = 10_000  # bytes
 FIELDS = {"pid": int, "host": str, "command": str, "since": str}
 
 
+class Held(InputError):
+    """Somebody else writes just now."""
+
+
 @dataclass(frozen=True)
 class Holder:
     """Who writes: which process, where, doing what, since when."""
@@ -56,7 +60,7 @@ class Lock:
 
 
 def take(folder: Path, why: str = "") -> Lock:
-    """Be the one who writes; raises InputError with the name of whoever does already."""
+    """Be the one who writes; raises Held with the name of whoever does already."""
     path = folder / FILE
     try:
         import fcntl
@@ -71,7 +75,7 @@ def take(folder: Path, why: str = "") -> Lock:
     except InputError as error:
         os.close(handle)
         if isinstance(error.__cause__, OSError) and error.__cause__.errno in (errno.EWOULDBLOCK, errno.EACCES):
-            raise InputError([Mistake(repr(str(folder)), _say_who(_read(path)))]) from None
+            raise Held([Mistake(repr(str(folder)), _say_who(_read(path)))]) from None
         raise
     with contextlib.suppress(OSError):  # on a full disk the lock is still a lock
         os.ftruncate(handle, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -125,6 +126,15 @@ def _read_text(path: Path) -> str:
     except OSError as error:
         what = f"cannot be read ({error.strerror or error}); check its permissions"
     raise InputError([Mistake(FILE, what)])
+
+
+def check_place(folder: Path) -> None:
+    """That a campaign's folder can be made where it is wanted."""
+    there = next((each for each in (folder, *folder.absolute().parents) if each.exists()), folder)
+    if not there.is_dir():
+        raise InputError([Mistake(str(there), "is a file; a campaign is a folder of its own: choose another name")])
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError([Mistake(str(there), "may not be written to; choose a folder that is yours")])
 
 
 def parse_settings(text: str) -> Settings:

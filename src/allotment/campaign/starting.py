@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from allotment.amounts import show
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.labels import open_stock
-from allotment.campaign.settings import COMPLETE, FILE, ROOTED, parse_settings
+from allotment.campaign.settings import COMPLETE, FILE, ROOTED, Settings, parse_settings
 from allotment.campaign.template import BUDGETS, OPTIONS, PRESETS, STEPS, write_template
+from allotment.data.sources import open_source
 from allotment.errors import InputError, Mistake, suggest
+
+ID = "id"
+"""a column of this name, whatever its case, names the rows unless another is said to"""
+
+
+class Begun(NamedTuple):
+    """A campaign, and what was settled for the user without asking."""
+
+    campaign: Campaign
+    notes: tuple[str, ...]
 
 
 def begin(
@@ -32,7 +44,7 @@ def begin(
     network: str = "usual",
     weights: str | None = None,
     steps: int | None = None,
-) -> Campaign:
+) -> Begun:
     """A new campaign. Settings and data are checked before anything is written; all mistakes are named at once."""
     folder = Path(folder)
     preset, costs, have = PRESETS.get(data, {}), costs or {}, have or {}
@@ -46,6 +58,9 @@ def begin(
             tasks[name]["have"] = _number(have.get(name, str(start)))
         tasks[name] |= {"kind": kinds[name]} if kinds and name in kinds else {}
         tasks[name] |= {"classes": classes[name].split("|")} if classes and name in classes else {}
+    notes: tuple[str, ...] = ()
+    if data == "table" and id is None and root is not None:
+        id, notes = _find_id(root, {*names, *drop, group})
     keys: dict[str, Any] = {"name": data} | ({} if root is None else {"root": _relative(root, folder)})
     keys |= OPTIONS[data] | {key: value for key, value in (("id", id), ("group", group)) if value is not None}
     keys |= {"drop": list(drop)} if drop else {}
@@ -55,14 +70,44 @@ def begin(
     training |= {"steps": STEPS[data] if steps is None else steps} | settle_machine()
     text = write_template(keys, tasks, _number(budget or str(BUDGETS.get(data, 0))), method, training)
     _check_data(text, folder)
-    return Campaign.create(folder, text)
+    return Begun(Campaign.create(folder, text), notes)
+
+
+def _find_id(root: str, taken: Collection[str | None]) -> tuple[str | None, tuple[str, ...]]:
+    """The column of a table that names its rows, if one is called so and can; what is to be said about it."""
+    try:
+        source = open_source(root)
+        called = [name for name in source.names if name.strip().casefold() == ID and name not in taken]
+        columns = source.read(called, called)
+    except InputError:  # which is said when the data are read
+        return None, ()
+    notes = []
+    for name in called:
+        fault = _find_repeat(columns[name].texts)
+        if not fault:
+            return name, (f"column {name!r} names the rows, in orders and deliveries; it is not learned from",)
+        choice = f"--drop {name}, if there is nothing in it to learn from"
+        notes.append(f"column {name!r} does not name the rows, since {fault}; their numbers do. Perhaps {choice}")
+    return None, tuple(notes)
+
+
+def _find_repeat(ids: Sequence[str]) -> str:
+    """Why these are no names; "" if they are."""
+    seen: dict[str, int] = {}
+    for row, text in enumerate(ids, 1):
+        if not text.strip():
+            return f"row {row} has none"
+        if text in seen:
+            return f"rows {seen[text]} and {row} are both {text[:40]!r}"
+        seen[text] = row
+    return ""
 
 
 def _check(
     data: str,
     root: str | None,
     names: Sequence[str],
-    preset: Iterable[str],
+    preset: Collection[str],
     costs: Mapping[str, str],
     budget: str | None,
     named: Mapping[str, Mapping[str, str] | None],
@@ -74,8 +119,13 @@ def _check(
     if not names:
         mistakes.append(Mistake("--targets", "is missing; name the columns to predict: --targets price,style"))
     for name in names:
-        if name not in costs and name not in preset:
+        if preset and name not in preset:
+            mistakes.append(Mistake(f"--targets {name}", f"is not a task of {data}; {suggest(name, preset)}"))
+        elif name not in costs and name not in preset:
             mistakes.append(Mistake(f"task {name!r}", f"has no price; add --cost {name}=20"))
+        if not preset and named["have"] and name not in named["have"]:
+            what = f"has no --have, as others do; say how many labels it begins with: --have {name}=50"
+            mistakes.append(Mistake(f"task {name!r}", what))
     if budget is None and data not in BUDGETS:
         mistakes.append(Mistake("--budget", "is missing; all there is to spend on labels: --budget 500"))
     for option, given in named.items():
@@ -95,6 +145,16 @@ def _check_data(text: str, folder: Path) -> None:
     if (folder / FILE).exists():
         return  # which is what is wrong
     open_stock(settings, folder)
+    _check_budget(settings)
+
+
+def _check_budget(settings: Settings) -> None:
+    """That there is money for a label of any kind: a campaign that can buy nothing has no next step."""
+    prices = {task.name: task.price(task.lot) for task in settings.tasks}
+    cheapest = min(prices, key=lambda name: prices[name])
+    if settings.budget < prices[cheapest]:
+        what = f"{show(settings.budget)} buys nothing; the cheapest is {cheapest!r}, for {show(prices[cheapest])}"
+        raise InputError([Mistake("--budget", f"{what}. Give all there is to spend on labels")])
 
 
 def settle_machine() -> dict[str, str]:

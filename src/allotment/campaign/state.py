@@ -171,13 +171,15 @@ def look(folder: Path, store: Store) -> State:
     """Read everything once."""
     settings, text = read_settings(folder)
     given = {name: store.delivered(name, settings.conflicts) for name in settings.names}
+    stock = open_stock(settings, folder, given)
     return State(
         folder=folder,
         settings=settings,
         text=text,
-        stock=open_stock(settings, folder, given),
+        stock=stock,
         ordered={name: tuple(store.ordered(name)) for name in settings.names},
-        open=tuple(store.open_items()),
+        # what somebody filled into the table itself has come back, too
+        open=tuple(item for item in store.open_items() if not stock.has(*item[1:])),
         estimates=tuple(store.values("estimates")),
         outlooks={value.key: value.body["outlook"] for value in store.values("diagnosis")},
     )

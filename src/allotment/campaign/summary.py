@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from allotment.advice.doctor import Diagnosis
 from allotment.campaign.evaluation import LEVEL, Evaluation
+from allotment.campaign.rounds import rebase
 from allotment.campaign.state import Proposal, State
 from allotment.campaign.store import Value
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.response import Response
+from allotment.estimates.transfer import Transfer
 from allotment.figures import several
 from allotment.job import installed
 from allotment.plan import Plan, baselines
@@ -26,6 +28,12 @@ Array = NDArray[np.float64]
 POINTS = 24
 """of a curve"""
 EDGES = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+PERCENT = "%"
+UNITS = {PERCENT: "% of score"}
+"""what estimates count gains in, where their own word is not enough"""
+EXPLAINED = {"labels": ", in labels of each task's own; this method does not say how much score that is"}
+AXES = {PERCENT: "gain in % of the score now", "labels": "gain in labels of its own"}
+"""the same beside a learning curve"""
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,9 @@ def summarise(state: State, conflicts: int, evaluated: bool, recorded: Sequence[
         waiting = sum(number == each for each, _, _ in state.open)
         give_up = f"to give them up: allot order {state.folder} --cancel {number}"
         notes.append(f"{several(waiting, 'label')} of order {number} did not come back yet; {give_up}")
+    if state.open and not any((state.folder / f"order-{number}.csv").exists() for number, _, _ in state.open):
+        # it was put elsewhere, or the command was stopped before it was written
+        notes.append(f"if you have no sheet of what is on order, write it again with: allot order {state.folder}")
     if state.found is not None and not state.found.fresh:
         notes.append("labels came in since the last estimate; a new one would know more")
     step, expected = _find_next(state, evaluated, recorded)
@@ -110,7 +121,14 @@ def tell_outlook(plan: Plan) -> str:
         return "as much as equal budget, which is the same plan"
     low, high = f"{look.low:+.2g}", f"{look.high:+.2g}"
     chance = f"{look.chance:.0%}".replace("%", " %")
-    return f"{look.mean:+.2g} % of score over equal budget ({LEVEL * 100:.0f} %: {low} to {high}; chance {chance})"
+    unit = unit_of(plan.evidence)
+    sure = f"({LEVEL * 100:.0f} %: {low} to {high}; chance {chance})"
+    return f"{look.mean:+.2g} {UNITS.get(unit, unit)} over equal budget {sure}{EXPLAINED.get(unit, '')}"
+
+
+def unit_of(estimates: object) -> str:
+    """What estimates count gains in: % of a score unless they say something else."""
+    return str(getattr(estimates, "about", {}).get("unit", PERCENT))
 
 
 # The report
@@ -129,11 +147,13 @@ def collect(
     values: dict[str, Any] = {"title": f"Labels for {state.folder.resolve().name}", "about": _about(state)}
     plan = proposal.plan if proposal is not None else None if last is None else Plan.from_dict(last.body["plan"])
     if plan is not None:
+        evidence = _find_evidence(state, plan, last)
         values["plan"] = _plan(plan)
-        values["comparison"] = [row.to_dict() for row in plan.compare(_few(baselines(plan.problem))).rows]
+        values["comparison"] = _compare(plan, evidence)
         if plan.outlook is not None:
             look = plan.outlook
             values["outlook"] = {key: getattr(look, key) for key in ("mean", "low", "high", "level", "chance")}
+            values["outlook"]["unit"] = unit_of(evidence)
     if state.found is not None:
         values["curves"] = _curves(state.found.estimates, {} if plan is None else plan.counts)
         values["transfer"] = _transfer(state.found.estimates)
@@ -150,6 +170,35 @@ def collect(
         values["evaluation"] = {"tasks": list(found.tasks), "repeats": found.repeats, "level": LEVEL, "rows": rows}
     values["rounds"] = _rounds(state, orders, status)
     return values
+
+
+def _find_evidence(state: State, plan: Plan, last: Value | None) -> Estimates | None:
+    """What a plan rests on: it says so itself, or, where it was read from the record, the record does."""
+    if isinstance(plan.evidence, Estimates):
+        return plan.evidence
+    number = None if last is None else last.body["estimates"]
+    for value in state.estimates:
+        if value.number == number:
+            have = {task.name: task.have for task in plan.problem.tasks}
+            estimates = Estimates.from_dict(value.body["estimates"])
+            return rebase(estimates, have) if set(have) == set(estimates.tasks) else None
+    return None
+
+
+def _compare(plan: Plan, evidence: Estimates | None) -> list[dict[str, Any]]:
+    """The plan beside its baselines, each with what the estimates expect of the plan over it."""
+    rows = [row.to_dict() for row in plan.compare(_few(baselines(plan.problem))).rows]
+    for row in rows[1:]:
+        if evidence is not None and row["counts"] != plan.counts:
+            row["outlook"] = _look_over(evidence, plan, row["counts"])
+    return rows
+
+
+def _look_over(evidence: Estimates, plan: Plan, other: Mapping[str, int]) -> dict[str, Any]:
+    more = evidence.gain_over(plan.problem, plan, other)
+    low, high = map(float, np.quantile(more, EDGES))
+    found = {"mean": float(more.mean()), "low": low, "high": high, "level": LEVEL}
+    return found | {"chance": float(np.mean(more > 0)), "unit": unit_of(evidence)}
 
 
 def _few(plans: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, int]]:
@@ -184,7 +233,8 @@ def _curves(estimates: Estimates, counts: Mapping[str, int]) -> list[dict[str, A
         gains = _own_gains(estimates, place, grid)
         low, high = np.quantile(gains, EDGES, axis=0)
         points = [[float(n), *map(float, row)] for n, *row in zip(grid, gains.mean(axis=0), low, high, strict=True)]
-        curve: dict[str, Any] = {"task": task, "unit": "gain in % of the score now", "level": LEVEL, "points": points}
+        unit = unit_of(estimates)
+        curve: dict[str, Any] = {"task": task, "unit": AXES.get(unit, unit), "level": LEVEL, "points": points}
         if response is not None and estimates.law == "power":
             curve["seen"] = _seen(response, estimates, place)
         found.append(curve)
@@ -217,8 +267,11 @@ def _seen(response: Response, estimates: Estimates, place: int) -> list[list[flo
     return [[float(n), float(score)] for n, score in zip(counts, seen, strict=True)]
 
 
-def _transfer(estimates: Estimates) -> dict[str, Any]:
-    """What twice the labels of a task bring to each: rows are whose labels, columns which task gains, in %."""
+def _transfer(estimates: Estimates) -> dict[str, Any] | None:
+    """Rows are whose labels, columns which task gains: what twice the labels bring in %, or, where a method counts in
+    labels, what one of them is worth in the gaining task's own."""
+    if unit_of(estimates) != PERCENT:
+        return _transfer_in_labels(estimates)
     size = len(estimates.tasks)
     cells, low, high = (np.zeros((size, size)) for _ in range(3))
     for place, task in enumerate(estimates.tasks):
@@ -228,7 +281,21 @@ def _transfer(estimates: Estimates) -> dict[str, Any]:
         low[place], high[place] = np.quantile(gains, EDGES, axis=0)
     called = np.where(low > 0, 1, np.where(high < 0, -1, 0))
     tables = {"cells": cells.tolist(), "low": low.tolist(), "high": high.tolist(), "called": called.tolist()}
-    return {"tasks": list(estimates.tasks)} | tables
+    return {"tasks": list(estimates.tasks), "unit": PERCENT} | tables
+
+
+def _transfer_in_labels(estimates: Estimates) -> dict[str, Any] | None:
+    """As it was measured, with the diagonal that is 1 by definition; None where it was not."""
+    measured = estimates.about.get("measured", {}).get("transfer")
+    if measured is None:
+        return None
+    transfer = Transfer.from_dict(measured)
+    tables = dict(zip(("cells", "low", "high"), (transfer.matrix, *transfer.interval(LEVEL)), strict=True))
+    shown: dict[str, Any] = {"tasks": list(transfer.tasks), "unit": "labels", "called": transfer.called().tolist()}
+    for key, table in tables.items():
+        square = np.where(np.eye(len(transfer.tasks), dtype=bool), 1.0, table)
+        shown[key] = [[each if np.isfinite(each) else None for each in line] for line in square.tolist()]
+    return shown
 
 
 def _rounds(state: State, orders: Sequence[Value], status: Status) -> list[dict[str, Any]]:

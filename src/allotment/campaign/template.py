@@ -67,6 +67,7 @@ def write_template(
     method: str,
     training: Mapping[str, Any],
     trainings: int | None = None,
+    seed: int = 0,
 ) -> str:
     """The text of a campaign.toml; every value is written so that TOML reads it back."""
     ways = "\n".join(f"#   {name:<12} {about}" for name, about in METHODS.items())
@@ -82,7 +83,7 @@ def write_template(
         *([] if trainings is None else ["# how many trainings it may take", f"trainings = {trainings}"]),
         "",
         "# Draws whatever is random: which labels are left out of a training, which instances are ordered.",
-        "seed = 0",
+        f"seed = {seed}",
         "",
         "[data]",
         f"# one of {', '.join(DATA)}",

@@ -23,15 +23,18 @@ from allotment.data.labels import Labels, Split, draw, shuffle
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.design import Design, design
 from allotment.estimates.methods import FOLDS, estimate
-from allotment.estimates.response import run
+from allotment.estimates.response import UNTRAINED, run
 from allotment.job import JSON
 from allotment.learners.learner import Learner, train_many
+from allotment.problem import Problem
 
 VARIABLE = "ALLOT_LEARNER"
 """names a learner of the user's own, as the option --learner does"""
 VERBS = ("tasks", "steps", "start", "step", "fork", "score", "predict")
 KEPT = 0.25
 """of the labelled instances, for scoring, where a learner of the user's own can't score on any that it is told"""
+STEPS = 300
+"""of a training, unless the settings say otherwise"""
 PERFORM = "allotment.campaign.work:perform"
 
 Make = Callable[[Dataset, Split], Learner]
@@ -55,11 +58,13 @@ def cut(whole: Design, first: int, last: int) -> Part:
 
 def perform(context: JSON, kind: str, needs: JSON) -> JSON:
     """One job: a pure function of what it needs. `context` says only where that is found."""
-    bench = _set_up(context["folder"], context["settings"], context["learner"], needs["labels"], kind == "evaluation")
+    known = (needs["data"], needs["labels"])
+    bench = _set_up(context["folder"], context["settings"], context["learner"], known, kind == "evaluation")
     if kind == "response":
         whole = design(bench.labels, needs["trainings"], needs["seed"], needs["folds"])
         first, last = needs["chunk"]
-        return run(bench.learner, bench.labels, cut(whole, first, last)).to_dict()
+        untrained = 0 if first else UNTRAINED  # once for all chunks of a design
+        return run(bench.learner, bench.labels, cut(whole, first, last), untrained=untrained).to_dict()
     if kind == "estimate":
         found = estimate(
             bench.learner,
@@ -68,6 +73,7 @@ def perform(context: JSON, kind: str, needs: JSON) -> JSON:
             method=needs["method"],
             trainings=needs["trainings"],
             folds=needs["folds"],
+            problem=Problem.from_dict(needs["problem"]) if "problem" in needs else None,
         )
         return found.to_dict()
     return _evaluate(bench, needs)
@@ -83,17 +89,19 @@ class Bench:
 
 
 @lru_cache(maxsize=1)
-def _set_up(folder: str, text: str, own: str | None, labels: str, test: bool) -> Bench:
-    """Once for all jobs of a process that share it."""
+def _set_up(folder: str, text: str, own: str | None, known: tuple[str, str], test: bool) -> Bench:
+    """Once for all jobs of a process that share it; refused if data or labels are not those that the job names."""
     from allotment.campaign.store import Store
 
     settings = parse_settings(text)
     with Store.open(Path(folder), write=False) as store:
         given = {} if test else {name: store.delivered(name, settings.conflicts) for name in settings.names}
     stock = open_stock(settings, Path(folder), given)
-    if stock.fingerprint != labels:
-        what = "the labels have changed since this began; run the command again"
-        raise InputError([Mistake("labels at hand", what)])
+    changed = [] if stock.fingerprint == known[1] else ["labels at hand"]
+    if not hasattr(stock.data, "image_files") and stock.data.fingerprint != known[0]:  # folders take minutes to read
+        changed.append("data")
+    if changed:
+        raise InputError([Mistake(each, "have changed since this began; type the command again") for each in changed])
     return set_up(settings, stock, own, test)
 
 
@@ -163,8 +171,8 @@ def _usual_recipe(settings: Settings) -> Any:
     from allotment.learners.recipe import Recipe
 
     if settings.data["name"] == "table":
-        return Recipe(steps=300)
-    return Recipe(steps=300, batch_size=8, optimiser="adam", trunk_rate=0.01, head_rate=0.01)
+        return Recipe(steps=STEPS)
+    return Recipe(steps=STEPS, batch_size=8, optimiser="adam", trunk_rate=0.01, head_rate=0.01)
 
 
 def find_own(given: str | None) -> str | None:

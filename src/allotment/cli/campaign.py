@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from allotment.cli.group import INTERRUPTED
+from allotment.cli.group import BAD_INPUT, INTERRUPTED
 from allotment.cli.output import print_json
 from allotment.cli.progress import Meter
 
@@ -36,7 +36,9 @@ workers_option = click.option(
 @click.option("--have", multiple=True, metavar="NAME=N", help="Labels to begin with, of data that have them all.")
 @click.option("--budget", metavar="MONEY", help="All there is to spend on labels.")
 @click.option("--method", default="response", show_default=True, help="How worth is measured; neutral trains nothing.")
-@click.option("--id", "id_", metavar="COLUMN", help="Names of the rows. [default: their numbers]")
+@click.option(
+    "--id", "id_", metavar="COLUMN", help="Names of the rows. [default: a column called id, or their numbers]"
+)
 @click.option("--group", metavar="COLUMN", help="Rows of one group stay together.")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out.")
 @click.option("--kind", "kinds", multiple=True, metavar="NAME=KIND", help="What a target is, if guessed wrong.")
@@ -60,13 +62,15 @@ def init(folder: str, **given: Any) -> None:
         given[key] = _pairs(f"--{option}", given[key])
     named = [*(given.pop("targets") or "").split(","), *given.pop("single")]
     targets = [name.strip() for name in named if name.strip()]
-    campaign = begin(folder, targets=targets, id=given.pop("id_"), **given)
-    status = campaign.summarise()[1]
+    begun = begin(folder, targets=targets, id=given.pop("id_"), **given)
+    status = begun.campaign.summarise()[1]
     page = Page()
-    page.text(f"{folder}/campaign.toml is written; every key in it has a comment.")
+    page.text(f"{begun.campaign.folder / 'campaign.toml'} is written; every key in it has a comment.")
     page.text()
     show_tasks(page, status)
     page.text()
+    for note in begun.notes:
+        page.text(f"Note: {note}.")
     page.text(f"Next: {status.next}")
 
 
@@ -96,17 +100,17 @@ def estimate(
 
     campaign = _open(folder, learner)
     campaign.claim("estimate")
-    state = campaign.look()
-    seconds = None
-    if dry_run or not campaign.is_begun(state):
-        with Meter("price"):
-            price = campaign.price(state, hourly)
-        seconds = price.seconds / (workers or default_workers())
-        click.echo(f"{price}", err=as_json)
-        if dry_run:
-            return
-    with stoppable(f"allot estimate {folder}"), Meter("trainings", seconds) as meter:
-        measured = campaign.estimate(workers, meter)
+    with stoppable(f"allot estimate {folder}"):
+        seconds, state = None, campaign.look()
+        if dry_run or not campaign.is_begun(state):
+            with Meter("timing a few steps"):
+                price = campaign.price(state, hourly)
+            seconds = price.seconds / (workers or default_workers())
+            click.echo(f"{price}", err=as_json)
+            if dry_run:
+                return
+        with Meter("trainings", seconds) as meter:
+            measured = campaign.estimate(workers, meter)
     if as_json:
         found = None if measured.diagnosis is None else measured.diagnosis.to_dict()
         print_json({"number": measured.value.number, "estimates": measured.value.body["estimates"], "diagnosis": found})
@@ -165,7 +169,8 @@ def ingest(
 ) -> None:
     """Take labels back: CSV, JSONL, or PNG masks in a folder or zip.
 
-    Everything that can be used goes in; everything else is listed in a file, with the reason.
+    Everything that can be used goes in; everything else is listed in a file, with the reason. Where nothing can be
+    used at all, it ends with exit code 2.
 
     \b
     Example:  allot ingest my-campaign order.csv
@@ -182,6 +187,8 @@ def ingest(
         print_json(intake.to_dict() | {"status": status.to_dict()})
     else:
         show_intake(Page(), intake, status)
+    if intake.parts.rejected and not intake.parts.accepted:
+        ctx.exit(BAD_INPUT)
 
 
 @click.command()
@@ -246,15 +253,26 @@ def report(folder: str, output: str | None, as_json: bool) -> None:
     \b
     Example:  allot report my-campaign -o report.html
     """
-    from allotment.reports.page import render
-
     values = _open(folder).report()
     if as_json:
         print_json(values)
         return
-    path = Path(output) if output is not None else Path(folder) / "report.html"
-    path.write_text(render(values), encoding="utf-8")
+    path = write_page(values, Path(output) if output is not None else Path(folder) / "report.html")
     click.echo(f"{path} is written; open it in a browser.")
+
+
+def write_page(values: Mapping[str, Any], path: Path) -> Path:
+    """The report of these values as a file, in the place of an earlier one."""
+    from allotment.errors import InputError, Mistake
+    from allotment.reports.page import render
+
+    text = render(values)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        what = f"cannot be written ({error.strerror or error}); name another file with -o"
+        raise InputError([Mistake(str(path), what)]) from None
+    return path
 
 
 @click.command()
@@ -310,7 +328,7 @@ def _pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.strip().rpartition("=")
         if not equals or not name:
-            raise click.UsageError(f"{option} {text!r} is not NAME=VALUE.")
+            raise click.UsageError(f"{option} {text!r} is not NAME=VALUE, such as {option} {text or 'price'}=3.")
         if name in pairs:
             raise click.UsageError(f"{option} is given twice for {name!r}.")
         pairs[name] = value

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,33 +13,45 @@ import click
 from allotment.cli.campaign import stoppable
 from allotment.cli.files import EXAMPLES, read_example
 from allotment.cli.planning import show_beside
-from allotment.cli.progress import Meter
+from allotment.cli.progress import Meter, spell
 
 if TYPE_CHECKING:
     from allotment.campaign.campaign import Campaign
-    from allotment.tables.page import Page
+    from allotment.campaign.evaluation import Evaluation
+    from allotment.campaign.settings import Settings
+    from allotment.tables.page import Column, Page
 
-TASKS = {
-    "classes": {"cost": 1, "have": 40},
+TASKS: dict[str, dict[str, Any]] = {
+    "classes": {"cost": 1, "have": 120, "metric": "roc_auc"},
     "segmentation": {"cost": 20, "have": 10},
     "depth": {"cost": 6, "have": 20},
     "normals": {"cost": 6, "have": 12},
-    "edges": {"cost": 6, "have": 16},
-    "keypoints": {"cost": 4, "have": 30},
+    "edges": {"cost": 6, "have": 40},
+    "keypoints": {"cost": 4, "have": 90},
 }
-"""costs as in the paper: class labels to masks as 1 to 20, and the five of Taskonomy as 10 to 3 to 3 to 2 to 3"""
+"""costs as in the paper: class labels to masks as 1 to 20, and the five of Taskonomy as 10 to 3 to 3 to 2 to 3. There
+are many labels of the cheap kinds and few of the others, as it goes"""
 BUDGET = "900"
-FULL = {"count": 800, "size": 24, "steps": 150, "trainings": 24, "repeats": 4}
+FULL = {"count": 800, "size": 24, "steps": 120, "trainings": 24, "repeats": 8}
 QUICK = {"count": 80, "size": 16, "steps": 2, "trainings": 4, "repeats": 2}
 QUICK_HAVE, QUICK_BUDGET = 8, "120"
+BESIDE = ("equal images", "equal budget", "neutral")
+"""baselines to retrain on; everything on one task is left to `allot evaluate`, so that these get more repeats"""
+TRIALS = len(BESIDE) + 3
+"""with the plan, the labels at hand alone, and equal images on the same instances"""
+GAP = 2
+"""spaces between columns"""
+MOST_WORKERS = 2
+"""unless asked for: a demo leaves the rest of the machine alone"""
 
 
 @click.command()
 @click.argument("folder", metavar="[FOLDER]", default="allot-demo")
 @click.option("--quick", is_flag=True, help="Hardly train at all: the way in seconds, with figures that mean nothing.")
-@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes that train. [default: one a core]")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other labels to begin with.")
+@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes that train. [default: 2, if cores]")
 @click.option("--paper", is_flag=True, help="Instead, plan the paper's two published instances; trains nothing.")
-def demo(folder: str, quick: bool, workers: int | None, paper: bool) -> None:
+def demo(folder: str, quick: bool, seed: int, workers: int | None, paper: bool) -> None:
     """A whole campaign on the built-in scenes, in a few minutes.
 
     Six tasks with a few labels each: it measures what more would be worth, plans, orders, buys, retrains on the plan
@@ -49,38 +64,34 @@ def demo(folder: str, quick: bool, workers: int | None, paper: bool) -> None:
     if paper:
         _plan_published()
         return
-    with stoppable(f"allot demo {folder}"):
-        _run(folder, QUICK if quick else FULL, quick, workers)
+    flags = [*(["--quick"] if quick else []), *(["--seed", str(seed)] if seed else [])]
+    with stoppable(shlex.join(["allot", "demo", folder, *flags])):
+        _run(folder, quick, seed, workers or _choose_workers())
 
 
-def _run(folder: str, form: dict[str, int], quick: bool, workers: int | None) -> None:
-    from allotment.campaign.campaign import Campaign
-    from allotment.reports.page import render
-    from allotment.tables.campaigns import show_evaluation, show_tasks
+def _choose_workers() -> int:
+    from allotment.runs.local import default_workers
+
+    return min(default_workers(), MOST_WORKERS)
+
+
+def _run(folder: str, quick: bool, seed: int, workers: int) -> None:
     from allotment.tables.page import Page
 
-    page = Page()
+    form, page = QUICK if quick else FULL, Page()
     page.title("1. Six tasks, and a few labels of each")
-    campaign = Campaign(folder) if (Path(folder) / "campaign.toml").exists() else _begin(folder, form, quick)
-    show_tasks(page, campaign.summarise()[1])
-    page.text()
-    _measure(page, campaign, workers)
+    campaign = _open(folder, _write_settings(form, quick, seed))
+    _introduce(page, campaign, quick)
+    each = _measure(page, campaign, form["repeats"], workers)
     _buy(page, campaign)
-    page.title("4. What it was worth: retrained on this plan and on what one might do instead")
-    with Meter("trainings") as meter:
-        _, found = campaign.evaluate(repeats=form["repeats"], workers=workers, progress=meter)
-    show_evaluation(page, found)
-    page.text()
-    path = Path(folder) / "report.html"
-    path.write_text(render(campaign.report()), encoding="utf-8")
+    _judge(page, campaign, form["repeats"], workers, each)
     page.title("5. Yours")
-    page.text(f"The report of all this is {path}; open it in a browser.")
+    page.text(f"The report of all this is {_report(campaign)}; open it in a browser.")
     page.text("A campaign with data of your own begins with:")
     page.text("  allot init my-campaign --root table.csv --targets a,b --cost a=1 --cost b=20 --budget 500")
 
 
-def _begin(folder: str, form: dict[str, int], quick: bool) -> Campaign:
-    from allotment.campaign.campaign import Campaign
+def _write_settings(form: dict[str, int], quick: bool, seed: int) -> str:
     from allotment.campaign.starting import settle_machine
     from allotment.campaign.template import write_template
 
@@ -88,41 +99,76 @@ def _begin(folder: str, form: dict[str, int], quick: bool) -> Campaign:
     tasks = {name: keys | ({"have": QUICK_HAVE} if quick else {}) for name, keys in TASKS.items()}
     training = {"network": "usual", "steps": form["steps"], **settle_machine()}
     budget = QUICK_BUDGET if quick else BUDGET
-    text = write_template(data, tasks, budget, "response", training, form["trainings"])
-    return Campaign.create(folder, text)
+    return write_template(data, tasks, budget, "response", training, form["trainings"], seed)
 
 
-def _measure(page: Page, campaign: Campaign, workers: int | None) -> None:
-    """Estimates, unless everything is bought already."""
-    from allotment.runs.local import default_workers
+def _open(folder: str, text: str) -> Campaign:
+    """The demo in this folder, begun if it is not; nobody's own campaign is ordered for."""
+    from allotment.campaign.campaign import Campaign
+    from allotment.campaign.settings import FILE, parse_settings, read_settings
+    from allotment.errors import InputError, Mistake
 
+    if not (Path(folder) / FILE).exists():
+        return Campaign.create(folder, text)
+    if _outline(read_settings(Path(folder))[0]) != _outline(parse_settings(text)):
+        what = "is another campaign, or a demo with another --quick or --seed; name a new folder: allot demo FOLDER"
+        raise InputError([Mistake(folder, what)])
+    return Campaign(folder)
+
+
+def _outline(settings: Settings) -> tuple[Any, ...]:
+    """What tells the demo from other campaigns; a budget or a price that somebody has changed does not."""
+    return settings.data, settings.names, settings.trainings, settings.seed, settings.training.get("steps")
+
+
+def _introduce(page: Page, campaign: Campaign, quick: bool) -> None:
+    from allotment.tables.campaigns import show_tasks
+
+    status = campaign.summarise()[1]
+    show_tasks(page, status)
+    page.text()
+    page.text(f"There is {status.budget} to spend. A quarter of the pictures is kept for the test at the end.")
+    if quick:
+        page.text("With --quick hardly anything is trained: look at the way, not at the figures.")
+    page.text()
+
+
+def _measure(page: Page, campaign: Campaign, repeats: int, workers: int) -> float | None:
+    """Estimates, unless everything is bought already; the seconds for a training, if they were timed."""
     page.title("2. What is one more label of each worth?")
     state = campaign.look()
     if not state.is_affordable:
         page.text("Measured and bought already.")
         page.text()
-        return
-    seconds = None
+        return None
+    seconds = each = None
     if not campaign.is_begun(state):
-        price = campaign.price(state)
+        with Meter("timing a few steps"):
+            price = campaign.price(state)
+        seconds = price.seconds / workers
+        each = seconds / price.trainings
         page.text(str(price))
-        seconds = price.seconds / (workers or default_workers())
+        whole = seconds + each * repeats * TRIALS
+        page.text(f"Processes that train: {workers}. With the test at the end the demo takes {spell(whole)}.")
     with Meter("trainings", seconds) as meter:
         measured = campaign.estimate(workers, meter)
     if measured.diagnosis is not None:
         for line in str(measured.diagnosis).splitlines():
-            page.text(line, indent="  " if line.startswith("-") else "")
+            page.text(line, indent=" " * 16 if line.startswith("  ") else "  " if line.startswith("-") else "")
     page.text()
+    return each
 
 
 def _buy(page: Page, campaign: Campaign) -> None:
     """Plan, order all of it, and take the labels from the scenes themselves."""
+    from allotment.campaign.summary import tell_outlook
     from allotment.tables.plans import show_plan
 
     page.title("3. The plan, ordered and bought")
     if campaign.look().is_affordable:
         _, proposal = campaign.plan()
         show_plan(page, proposal.plan, neutral=False)
+        page.text(f"Expected: {tell_outlook(proposal.plan)}.")
         page.text()
         ordered = campaign.order(everything=True)
         page.text(f"Order {ordered.value.number}: {len(ordered.order)} labels, listed in {ordered.path}.")
@@ -131,6 +177,76 @@ def _buy(page: Page, campaign: Campaign) -> None:
         page.text(f"{intake.delivery.new} labels came back from the scenes themselves, which know them all.")
     page.text(f"Budget {campaign.look().tell_money()}.")
     page.text()
+
+
+def _judge(page: Page, campaign: Campaign, repeats: int, workers: int, each: float | None) -> None:
+    """Retrain on what was bought and on what one might have bought instead."""
+    page.title("4. What it was worth")
+    page.text(f"Retrained on this plan and on what one might do instead, {repeats} times each, with other draws.")
+    with Meter("trainings", None if each is None else each * repeats * TRIALS) as meter:
+        _, found = campaign.evaluate(repeats=repeats, workers=workers, progress=meter, beside=BESIDE)
+    page.text()
+    _show_gains(page, found)
+
+
+def _show_gains(page: Page, found: Evaluation) -> None:
+    """The table of gains with tasks below each other, so that it fits on any terminal; then what can be told."""
+    from allotment.campaign.evaluation import LEVEL, SAME
+    from allotment.tables.campaigns import judge
+    from allotment.tables.page import Column
+
+    rows = found.rows()
+    heads = Column("gain in %", [*found.tasks, "D_T"], "word")
+    plans = [
+        Column(row["name"], [_say(pair, found.repeats) for pair in (*row["gains"].values(), row["total"])])
+        for row in rows
+    ]
+    for part in _split(plans, None if page.width is None else page.width - heads.width):
+        page.table([heads, *part])
+        page.text()
+    page.text(
+        f"Gains over the labels at hand, on pictures kept for the test: mean ± standard error over {found.repeats} "
+        "repeats. D_T is the mean over tasks."
+        + (f" ({SAME}: all tasks on the same instances)" if any(row["name"] == SAME for row in rows) else "")
+    )
+    page.text()
+    spans = [(row["name"], row["ahead"]) for row in rows if row["ahead"] is not None]
+    page.table(
+        [
+            Column("this plan is ahead of", [name for name, _ in spans], "word"),
+            Column("by D_T", [f"{span[0]:+.2f}" for _, span in spans]),
+            Column(f"{LEVEL * 100:.0f} % sure", [f"{span[1]:+.2f} to {span[2]:+.2f}" for _, span in spans]),
+        ]
+    )
+    page.text()
+    told = judge(rows)
+    noise = f" Within the noise: {found.repeats} repeats cannot tell which of the two is better."
+    page.text(told + (noise if "within the noise" in told else ""))
+    page.text()
+
+
+def _say(pair: Sequence[float | None], repeats: int) -> str:
+    """A mean with its standard error."""
+    mean, deviation = pair
+    if mean is None:
+        return "-"
+    return f"{mean:+.1f}" if deviation is None else f"{mean:+.1f} ±{deviation / math.sqrt(repeats):.1f}"
+
+
+def _split(columns: Sequence[Column], width: int | None) -> list[list[Column]]:
+    """The columns in as few tables as are no wider than that."""
+    parts: list[list[Column]] = [[]]
+    for column in columns:
+        if width is not None and parts[-1] and sum(each.width + GAP for each in (*parts[-1], column)) > width:
+            parts.append([])
+        parts[-1].append(column)
+    return parts
+
+
+def _report(campaign: Campaign) -> Path:
+    from allotment.cli.campaign import write_page
+
+    return write_page(campaign.report(), campaign.folder / "report.html")
 
 
 def _plan_published() -> None:

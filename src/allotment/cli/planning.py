@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -68,13 +69,16 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
 
 
 def _record(asked: Asked) -> None:
-    """Keep a campaign's plan; somebody else's writing is no reason not to show it."""
+    """Keep a campaign's plan. Somebody else may be writing, or this user only looking: neither is a failure."""
     from allotment.campaign.campaign import Campaign
+    from allotment.campaign.lock import Held
     from allotment.errors import InputError
 
     try:
         Campaign(asked.folder).record(asked.proposal)
     except InputError as error:
+        if not isinstance(error, Held) and os.access(asked.folder, os.W_OK):  # a full disk, say
+            raise
         click.echo(f"note: the plan is not put on record: {error}", err=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from types import TracebackType
@@ -11,6 +12,9 @@ import click
 
 LINES = 8
 """at most so many where there is no terminal"""
+FIRST = 4
+"""pieces of work that tell the time by themselves; of fewer, what was expected beforehand stands for the others, since
+the first ones wait for processes to start"""
 
 
 class Meter:
@@ -27,7 +31,7 @@ class Meter:
         self._bar: Any = None
 
     def __enter__(self) -> Meter:
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
             self._bar = _make_bar(self)
             self._bar.start()
         return self
@@ -51,27 +55,38 @@ class Meter:
         """Seconds, from what was done in this run or, before anything is, from what was expected; None if unknown."""
         now, here = time.monotonic(), self.done - (self.first or 0)
         if here > 0:
-            return max(0.0, (self.at - self.begun) * (self.total - self.done) / here - (now - self.at))
+            taken, count = self.at - self.begun, here
+            if self.expected is not None and here < FIRST:
+                taken += (FIRST - here) * self.expected / (self.total - (self.first or 0))
+                count = FIRST
+            return max(0.0, taken * (self.total - self.done) / count - (now - self.at))
         return None if self.expected is None else max(0.0, self.expected - (now - self.begun))
 
     def tell(self) -> str:
         """`12 of 30, about 2 min left`"""
         told = f"{self.done} of {self.total}" if self.total else "preparing"
-        left = None if self.total and self.done == self.total else self.left()
+        left = None if self.is_over else self.left()
         return told if left is None else f"{told}, {spell(left)} left"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all is done, which then has to be added up."""
+        return 0 < self.total == self.done
 
 
 def _make_bar(meter: Meter) -> Any:
     """A bar that asks the meter each time it is drawn, so that the time left counts down between two updates."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+    from rich.table import Column
     from rich.text import Text
 
     class Told(ProgressColumn):
         def render(self, task: Task) -> Text:
-            return Text(meter.tell())
+            return Text(f"{meter.tell()}, adding up" if meter.is_over else meter.tell())
 
-    bar = Progress(TextColumn("{task.description}"), BarColumn(), Told(), console=Console(stderr=True), transient=True)
+    told = Told(table_column=Column(no_wrap=True))  # the bar gives way on a narrow terminal
+    bar = Progress(TextColumn("{task.description}"), BarColumn(), told, console=Console(stderr=True), transient=True)
     bar.add_task(meter.what, total=None)
     return bar
 

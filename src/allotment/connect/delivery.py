@@ -73,6 +73,7 @@ def read_delivery(
     known_ids: Collection[str],
     *,
     id_column: str | None = None,
+    own_id: str | None = None,
     task: str | None = None,
     separator: str = "|",
     size_of: SizeOf | None = None,
@@ -81,11 +82,13 @@ def read_delivery(
     """The labels in a CSV or JSONL file, or in a folder or zip archive of masks called TASK/INSTANCE.png.
 
     Rows have a task, an instance and a label, or an instance and a column for each task. `task` is meant where none is
-    named. `size_of` gives the size that a mask must have; `keep` is the folder that accepted masks are put into, and
+    named. The instance stands in `id_column`, or, if that is not said, in `own_id` (as the data call it), `instance` or
+    `id`. `size_of` gives the size that a mask must have; `keep` is the folder that accepted masks are put into, and
     nothing is written anywhere else. Raises InputError only for what can't be read as a delivery at all.
     """
     path = Path(path)
-    reading = _Reading(tasks, known_ids, id_column, task, separator, size_of, None if keep is None else Path(keep))
+    columns = (id_column, own_id)
+    reading = _Reading(tasks, known_ids, columns, task, separator, size_of, None if keep is None else Path(keep))
     suffix = path.suffix.lower()
     if os.path.isdir(path):  # unlike Path's own it never raises
         reading.take_files(walk_folder(path, reading.refused))
@@ -122,7 +125,7 @@ class _Reading:
         self,
         tasks: Mapping[str, Target],
         known_ids: Collection[str],
-        id_column: str | None,
+        columns: tuple[str | None, str | None],
         task: str | None,
         separator: str,
         size_of: SizeOf | None,
@@ -148,7 +151,9 @@ class _Reading:
         self.values: dict[tuple[str, str], list[Value]] = {}
         self.notes: Counter[str] = Counter()
         self.remarks: list[str] = []
-        self.forms = Forms(tasks, id_column, task, self.refused)
+        self.strangers = 0
+        """names of instances that are not known"""
+        self.forms = Forms(tasks, columns[0], task, self.refused, columns[1])
 
     def find_task(self, given: Any) -> str:
         """The task that is meant; raises ValueError with the reason if there is none."""
@@ -171,6 +176,7 @@ class _Reading:
                 return each
         if (alike := self.numbered.get(_bare_number(given))) is not None:
             return alike
+        self.strangers += 1
         hint = self.refused.hint(given, self._around(given))
         known = hint if hint.startswith("did you mean") else "write it as the order does"
         raise ValueError(f"there is no instance {told(given)}; {known}")
@@ -280,6 +286,9 @@ class _Reading:
         """What it all comes to, once kept masks are safe."""
         if self.keep is not None and self.keep.is_dir():
             settle_folder(self.keep)
+        if self.strangers and not self.accepted:
+            names = ", ".join(map(told, self.sorted[:3]))
+            self.remarks.append(f"none of its instances is known here, where they are called {names} and so on")
         rejected = self.refused.all()
         outcome = hashlib.sha256(content.encode())
         for each in (*self.accepted, "", *rejected):

@@ -32,7 +32,7 @@ Size = tuple[int, int]
 """height and width"""
 TASK = "task"
 ID_COLUMNS = ("instance", "id")
-"""the first that is there names the instance, unless another column is said to"""
+"""the first that is there, whatever its case, names the instance, unless another column is said to"""
 BETWEEN = ":_.-/ "
 """what may stand between a task and its class in the name of a column"""
 MOST_FORMS = 200
@@ -74,9 +74,18 @@ class Form:
 class Forms:
     """Finds out what the columns of a delivery, or the keys of an object, are there for."""
 
-    def __init__(self, tasks: Mapping[str, Target], id_column: str | None, task: str | None, refused: Refused):
+    def __init__(
+        self,
+        tasks: Mapping[str, Target],
+        id_column: str | None,
+        task: str | None,
+        refused: Refused,
+        own_id: str | None = None,
+    ):
+        """`own_id` is what the data themselves call the column that names the instance, in a table that comes back."""
         self.tasks, self.refused = tasks, refused
-        self.ids = ID_COLUMNS if id_column is None else (id_column,)
+        own = () if own_id is None or own_id in ID_COLUMNS else (own_id,)
+        self.ids = (*own, *ID_COLUMNS) if id_column is None else (id_column,)
         self.only = task
         self.has_usual = task is not None or len(tasks) == 1
         self.found: dict[tuple[str, ...], Form] = {}
@@ -102,11 +111,13 @@ class Forms:
             self.found[key] = form
         return self.found[key]
 
-    def _make(self, names: Mapping[str, str]) -> Form:
-        id = next((names[each] for each in self.ids if each in names), None)
+    def _make(self, names: dict[str, str]) -> Form:
+        alike = {name.casefold(): given for name, given in reversed(names.items()) if name not in self.places}
+        id = next((names.get(each, alike.get(each)) for each in self.ids if each in names or each in alike), None)
         if id is None:
             hint = self.refused.hint(self.ids[0], names)
-            raise ValueError(f"nothing is called {' or '.join(map(repr, self.ids))}, to name the instance; {hint}")
+            called = " or ".join(map(told, self.ids))
+            raise ValueError(f"nothing is called {called}, to name the instance; {hint}. Another column? Give its --id")
         has_task = TASK in names and TASK not in self.tasks
         if LABEL in names and (has_task or (self.has_usual and LABEL not in self.tasks)):
             return Form(id, names[TASK] if has_task else None, names[LABEL])

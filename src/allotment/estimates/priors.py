@@ -94,6 +94,13 @@ class Prior:
     skill_noise: float = 1.1
     """standard deviation of a skill, in units of that of answers by chance"""
 
+    @property
+    def later(self) -> Prior:
+        """For rounds after the first. Some of what was future has been seen by now, and less is left to buy: how a
+        curve went so far says more about how it goes on, and tasks may differ more. Chosen on simulated learners.
+        """
+        return replace(self, bend=self.bend / 2, spread=max(self.spread, 0.3))
+
     @cached_property
     def skills(self) -> Array:
         """The grid of how far answers are above chance: 0 is chance, 1 the best."""

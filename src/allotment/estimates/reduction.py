@@ -224,6 +224,10 @@ class _Count:
         return states
 
 
+class Unscored(InputError):
+    """The validation labels can't score the task: those of some class are missing."""
+
+
 def _measure(
     learner: Learner,
     task: str,
@@ -248,7 +252,7 @@ def _points(sizes: tuple[int, ...], rows: list[list[tuple[float, bool]]], score:
     scores = np.array([[each for each, _ in row] for row in rows]).T
     if not np.isfinite(scores).all():
         what = f"the {score} of task {about['task']!r} is not a number; are there validation labels of every class?"
-        raise InputError([Mistake("validation", what)])
+        raise Unscored([Mistake("validation", what)])
     return Points(sizes, tuple(map(tuple, scores.tolist())), rows[0][0][1], **about)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -106,8 +106,31 @@ def _plain(rows: Array) -> list[list[float | None]]:
     return [[value if np.isfinite(value) else None for value in row] for row in rows.tolist()]
 
 
+def join(responses: Sequence[Response]) -> Response:
+    """Trainings of several rounds as one response; the last round's labels are those at hand.
+
+    Folds of the labels at hand are others in each round and keep levels of their own; validation labels are the same.
+    """
+    last = responses[-1]
+    if any((each.tasks, each.higher_is_better) != (last.tasks, last.higher_is_better) for each in responses):
+        raise InputError([Mistake("responses", "are of different tasks; join rounds of one campaign")])
+    folds, begin = [], 0
+    for each in responses:
+        folds.append(each.fold + begin)
+        highest = int(each.fold.max(initial=0))
+        begin += highest + 1 if highest else 0
+    keys = ("counts", "scores", "untrained", "skill", "skill_error")
+    rows: dict[str, Any] = {key: np.concatenate([getattr(each, key) for each in responses]) for key in keys}
+    return replace(last, **rows, fold=np.concatenate(folds))
+
+
 def run(
-    learner: Learner, labels: Labels, design: Design, progress: Progress | None = None, together: int = 8
+    learner: Learner,
+    labels: Labels,
+    design: Design,
+    progress: Progress | None = None,
+    together: int = 8,
+    untrained: int = UNTRAINED,
 ) -> Response:
     """Train as designed, `together` at a time, and score every task on the validation labels or on its fold."""
     runs = design.runs(labels)
@@ -120,7 +143,7 @@ def run(
         done += len(places)
         if progress is not None:
             progress(done, len(runs))
-    starts = [learner.start(labels, design.seed + number) for number in range(UNTRAINED)]
+    starts = [learner.start(labels, design.seed + number) for number in range(untrained)]
     before = [_score(scorers[number % len(scorers)], state) for number, state in enumerate(starts)]
     return Response(
         tasks=design.tasks,

@@ -17,6 +17,7 @@ from allotment.estimates.estimates import Estimates
 from allotment.estimates.probes import AHEAD, Probes, check_tasks, join, make_arms, probe_training
 from allotment.estimates.reduction import (
     Price,
+    Unscored,
     ensemble_curve,
     price_ensemble,
     price_subsets,
@@ -351,33 +352,26 @@ def tell_probing(probes: Probes, parts: Sequence[Part], outline: Outline) -> dic
 def measure_curves(
     parts: Sequence[Part], outline: Outline, seed: int, tell: Tell, pool: Ints | None = None, mode: str = "hard"
 ) -> dict[str, Points]:
-    """The curve of every labelled task, its repetitions in turn on each part."""
-    found = {}
+    """The curve of every labelled task, its repetitions in turn on each part that can score it."""
+    found, unscored = {}, None
     for task, sizes in outline.sizes.items():
         points = []
         for number, (learner, labels) in enumerate(parts):
             count = len(range(number, outline.repetitions, len(parts)))
-            if not count:
-                continue
-            report = _report(tell, f"curve of {task}")
-            if pool is None:
-                curve = subset_curve(learner, labels, task, sizes, count, seed + number, progress=report)
-            else:
-                curve = ensemble_curve(
-                    learner,
-                    labels,
-                    task,
-                    pool,
-                    sizes,
-                    ensemble=outline.ensemble,
-                    mode=mode,
-                    repetitions=count,
-                    seed=seed + number,
-                    progress=report,
-                )
-            points.append(curve)
-        scores = tuple(row for curve in points for row in curve.scores)
-        found[task] = replace(points[0], scores=scores)
+            given: dict[str, Any] = {"repetitions": count, "seed": seed + number}
+            given["progress"] = _report(tell, f"curve of {task}")
+            try:
+                if count and pool is None:
+                    points.append(subset_curve(learner, labels, task, sizes, **given))
+                elif count and pool is not None:
+                    given |= {"ensemble": outline.ensemble, "mode": mode}
+                    points.append(ensemble_curve(learner, labels, task, pool, sizes, **given))
+            except Unscored as error:  # a fold without a label of some class; without any curve it borrows its rate
+                unscored = error
+        if points:
+            found[task] = replace(points[0], scores=tuple(row for curve in points for row in curve.scores))
+    if unscored is not None and not found:
+        raise unscored
     return found
 
 

@@ -23,8 +23,12 @@ ANSWER, LABEL = "answer", "label"
 """after it: what may be filled in, and where"""
 LONGEST_ANSWER = 300
 """letters"""
+HALF = ".half-"
+"""how names of files begin while they are being written; the number of the process that does comes next"""
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 """what a spreadsheet would compute instead of showing it, with any apostrophes before it"""
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+"""which it shows as it is: a minus before digits computes nothing. A plus would be lost, so it is not one of these"""
 
 ANSWERS = {
     "classification": "one of: {classes}",
@@ -82,19 +86,19 @@ def write_jsonl(
 
 
 def protect(cell: str) -> str:
-    """The cell such that no spreadsheet takes it for a formula.
+    """The cell such that no spreadsheet takes it for a formula; plain numbers stay numbers.
 
-    >>> protect("=1+1"), protect("cat")
-    ("'=1+1", 'cat')
+    >>> protect("=1+1"), protect("cat"), protect("-1.5"), protect("-1+1")
+    ("'=1+1", 'cat', '-1.5', "'-1+1")
     """
-    return f"'{cell}" if _FORMULA.match(cell) else cell
+    return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell) else cell
 
 
 def unprotect(cell: str) -> str:
-    """The cell as it was before `protect`.
+    """The cell as it was before `protect`; an apostrophe that somebody put before a number goes, too.
 
-    >>> unprotect("'=1+1"), unprotect("'tis")
-    ('=1+1', "'tis")
+    >>> unprotect("'=1+1"), unprotect("'tis"), unprotect("'-1")
+    ('=1+1', "'tis", '-1')
     """
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
@@ -131,7 +135,7 @@ def place_file(path: Path, content: bytes, *, settle: bool = True) -> Path:
 
     For many files in one folder it can be settled once, after all of them.
     """
-    beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.tmp")
+    beside = path.with_name(f"{HALF}{os.getpid()}-{secrets.token_hex(4)}")
     try:
         if path.exists():
             if path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content:

@@ -90,12 +90,19 @@ def _show_decision(given: Values) -> Html:
         sentence = words.decide(plan, outlook, equal)
     else:
         sentence = escape(words.NOTHING)
-    parts = [tag("p", sentence, class_="sentence")]
+    parts = [tag("p", sentence, class_="sentence"), _warn(given)]
     if outlook:
         parts += [draw_interval(outlook, "outlook"), note(words.explain_unit(outlook))]
     if plan or "decision" in given:
         parts.append(tag("p", words.SIGNED, class_="sign"))
     return tag("div", *parts, class_="decision")
+
+
+def _warn(given: Values) -> Html:
+    """Where the method itself is no good, its interval is not to be taken at its word."""
+    if any((each.get("kind"), each["grade"]) == ("method", "unusable") for each in given.get("verdicts", ())):
+        return tag("p", words.CAUTION.format(part=words.HEADINGS["verdicts"]))
+    return Html()
 
 
 def _list_contents(parts: Sequence[str]) -> Html:
@@ -178,9 +185,7 @@ def _show_comparison(given: Values) -> Html:
         Column(words.HEADS["spent"], _say_amounts([row.get("spent") for row in rows])),
         *_show_worth([row.get("value") for row in rows]),
         Column(words.HEADS["ahead"], [_say_outlook(each) for each in outlooks]),
-        Column(
-            words.HEADS["chance"], [words.say_share(each["chance"]) if each else words.NOT_KNOWN for each in outlooks]
-        ),
+        Column(words.HEADS["chance"], [_say_chance(each) for each in outlooks]),
     ]
     broken = [
         tag("li", fill("{plan} breaks {limit}", plan=name(row["name"]), limit=limit))
@@ -192,7 +197,7 @@ def _show_comparison(given: Values) -> Html:
             table(words.HEADINGS["comparison"], _drop_unknown(columns), strong={0}),
             tag("ul", *broken) if broken else "",
             note(words.NOTES["comparison"]),
-            note(words.NOTES["ahead"] if any(outlooks) else ""),
+            note(next((words.explain_ahead(each) for each in outlooks if each), "")),
             note(words.NOTES["many"] if len(tasks) > FEW else ""),
         ]
     )

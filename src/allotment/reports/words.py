@@ -15,6 +15,7 @@ from allotment.reports.markup import Content, Html, fill, join, name
 TITLE = "Label plan"
 CONTENTS = "On this page"
 SIGNED = "Decided by: ________________________    Date: ______________"
+CAUTION = "Careful: what this rests on was found unusable; see {part} before you decide."
 NOTHING = "There is nothing to decide yet: estimate what labels are worth, plan, and write the report again."
 HEADINGS = {
     "plan": "What to buy",
@@ -32,7 +33,10 @@ NOTES = {
         "it can be in plans worth at least 99 % of this one."
     ),
     "comparison": "Value: the sum over tasks of weight times gain.",
-    "ahead": "Ahead: the points of D_T by which this plan is better.",
+    "ahead": (
+        "Ahead: by how many {unit} this plan is expected to be better than the other, with the {level} interval; "
+        "chance: that it is better at all. Both follow from what was measured; nothing was retrained for them."
+    ),
     "evaluation": (
         "D_i: the gain of a task in % of its score before buying, mean and standard deviation over retrainings; "
         "D_T: the mean over tasks. Ahead: D_T of this plan less that of the other, on the same draws."
@@ -46,6 +50,10 @@ NOTES = {
     "called": "Only cells that are told from 0 have a colour, and say whether the labels help or harm.",
     "curves": "By the number of labels of the task itself.",
     "d_t": "D_T is the weighted mean over tasks of the gain in % of each task's score.",
+    "own": (
+        "Labels: the weighted mean over tasks of what each gains, in labels of its own; this method does not say how "
+        "much score that is."
+    ),
     "many": "There are too many tasks to give each a column here.",
 }
 HEADS = {
@@ -291,7 +299,12 @@ def _unit_of(outlook: Mapping[str, Any]) -> str:
 
 def explain_unit(outlook: Mapping[str, Any]) -> str:
     """What the differences are counted in."""
-    return NOTES["d_t"] if _unit_of(outlook) == POINTS else ""
+    return {POINTS: NOTES["d_t"], "labels": NOTES["own"]}.get(_unit_of(outlook), "")
+
+
+def explain_ahead(outlook: Mapping[str, Any]) -> str:
+    """What the columns beside other plans mean."""
+    return NOTES["ahead"].format(unit=_unit_of(outlook), level=say_level_of(outlook))
 
 
 def _say_sum(amount: Any, currency: str | None) -> str:
@@ -315,22 +328,37 @@ def sum_up_money(plan: Mapping[str, Any]) -> str:
 
 
 def sum_up_evaluation(evaluation: Mapping[str, Any]) -> Html:
-    """What was measured against equal budget, or against the first plan that there is."""
+    """What was measured against equal budget, or against the first plan that there is, and how the others did."""
     held = [line for line in evaluation["rows"] if line.get("ahead") is not None]
     if not held:
         return Html()
     line = next((each for each in held if each["name"] == EQUAL), held[0])
     mean, low, high = line["ahead"]
     places, repeats = find_places(high - low), evaluation.get("repeats")
-    return fill(
+    first = fill(
         "This plan {verdict} {other}{by}{over} ({level}: {range}).",
-        verdict="beat" if low > 0 else "fell behind" if high < 0 else "could not be told from",
+        verdict=_judge_span(line["ahead"]),
         other=name(line["name"], 40),
         by="" if low <= 0 <= high else f" by {say_number(abs(mean), places)} {POINTS}",
         over=f" over {say_count(repeats)} retrainings" if repeats else "",
         level=say_level_of(evaluation),
         range=say_range(low, high, places),
     )
+    return join([first, *_sum_up_others([each for each in held if each is not line])])
+
+
+def _judge_span(span: Sequence[float]) -> str:
+    return "beat" if span[1] > 0 else "fell behind" if span[2] < 0 else "could not be told from"
+
+
+def _sum_up_others(lines: Sequence[Mapping[str, Any]]) -> list[Html]:
+    """A sentence for each verdict, with all plans that it was reached on."""
+    found: dict[str, list[Html]] = {}
+    for line in lines:
+        found.setdefault(_judge_span(line["ahead"]), []).append(name(line["name"], 40))
+    return [
+        fill(" It {verdict} {plans}.", verdict=verdict, plans=join(plans, ", ")) for verdict, plans in found.items()
+    ]
 
 
 def explain_transfer(transfer: Mapping[str, Any], settled: bool) -> str:

@@ -53,6 +53,8 @@ def show_measured(page: Page, measured: Measured, folder: str) -> None:
         page.text(f"{several(measured.kept, 'training')} were there already, {measured.trained} were done now.")
     elif measured.kept:
         page.text("Everything was measured already; nothing was trained.")
+    if measured.earlier:
+        page.text(f"{several(measured.earlier, 'training')} of earlier rounds count, too.")
     for reason, count in measured.left_over.items():
         page.text(f"{several(count, 'earlier training')} kept but not used: {reason}.")
     if measured.diagnosis is not None:
