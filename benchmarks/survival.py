@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import csv
 import ctypes
+import json
 import os
 import random
 import resource
@@ -21,7 +22,7 @@ import time
 from pathlib import Path
 
 from allotment.campaign.campaign import Campaign
-from allotment.campaign.jobs import CHUNK, size_of
+from allotment.campaign.jobs import CHUNK
 from allotment.campaign.store import Store
 from allotment.campaign.work import cut, one_thread
 from allotment.estimates.design import design
@@ -30,6 +31,7 @@ from allotment.job import JSON
 
 ALLOT = [sys.executable, "-m", "allotment.cli"]
 ROWS = 300
+HERE = Path(__file__).absolute()
 SUBREAPER = 36
 """prctl's number for: orphans of this process's children are its own children"""
 
@@ -56,60 +58,71 @@ def begin(name: str, trainings: int, steps: int) -> Path:
     return Path(name)
 
 
-def use(command: list[str], until: float | None = None) -> tuple[float, float]:
-    """CPU seconds and seconds of a command and all of its processes; it is killed when its time is over."""
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            process.wait(until)
-        except subprocess.TimeoutExpired:
+def live(folder: str, workers: int, target: int, share: float) -> None:
+    """Estimate to the end, killed once when so many trainings are on record and a share of the next job is done.
+
+    Prints the CPU seconds that all of its processes took, and how many trainings were on record at the kill.
+    """
+    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+    command, kept = [*ALLOT, "estimate", folder, "--workers", str(workers)], 0
+    if target:
+        began = time.perf_counter()
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            while process.poll() is None and look(Path(folder))[0] < target:
+                time.sleep(0.1)
+            time.sleep(share * (time.perf_counter() - began) / len(jobs_of(Path(folder))))
             process.kill()
-    seconds = time.perf_counter() - began
-    with contextlib.suppress(ChildProcessError):  # workers that outlived it by a moment
+        reap()
+        kept = look(Path(folder))[0]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    reap()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(json.dumps([used.ru_utime + used.ru_stime, kept]))
+
+
+def reap() -> None:
+    """Wait for workers that outlived their parent by a moment."""
+    with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, seconds
-
-
-def estimate(folder: Path, workers: int, until: float | None = None) -> tuple[float, float]:
-    return use([*ALLOT, "estimate", str(folder), "--workers", str(workers)], until)
 
 
 def look(folder: Path) -> tuple[int, JSON]:
     """How many trainings are on record, and the estimates, if there are any."""
     with Store.open(folder, write=False) as store:
         latest = store.latest("estimates")
-        kept = sum(last - first for _, needs, _ in store.results("response") for first, last in [needs["chunk"]])
-        return kept, None if latest is None else latest.body
+        return sum(jobs_of(folder)), None if latest is None else latest.body
+
+
+def jobs_of(folder: Path) -> list[int]:
+    """The trainings of each job on record."""
+    with Store.open(folder, write=False) as store:
+        return [last - first for _, needs, _ in store.results("response") for first, last in [needs["chunk"]]]
 
 
 def measure(workers: int, trainings: int, steps: int, kills: int, start: float) -> bool:
-    """Kills in campaigns of their own, between two that are left alone; whether all came to the same."""
+    """Campaigns that are killed once, each beside one that is left alone at the same time, on the same machine."""
     rng, extra, same = random.Random(workers), [], True
-    first = begin(f"first-{workers}", trainings, steps)
-    alone, seconds = estimate(first, workers)
-    killed = []
     for number in range(kills):
-        folder = begin(f"killed-{workers}-{number}", trainings, steps)
-        before, _ = estimate(folder, workers, until=rng.uniform(0.2, 0.8) * seconds)
-        kept, _ = look(folder)
-        after, _ = estimate(folder, workers)
-        killed.append((kept, before + after))
-        same = same and look(folder) == look(first)
-    last = begin(f"last-{workers}", trainings, steps)
-    whole = (alone + estimate(last, workers)[0]) / 2
-    same = same and look(last) == look(first)
-    campaign = Campaign(first)
-    job = max(map(size_of, campaign.list_jobs(campaign.look())))
-    print(f"\n{workers} worker(s), {trainings} trainings in jobs of {job}: {whole:.0f} CPU s undisturbed")
-    for kept, used in killed:
-        extra.append(used / whole - 1)
-        print(f"  killed with {kept:3} trainings on record: {used - whole:+.1f} CPU s, {extra[-1]:+.1%}")
-    spread = statistics.stdev(extra) if len(extra) > 1 else float("nan")
-    print(f"  a kill costs {statistics.mean(extra):.1%} of the run (± {spread:.1%} from kill to kill)")
+        pair = [begin(f"{name}-{workers}-{number}", trainings, steps) for name in ("alone", "killed")]
+        target = rng.randint(trainings // 5, trainings * 4 // 5)
+        wishes = [("0", "0"), (str(target), str(rng.random()))]
+        sides = [
+            subprocess.Popen(
+                [sys.executable, str(HERE), "--live", str(folder), str(workers), *wish], stdout=subprocess.PIPE
+            )
+            for folder, wish in zip(pair, wishes, strict=True)
+        ]
+        (alone, _), (killed, kept) = (json.loads(side.communicate()[0]) for side in sides)
+        extra.append(killed / alone - 1)
+        same = same and look(pair[0]) == look(pair[1])
+        if not number:
+            job = max(jobs_of(pair[0]))
+            print(f"\n{workers} worker(s), {trainings} trainings in jobs of {job}, {alone:.0f} CPU s undisturbed")
+        print(f"  killed with {kept:3} trainings on record: {killed - alone:+5.1f} CPU s, {extra[-1]:+.1%}", flush=True)
     twice = min(workers * job, trainings)
-    print(f"  loading again is {start / whole:.1%}; at most {twice} trainings are done twice, {twice / trainings:.1%}")
+    print(f"  a kill costs {statistics.mean(extra):.1%} of the run; loading again alone is {start / alone:.1%}")
+    print(f"  at most {twice} trainings are done twice: {twice / trainings:.1%}")
     print(f"  the same estimates to the byte: {'yes' if same else 'NO'}")
     return same
 
@@ -136,15 +149,27 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000, help="of each training (1000)")
     parser.add_argument("--kills", type=int, default=4, help="each in a campaign of its own (4)")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], metavar="N", help="(1 2)")
+    parser.add_argument("--live", nargs=4, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+    if given.live:
+        folder, workers, target, share = given.live
+        live(folder, int(workers), int(target), float(share))
+        return
     with tempfile.TemporaryDirectory() as spare, contextlib.chdir(spare):
         write_table(Path("table.csv"))
-        start, _ = use([sys.executable, "-c", "import torch, allotment.campaign.campaign"])
+        start = measure_start()
         print(f"a process loads for {start:.1f} CPU s")
         compare_stacks(100)
         same = [measure(workers, given.trainings, given.steps, given.kills, start) for workers in given.workers]
     sys.exit(0 if all(same) else 1)
+
+
+def measure_start() -> float:
+    """CPU seconds until a process has loaded what training needs."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", "import torch, allotment.campaign.campaign"], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 if __name__ == "__main__":

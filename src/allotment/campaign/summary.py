@@ -85,9 +85,6 @@ def summarise(state: State, conflicts: int, evaluated: bool, recorded: Sequence[
         waiting = sum(number == each for each, _, _ in state.open)
         give_up = f"to give them up: allot order {state.folder} --cancel {number}"
         notes.append(f"{several(waiting, 'label')} of order {number} did not come back yet; {give_up}")
-    if state.open and not any((state.folder / f"order-{number}.csv").exists() for number, _, _ in state.open):
-        # it was put elsewhere, or the command was stopped before it was written
-        notes.append(f"if you have no sheet of what is on order, write it again with: allot order {state.folder}")
     if state.found is not None and not state.found.fresh:
         notes.append("labels came in since the last estimate; a new one would know more")
     step, expected = _find_next(state, evaluated, recorded)
