@@ -1,7 +1,8 @@
 """What a kill costs, as a ratio within one run: `allot estimate` killed somewhere and resumed, beside one left alone.
 
 Every process is started from nothing, as a user would, and the CPU seconds of all of them are counted, workers too:
-loading everything again is part of the price. Linux only.
+loading everything again is part of the price. It takes the same few seconds however long a run is, so it is told apart
+from work that is done twice, and a run of half a minute, cut as a long one is, says what longer ones cost. Linux only.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from allotment.estimates.response import run
 from allotment.job import JSON
 
 ALLOT = [sys.executable, "-m", "allotment.cli"]
+CUT = "from allotment.campaign import jobs; jobs.LONG = {long}; from allotment.cli import main; main()"
+"""the same where runs of more mini-batches are long"""
 ROWS = 300
 HERE = Path(__file__).absolute()
 SUBREAPER = 36
@@ -58,13 +61,14 @@ def begin(name: str, trainings: int, steps: int) -> Path:
     return Path(name)
 
 
-def live(folder: str, workers: int, target: int, share: float) -> None:
+def live(folder: str, workers: int, target: int, share: float, long: int) -> None:
     """Estimate to the end, killed once when so many trainings are on record and a share of the next job is done.
 
     Prints the CPU seconds that all of its processes took, and how many trainings were on record at the kill.
     """
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
-    command, kept = [*ALLOT, "estimate", folder, "--workers", str(workers)], 0
+    allot, kept = [sys.executable, "-c", CUT.format(long=long)], 0
+    command = [*allot, "estimate", folder, "--workers", str(workers)]
     if target:
         began = time.perf_counter()
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -100,13 +104,14 @@ def jobs_of(folder: Path) -> list[int]:
         return [last - first for _, needs, _ in store.results("response") for first, last in [needs["chunk"]]]
 
 
-def measure(workers: int, trainings: int, steps: int, kills: int, start: float) -> bool:
+def measure(workers: int, given: argparse.Namespace, start: float) -> bool:
     """Campaigns that are killed once, each beside one that is left alone at the same time, on the same machine."""
-    rng, extra, same = random.Random(workers), [], True
-    for number in range(kills):
-        pair = [begin(f"{name}-{workers}-{number}", trainings, steps) for name in ("alone", "killed")]
+    rng, trainings, same = random.Random(workers), given.trainings, True
+    extra: list[float] = []
+    for number in range(given.kills):
+        pair = [begin(f"{name}-{workers}-{number}", trainings, given.steps) for name in ("alone", "killed")]
         target = rng.randint(trainings // 5, trainings * 4 // 5)
-        wishes = [("0", "0"), (str(target), str(rng.random()))]
+        wishes = [("0", "0", str(given.long)), (str(target), str(rng.random()), str(given.long))]
         sides = [
             subprocess.Popen(
                 [sys.executable, str(HERE), "--live", str(folder), str(workers), *wish], stdout=subprocess.PIPE
@@ -121,7 +126,8 @@ def measure(workers: int, trainings: int, steps: int, kills: int, start: float) 
             print(f"\n{workers} worker(s), {trainings} trainings in jobs of {job}, {alone:.0f} CPU s undisturbed")
         print(f"  killed with {kept:3} trainings on record: {killed - alone:+5.1f} CPU s, {extra[-1]:+.1%}", flush=True)
     twice = min(workers * job, trainings)
-    print(f"  a kill costs {statistics.mean(extra):.1%} of the run; loading again alone is {start / alone:.1%}")
+    mean, again = statistics.mean(extra), start / alone
+    print(f"  a kill costs {mean:.1%} of the run: loading again {again:.1%}, the rest {mean - again:.1%}")
     print(f"  at most {twice} trainings are done twice: {twice / trainings:.1%}")
     print(f"  the same estimates to the byte: {'yes' if same else 'NO'}")
     return same
@@ -146,21 +152,22 @@ def compare_stacks(steps: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trainings", type=int, default=60, help="of the estimate (60)")
-    parser.add_argument("--steps", type=int, default=1000, help="of each training (1000)")
+    parser.add_argument("--steps", type=int, default=300, help="of each training (300)")
     parser.add_argument("--kills", type=int, default=4, help="each in a campaign of its own (4)")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], metavar="N", help="(1 2)")
-    parser.add_argument("--live", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--long", type=int, default=0, metavar="N", help="mini-batches from which on a run is long (0)")
+    parser.add_argument("--live", nargs=5, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.live:
-        folder, workers, target, share = given.live
-        live(folder, int(workers), int(target), float(share))
+        folder, workers, target, share, long = given.live
+        live(folder, int(workers), int(target), float(share), int(long))
         return
     with tempfile.TemporaryDirectory() as spare, contextlib.chdir(spare):
         write_table(Path("table.csv"))
         start = measure_start()
         print(f"a process loads for {start:.1f} CPU s")
         compare_stacks(100)
-        same = [measure(workers, given.trainings, given.steps, given.kills, start) for workers in given.workers]
+        same = [measure(workers, given, start) for workers in given.workers]
     sys.exit(0 if all(same) else 1)
 
 

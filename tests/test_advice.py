@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -154,9 +155,17 @@ def test_tasks_that_learn_are_saturated_or_dead() -> None:
     assert (task_of(found, "seg").grade, task_of(found, "seg").why[:9]) == ("sound", "saturated")
     dead = task_of(found, "kp")
     assert dead.grade == "unusable"
-    assert dead.why.startswith("near chance: 300 labels score 0.")
+    assert dead.why.startswith("near chance: with 300 labels it scores 0.")
     assert dead.mend == "buy 30 labels of it and estimate again before it is given up"
     assert task_of(found, "seg").share > 0.05  # as lively as the others, it would get its part
+
+
+def test_a_task_that_learns_from_all_labels_only_is_not_near_chance() -> None:
+    seen = response_of({"cls": (0.8, 0.5), "seg": (0.8, 0.5), "kp": (0.5, 0.5)})
+    counts, scores = np.minimum(seen.counts, 250), seen.scores.copy()
+    counts[:3, 2], scores[:3, 2] = 300, [0.59, 0.6, 0.61]
+    late = replace(seen, counts=counts, scores=scores)
+    assert "near chance" not in task_of(diagnose(EVEN, draws_of([8, 8, 8]), response=late), "kp").why
 
 
 def test_a_task_that_may_be_dead_is_weak() -> None:

@@ -28,7 +28,8 @@ DRAWS = 60
 EVERY = 10
 """steps between probes: the paper's"""
 FEWEST_LOOKS = 6
-"""probes of a training, however little it may take, unless the user set a limit"""
+"""probes that a training has room for, about, however little it may take; fewer where these would be closer than EVERY,
+or where the user set a limit"""
 LIMITS = ("steps", "minutes")
 """in which the budget for probing can be set"""
 
