@@ -116,6 +116,14 @@ def test_equal_budget_is_fine_where_nothing_can_be_told() -> None:
     assert vague.outlook.chance < 0.8
 
 
+def test_a_plan_of_an_unusable_method_is_not_praised() -> None:
+    sure = draws_of([9, 5, 0.1], spread=0.1)
+    blind = replace(sure, about=dict(sure.about) | {"fallbacks": list(NAMES)})
+    assert str(diagnose(EVEN, blind)).startswith("The plan cannot be relied on: ")
+    partly = replace(sure, about=dict(sure.about) | {"fallbacks": ["kp"]})
+    assert str(diagnose(EVEN, partly)).startswith("The plan is worth following. ")
+
+
 def test_what_is_said_first_is_what_the_draws_say() -> None:
     estimates = draws_of([9, 5, 1])
     found = diagnose(EVEN, estimates)

@@ -22,14 +22,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 import allotment as al
-from allotment.campaign.campaign import Campaign
+from allotment.campaign.campaign import Campaign, Measured
 from allotment.campaign.evaluation import Evaluation, Trial, student
+from allotment.campaign.jobs import size_of
 from allotment.campaign.labels import open_stock
 from allotment.campaign.rounds import Account, price_of, propose, rebase, take_rest
 from allotment.campaign.settings import METHODS, NETWORKS, parse_settings
 from allotment.campaign.store import Store
 from allotment.campaign.template import write_template
 from allotment.cli import main
+from allotment.estimates.paper import Found, Paper
 from allotment.estimates.priors import Prior
 from allotment.estimates.response import Response, join
 from allotment.estimates.worth import fit
@@ -711,6 +713,67 @@ def test_estimates_in_parts_are_those_of_one_piece(method: str) -> None:
     assert "D_T" not in fine("plan", folder)
 
 
+def measure(folder: Path, workers: int = 1, stop_after: int | None = None) -> Measured:
+    """Estimate, or be interrupted when so many trainings are done."""
+
+    def tell(done: int, total: int) -> None:
+        if stop_after is not None and done >= stop_after:
+            raise KeyboardInterrupt
+
+    return Campaign(folder).estimate(workers, tell)
+
+
+@pytest.mark.parametrize("method", ["taba", "taba-pooled"])
+def test_the_papers_pieces_add_up_to_one_estimate_however_they_are_done(method: str) -> None:
+    from allotment.estimates.methods import estimate
+
+    folders = [begin(f"camp-{number}", "--method", method) for number in range(3)]
+    for folder in folders:
+        shorten(folder, trainings=16)
+    alone = measure(folders[0])
+    beside = measure(folders[1], workers=2)
+    with pytest.raises(KeyboardInterrupt):
+        measure(folders[2], stop_after=alone.trained // 2)
+    again = measure(folders[2])
+    assert 0 < again.kept < alone.trained == again.trained + again.kept == beside.trained
+    assert measure(folders[0]).trained == 0
+    campaign = Campaign(folders[0])
+    state = campaign.look()
+    bench, folds = campaign.set_up(state), campaign.list_jobs(state)[0].needs["folds"]
+    problem = state.settings.problem()
+    whole = estimate(bench.learner, bench.labels, method=method, trainings=16, folds=folds, problem=problem)
+    wanted = json.loads(json.dumps(whole.to_dict()))
+    assert [each.value.body["estimates"] for each in (alone, beside, again)] == [wanted] * 3
+    assert f"{alone.trained} trainings" in str(campaign.price(state))
+
+
+def test_probing_that_is_enough_ends_and_stays_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = begin("camp", "--method", "taba-pooled")
+    shorten(folder, trainings=16)
+    campaign = Campaign(folder)
+    jobs = campaign.list_jobs(campaign.look())
+    curves = [job for job in jobs if job.needs["piece"][0] == "curve"]
+    assert len(jobs) - len(curves) > 2
+
+    def is_enough(paper: Paper, found: list[Found]) -> bool:
+        return len(found) == len(curves) + 2
+
+    told: list[tuple[int, int]] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(Paper, "is_enough", is_enough)
+        ended = campaign.estimate(2, lambda done, total: told.append((done, total)))
+        assert measure(folder).trained == 0
+    assert told[-1] == (ended.trained, ended.trained)
+    assert ended.estimates.about["probing"]["trainings"] == 2
+    assert ended.trained == sum(map(size_of, jobs[: len(curves) + 2])) == ended.estimates.about["trainings"]
+    # with other money its rule may want more: what is there is kept
+    text = (folder / "campaign.toml").read_text()
+    (folder / "campaign.toml").write_text(re.sub(r"budget = [\d_.]+", "budget = 77", text))
+    more = measure(folder)
+    assert more.kept >= ended.trained
+    assert more.left_over == {}
+
+
 def test_jobs_are_a_small_part_of_a_long_run_whatever_is_trained() -> None:
     def list_sizes(folder: Path, own: str | None = None) -> list[int]:
         campaign = Campaign(folder, own)
@@ -723,9 +786,6 @@ def test_jobs_are_a_small_part_of_a_long_run_whatever_is_trained() -> None:
     assert list_sizes(table) == [2] * 30
     shorten(table, trainings=400)
     assert list_sizes(table) == [8] * 50
-    shorten(table, trainings=31, method='"taba"')
-    campaign = Campaign(table)
-    assert [job.kind for job in campaign.list_jobs(campaign.look())] == ["estimate"]
     fine("init", "pics", "--data", "scenes", "--targets", "depth", "--steps", 1, "--have", "depth=4", "--budget", 9)
     assert list_sizes(Path("pics")) == [1] * 60
 

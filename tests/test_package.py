@@ -30,7 +30,8 @@ INSIDE = {
     ),
     "estimates": (
         "probes", "posterior", "transfer", "curves", "verdict", "reduction",
-        "estimates", "design", "response", "priors", "worth", "stopping", "taba", "methods",
+        "estimates", "design", "response", "priors", "worth", "stopping", "taba", "outline", "request", "paper",
+        "methods",
     ),
     "advice": ("price", "doctor", "backtest"),
     "orders": ("order", "sheet"),

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,12 @@ def hang(context: JSON, kind: str, needs: JSON) -> JSON:
     return None
 
 
+def look(context: JSON, kind: str, needs: JSON) -> JSON:
+    """How Ctrl-C would find this process."""
+    blocked = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    return [blocked, signal.getsignal(signal.SIGINT) == signal.SIG_IGN]
+
+
 def numbered(count: int, **more: JSON) -> list[Job]:
     return [Job("count", {"n": n, **more}) for n in range(count)]
 
@@ -124,6 +131,23 @@ def test_each_job_is_done_once_in_order(workers: int) -> None:
         assert body == {"kind": "count", "square": n * n, "context": {"a": [1, None]}, "pair": [1, 2]}
         assert list(body) == sorted(body)
     assert told == [(n, 20) for n in range(1, 21)]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_no_job_is_begun_once_there_are_enough(workers: int) -> None:
+    seen: list[int] = []
+    # the last would fail, which a single process would never find out
+    jobs = [*numbered(9), Job("count", {"n": None})]
+    run_jobs(
+        jobs,
+        f"{ME}:square",
+        None,
+        workers=workers,
+        done=lambda job, body: seen.append(job.needs["n"]),
+        enough=lambda: len(seen) == 4,
+    )
+    assert seen[:4] == [0, 1, 2, 3]
+    assert workers > 1 or len(seen) == 4  # what came in ahead of its turn is not thrown away
 
 
 def test_training_gives_the_same_bytes_whatever_the_workers() -> None:
@@ -294,10 +318,25 @@ def fifo(tmp_path: Path) -> Iterator[tuple[str, Any]]:
     os.close(reader)
 
 
-def start(path: str, hanging: set[int], workers: int) -> subprocess.Popen[str]:
+@pytest.fixture
+def new_server() -> None:
+    """End the server of earlier tests, so that the next workers start one."""
+    server = forkserver._forkserver  # type: ignore[attr-defined]
+    if server._forkserver_pid is not None:
+        server._stop()
+
+
+def start(
+    path: str, hanging: set[int], workers: int, environment: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
     code = PARENT.format(here=str(HERE), hanging=hanging, fifo=path, workers=workers)
     return subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=environment,
     )
 
 
@@ -331,6 +370,69 @@ def test_ctrl_c_stops_the_workers_and_keeps_what_is_finished(fifo: tuple[str, in
     assert "Traceback" not in err
     assert process.returncode == 0
     assert os.read(reader, 1) == b""  # its end: nobody has it open, so both who hung are gone
+
+
+LOADED = """
+import os
+with open(os.environ["HELD"]) as held:
+    with open(os.environ["SAID"], "w") as said:
+        said.write("loading")
+    held.read()  # ends when the test lets go
+"""
+
+
+def test_ctrl_c_while_the_server_loads_is_the_parent_s_alone(fifo: tuple[str, int], tmp_path: Path) -> None:
+    path, reader = fifo
+    os.mkfifo(tmp_path / "held")
+    hold = os.open(tmp_path / "held", os.O_RDWR)  # to read and write, since that waits for nobody
+    (tmp_path / "torch.py").write_text(LOADED)  # loaded by the server only, in the place of the real one
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "SAID": path, "HELD": str(tmp_path / "held")}
+    process = start(path, {0}, 2, environment)
+    select.select([reader], [], [])
+    assert os.read(reader, 99) == b"loading"
+    os.killpg(process.pid, signal.SIGINT)
+    read_until(process, "interrupted")  # while the server goes on loading
+    os.close(hold)
+    _, err = process.communicate()  # when the last of them has closed its end
+    assert err == ""
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_neither_parent_nor_workers_lose_ctrl_c(apart: bool, new_server: None) -> None:
+    """Whichever thread starts them."""
+    seen: list[Any] = []
+
+    def run() -> None:
+        seen.extend(json.loads(body) for _, body in collect(numbered(2), "look", None, 2))
+        seen.append(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+
+    if apart:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    else:
+        run()
+    assert seen == [[False, True], [False, True], False]
+
+
+def test_ctrl_c_while_the_server_starts_comes_right_after(new_server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    server, calls = forkserver._forkserver, []  # type: ignore[attr-defined]
+    begin = server.ensure_running
+
+    def interrupted() -> None:
+        calls.append("begun")
+        signal.raise_signal(signal.SIGINT)
+        begin()
+        calls.append("ended")
+
+    monkeypatch.setattr(forkserver, "ensure_running", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        collect(numbered(2), "square", None, 2)
+    assert calls == ["begun", "ended"]
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    monkeypatch.undo()
+    assert len(collect(numbered(2), "square", None, 2)) == 2
 
 
 def test_ctrl_c_in_one_process(fifo: tuple[str, int]) -> None:

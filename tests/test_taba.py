@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,11 +16,23 @@ import allotment as al
 from allotment.advice.price import price
 from allotment.data.labels import Labels
 from allotment.errors import InputError
-from allotment.estimates import stopping, taba
+from allotment.estimates import stopping
 from allotment.estimates.curves import Fit, Points, fit_exact, fit_paper
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.probes import Timing, make_arms
-from allotment.estimates.taba import combine, find_known, settle, weigh
+from allotment.estimates.outline import (
+    MOST_REPETITIONS,
+    Outline,
+    Part,
+    join_curves,
+    measure_curve,
+    measure_probes,
+    settle,
+    tell_probing,
+    weigh,
+)
+from allotment.estimates.probes import Timing, join, make_arms
+from allotment.estimates.reduction import Unscored
+from allotment.estimates.taba import combine, find_known
 from allotment.estimates.transfer import Transfer
 from allotment.estimates.verdict import Verdict, judge
 from allotment.learners.learner import Measure
@@ -244,16 +256,21 @@ def test_what_is_run_is_what_was_priced(steps: int | None, pool: np.ndarray | No
     learner = Counting(steps)
     outline = settle(learner, LABELS, trainings, pool=pool)
     price = weigh(learner, LABELS, outline, pool)
-    told: list[int] = []
-    parts = [(learner, LABELS)]
-    probes = taba.measure_probes(parts, outline, 0, lambda more, what: told.append(more))
-    curves = taba.measure_curves(parts, outline, 0, lambda more, what: told.append(more), pool)
+    parts, told, curves, probes = [(learner, LABELS)], [], [], []
+    for piece in outline.pieces:
+        before = learner.started
+        if piece.kind == "curve":
+            curves.append(measure_curve(piece, parts, outline, 0, lambda done, total: told.append((done, total)), pool))
+            assert told[-1] == (piece.trainings, piece.trainings)
+        else:
+            probes.append(measure_probes(piece, parts, outline, 0))
+        assert learner.started - before == piece.trainings
     assert (learner.started, learner.mini_batches) == (price.trainings, price.steps)
-    assert sum(told) == price.trainings
-    assert set(curves) == set(LABELS)
-    assert probes.tasks == learner.tasks
-    assert len(probes) == taba.tell_probing(probes, parts, outline)["probes_allowed"]
-    assert curves["a"].repetitions == outline.repetitions
+    assert sum(piece.trainings for piece in outline.pieces) == price.trainings
+    assert {each.task for each in curves} == set(LABELS)
+    assert probes[0].tasks == learner.tasks
+    assert len(join(probes)) == tell_probing(join(probes), parts, outline)["probes_allowed"]
+    assert {each.repetitions for each in curves} == {outline.repetitions}
 
 
 @pytest.mark.parametrize("pool", [None, np.arange(400)])
@@ -264,7 +281,7 @@ def test_so_many_trainings_are_what_they_would_take(pool: np.ndarray | None) -> 
         one = learner.steps(LABELS) * len(learner.tasks)
         worth = weigh(learner, LABELS, outline, pool).steps / one
         assert worth <= trainings * 1.05 or outline.repetitions == 1  # less than one is not possible
-        assert worth >= trainings * 0.6 or outline.repetitions == taba.MOST_REPETITIONS
+        assert worth >= trainings * 0.6 or outline.repetitions == MOST_REPETITIONS
 
 
 def test_given_numbers_stay_as_they_are() -> None:
@@ -289,14 +306,27 @@ def test_a_task_with_hardly_a_label_has_no_curve() -> None:
     assert set(outline.sizes) == {"a", "c"}
 
 
+def curves_of(parts: list[Part], outline: Outline) -> dict[str, Points]:
+    def found() -> Iterator[tuple[str, Points | Unscored]]:
+        for piece in outline.pieces:
+            if piece.kind == "curve":
+                try:
+                    yield piece.task, measure_curve(piece, parts, outline, 0)
+                except Unscored as error:
+                    yield piece.task, error
+
+    return join_curves(found())
+
+
 def test_parts_take_turns() -> None:
     learners = [Counting(), Counting()]
     parts = [(learner, LABELS) for learner in learners]
     outline = settle(learners[0], LABELS, 10, runs=3, repetitions=3, sizes=(8, 16, 32), parts=2)
-    taba.measure_probes(parts, outline, 0, lambda more, what: None)
+    for piece in outline.pieces:
+        if piece.kind == "probes":
+            measure_probes(piece, parts, outline, 0)
     assert [learner.started for learner in learners] == [2, 1]
-    points = taba.measure_curves(parts, outline, 0, lambda more, what: None)
-    assert points["a"].repetitions == 3
+    assert curves_of(parts, outline)["a"].repetitions == 3
     assert [learner.started for learner in learners] == [2 + 18, 1 + 9]
 
 
@@ -317,8 +347,7 @@ def test_a_fold_that_cannot_score_a_task_is_left_out_of_its_curve() -> None:
 
     def measure(first: Blind, second: Blind) -> dict[str, int]:
         parts = [(first, LABELS), (second, LABELS)]
-        found = taba.measure_curves(parts, outline, 0, lambda more, what: None)
-        return {task: points.repetitions for task, points in found.items()}
+        return {task: points.repetitions for task, points in curves_of(parts, outline).items()}
 
     assert measure(Blind(), Blind("b")) == {"a": 4, "b": 2, "c": 4}
     assert measure(Blind("b"), Blind("b")) == {"a": 4, "c": 4}

@@ -140,6 +140,8 @@ def _headline(found: Diagnosis) -> str:
         range_ = f"{look.level:.0%} sure to lie between {look.low:.2g} and {look.high:.2g}".replace("%", " %")
         range_ += f", better than equal budget with a chance of {look.chance:.0%}".replace("%", " %")
     told = f"The plan promises {look.mean:.2g}{unit} more than equal budget: {range_}."
+    if any(each.kind == "method" for each in found.graded("unusable")):
+        return f"The plan cannot be relied on: its method found nothing to go by (see below). {told}"
     if found.equal_is_fine:
         return f"Equal budget is fine. {told} That is within the noise."
     return f"The plan is worth following. {told}" if look.low > 0 else f"The plan is probably better. {told}"

@@ -10,7 +10,8 @@ from typing import Any
 from allotment.amounts import exact, short
 from allotment.data.labels import Labels
 from allotment.errors import InputError, Mistake
-from allotment.estimates.methods import METHODS, Job, prepare
+from allotment.estimates.methods import METHODS, prepare
+from allotment.estimates.request import Request
 from allotment.figures import number, percent, several
 from allotment.learners.learner import Learner, labelled, train_many
 from allotment.problem import Problem
@@ -102,11 +103,11 @@ def price(
     budget.
     """
     rate = _read_rate(hourly)
-    job = prepare(learner, labels, seed, method=method, trainings=trainings, folds=folds, **options)
-    work = METHODS[method].weigh(job)
+    request = prepare(learner, labels, seed, method=method, trainings=trainings, folds=folds, **options)
+    work = METHODS[method].weigh(request)
     seconds = 0.0
     if work.trainings:
-        alone, stacked, score = _time(job, clock)
+        alone, stacked, score = _time(request, clock)
         seconds = work.probing * alone + (work.mini_batches - work.probing) * stacked + work.scores * score
     budget = None if problem is None else float(problem.budget)
     return Price(method, work.trainings, work.steps, seconds, rate, budget)
@@ -124,13 +125,13 @@ def _read_rate(hourly: Any) -> float | None:
     return rate
 
 
-def _time(job: Job, clock: Callable[[], float]) -> tuple[float, float, float]:
+def _time(request: Request, clock: Callable[[], float]) -> tuple[float, float, float]:
     """Seconds for one mini-batch of one task, by itself and in a stack, and for one score of one task."""
-    learner, labels = job.parts[0]
+    learner, labels = request.parts[0]
     tasks = labelled(learner, labels)
     if not tasks:
         raise InputError([Mistake("labels", "no task has any; buy a few of each before estimating")])
-    state = learner.start(labels, job.seed)
+    state = learner.start(labels, request.seed)
     for _ in range(WARM):
         state = learner.step(state, tasks)
     begin = clock()
@@ -142,13 +143,13 @@ def _time(job: Job, clock: Callable[[], float]) -> tuple[float, float, float]:
     score = (clock() - trained) / len(tasks)
     alone = stacked = (trained - begin) / TIMED / len(tasks)
     if hasattr(learner, "stack") and 0 < (size := learner.steps(labels) * len(tasks)) < QUICK / max(alone, 1e-9):
-        stacked = _rehearse(job, clock) / TOGETHER / size
+        stacked = _rehearse(request, clock) / TOGETHER / size
     return alone, stacked, score
 
 
-def _rehearse(job: Job, clock: Callable[[], float]) -> float:
+def _rehearse(request: Request, clock: Callable[[], float]) -> float:
     """Seconds for a whole stack of trainings."""
-    learner, labels = job.parts[0]
+    learner, labels = request.parts[0]
     begin = clock()
-    train_many(learner, [(labels, job.seed + place) for place in range(TOGETHER)])
+    train_many(learner, [(labels, request.seed + place) for place in range(TOGETHER)])
     return clock() - begin

@@ -12,13 +12,17 @@ from allotment.advice.doctor import Diagnosis, diagnose
 from allotment.advice.price import Price, price
 from allotment.campaign.evaluation import BASE, Evaluation, Trial, check_oracle, list_trials, whole_problem
 from allotment.campaign.jobs import (
-    combine_estimates,
+    Pieces,
+    combine_chunks,
     combine_evaluations,
     count_left_over,
     find_earlier,
-    list_estimates,
+    list_chunks,
     list_evaluations,
+    list_needs,
+    list_pieces,
     name_estimates,
+    shared_needs,
     size_of,
 )
 from allotment.campaign.labels import MASKS, OWN
@@ -29,11 +33,12 @@ from allotment.campaign.sheets import show_columns
 from allotment.campaign.state import Proposal, State, look, name_diagnosis
 from allotment.campaign.store import Delivery, Store, Value
 from allotment.campaign.summary import Status, collect, summarise
-from allotment.campaign.work import PERFORM, Bench, count_folds, find_own, one_thread, set_up
+from allotment.campaign.work import PERFORM, Bench, count_folds, find_own, one_thread, open_paper, set_up
 from allotment.connect.delivery import Parts, read_delivery, write_rejected
 from allotment.errors import Infeasible, InputError, Mistake
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.methods import FOLDS
+from allotment.estimates.methods import FOLDS, METHODS
+from allotment.estimates.paper import Paper
 from allotment.job import JSON, Job
 from allotment.orders.order import Order, choose
 from allotment.orders.sheet import place_file, write_csv, write_jsonl
@@ -159,9 +164,18 @@ class Campaign:
 
     def list_jobs(self, state: State) -> list[Job]:
         """What estimates of the labels at hand are made of."""
+        return self._list(state)[0]
+
+    def _list(self, state: State) -> tuple[list[Job], Paper | None]:
+        """The jobs of estimates and, where these are the paper's, what says when there are enough of them."""
         _check_measurable(state)
-        folds = FOLDS if self.own is None else count_folds(self.set_up(state))
-        return list_estimates(state, self.own, folds)
+        if METHODS[state.settings.method].paper is None:
+            folds = FOLDS if self.own is None else count_folds(self.set_up(state))
+            return list_chunks(state, self.own, folds), None
+        bench = self.set_up(state)
+        needs = list_needs(state, self.own, count_folds(bench))
+        paper = open_paper(bench, needs, state.settings.problem())
+        return list_pieces(paper, needs), paper
 
     def is_begun(self, state: State) -> bool:
         """Whether some of the trainings for the estimates to come are done."""
@@ -173,33 +187,55 @@ class Campaign:
         """What labels are worth, from trainings on those at hand; what is done already is looked up, not done again."""
         with self._write("estimate") as store:
             state = self._begin(store)
-            jobs = self.list_jobs(state)
-            earlier = find_earlier(store, jobs)
+            jobs, paper = self._list(state)
+            needs = shared_needs(jobs)
+            pieces = None if paper is None else Pieces(store, paper, jobs)
+            if pieces is not None:
+                needs["problem"] = state.settings.problem().to_dict()  # which says when to end
+            earlier = find_earlier(store, needs)
             left_over = count_left_over(store, state, jobs, earlier)
-            trained = self._do(store, state, jobs, workers, progress)
-            key = name_estimates(jobs, earlier).key
-            value = store.add_value("estimates", combine_estimates(store, jobs, earlier), key)
+            if pieces is None:
+                done = self._do(store, state, jobs, workers, progress)
+                found = combine_chunks(store, jobs, earlier)
+            else:
+                done = self._do(store, state, pieces.jobs, workers, progress, pieces.are_enough)
+                jobs, found = list(pieces.jobs), pieces.combine(state.settings.method)
+            body = {"needs": needs, "estimates": found}
+            body |= {"earlier": [value.key for value in earlier]} if earlier else {}
+            value = store.add_value("estimates", body, name_estimates(needs, earlier).key)
             estimates = Estimates.from_dict(value.body["estimates"])
-            found = _diagnose(store, state, value, estimates)
+            diagnosis = _diagnose(store, state, value, estimates)
+        trained = sum(size_of(job) for job in jobs if job.key in done)
         kept, used = sum(map(size_of, jobs)) - trained, sum(each.body["needs"]["trainings"] for each in earlier)
-        return Measured(value, estimates, found, trained, kept, used, left_over)
+        return Measured(value, estimates, diagnosis, trained, kept, used, left_over)
 
     def _do(
-        self, store: Store, state: State, jobs: Sequence[Job], workers: int | None, progress: Progress | None
-    ) -> int:
-        """Do the jobs that are not done; how many trainings that took."""
+        self,
+        store: Store,
+        state: State,
+        jobs: Sequence[Job],
+        workers: int | None,
+        progress: Progress | None,
+        enough: Callable[[], bool] | None = None,
+    ) -> set[str]:
+        """Do the jobs that are not done, until that is `enough`; the keys of those that it did."""
         todo = [job for job in jobs if store.result(job.key) is None]
-        new = sum(map(size_of, todo))
-        kept = sum(map(size_of, jobs)) - new
+        total, left, done = sum(map(size_of, jobs)), sum(map(size_of, todo)), dict[str, int]()
 
-        def tell(done: int, total: int) -> None:
+        def keep(job: Job, body: JSON) -> None:
+            store.put_result(job, body)
+            done[job.key] = size_of(job)
+
+        def tell(finished: int, of: int) -> None:
             if progress is not None:
-                progress(kept + round(new * done / max(total, 1)), kept + new)
+                progress(total - left + round(left * finished / max(of, 1)), total)
 
         tell(0, len(todo))
         context = {"folder": str(self.folder.resolve()), "settings": state.text, "learner": self.own}
-        run_jobs(todo, PERFORM, context, workers=workers, done=store.put_result, progress=tell)
-        return new
+        run_jobs(todo, PERFORM, context, workers=workers, done=keep, progress=tell, enough=enough)
+        if len(done) < len(todo) and progress is not None:
+            progress(total - left + sum(done.values()), total - left + sum(done.values()))
+        return set(done)
 
     # Planning and buying
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 from allotment.campaign.evaluation import Evaluation, Trial
 from allotment.campaign.state import State
 from allotment.campaign.store import Store, Value
-from allotment.campaign.work import STEPS, print_of
+from allotment.campaign.work import STEPS, name_piece, print_of
 from allotment.data.dataset import ArrayData
 from allotment.estimates import worth
-from allotment.estimates.methods import METHODS, fit_slopes
+from allotment.estimates.methods import fit_slopes, label
+from allotment.estimates.paper import Found, Paper, from_plain
 from allotment.estimates.priors import Prior
 from allotment.estimates.response import Response, join
 from allotment.job import JSON, Job
@@ -27,23 +28,26 @@ PARTS = 30
 """into which a long run is cut, so that one of them is far less than a twentieth of it"""
 USUAL = 60
 """trainings that an evaluation is taken to be: the names of its jobs don't depend on how many plans are tried"""
-RESPONSES = ("response", "slopes")
-"""methods that train by a design, of which any part is a job"""
 FIRST_SEED = 1000
 """of evaluations, so that no training of them repeats one of the estimates"""
 
 
-def list_estimates(state: State, own: str | None, folds: int) -> list[Job]:
-    """The jobs that estimates are made of: chunks of a design's trainings, or one for a method that has none."""
+def list_needs(state: State, own: str | None, folds: int) -> dict[str, JSON]:
+    """What all trainings of estimates depend on."""
     needs = state.needs | {"labels": state.stock.fingerprint, "learner": print_of(own), "folds": folds}
-    needs["data"] = state.stock.data.fingerprint
-    if METHODS[state.settings.method].probes:  # which ends where the plan would not move any more
-        needs["problem"] = state.settings.problem().to_dict()
-    if state.settings.method not in RESPONSES:
-        return [Job("estimate", needs)]
-    total = int(needs["trainings"])
+    return needs | {"data": state.stock.data.fingerprint}
+
+
+def list_chunks(state: State, own: str | None, folds: int) -> list[Job]:
+    """The jobs of a method that trains by a design: chunks of its trainings."""
+    needs, total = list_needs(state, own, folds), int(state.needs["trainings"])
     size = _choose_size(state, own, total)
     return [Job("response", needs | {"chunk": [first, min(first + size, total)]}) for first in range(0, total, size)]
+
+
+def list_pieces(paper: Paper, needs: dict[str, JSON]) -> list[Job]:
+    """The jobs of the paper's way. Not the problem: a plan for other money may need more of them, but no others."""
+    return [Job("piece", needs | {"piece": name_piece(piece), "takes": piece.trainings}) for piece in paper.pieces]
 
 
 def list_evaluations(state: State, own: str | None, trials: Sequence[Trial], repeats: int) -> list[list[Job]]:
@@ -75,18 +79,57 @@ def size_of(job: Job) -> int:
     """How many trainings a job is."""
     if job.kind == "evaluation":
         return len(job.needs["seeds"])
-    first, last = job.needs.get("chunk", (0, job.needs["trainings"]))
+    if job.kind == "piece":
+        return int(job.needs["takes"])
+    first, last = job.needs["chunk"]
     return int(last) - int(first)
 
 
 def shared_needs(jobs: Sequence[Job]) -> dict[str, JSON]:
-    """What all chunks of one design need."""
-    return {key: value for key, value in jobs[0].needs.items() if key != "chunk"}
+    """What all jobs of one estimate need."""
+    return _without_own(jobs[0].needs)
 
 
-def find_earlier(store: Store, jobs: Sequence[Job]) -> list[Value]:
+def _without_own(needs: Mapping[str, JSON]) -> dict[str, JSON]:
+    return {key: value for key, value in needs.items() if key not in ("chunk", "piece", "takes")}
+
+
+class Pieces:
+    """The paper's way as jobs, of which those are needed that come before its rule says that they are enough.
+
+    The rule is asked after each of them in their order, whenever and wherever they were done.
+    """
+
+    def __init__(self, store: Store, paper: Paper, jobs: Sequence[Job]):
+        self._store, self._paper, self._jobs = store, paper, jobs
+        self._found: list[Found] = []
+        self._end = len(jobs)
+        self.are_enough()
+
+    def are_enough(self) -> bool:
+        """Whether those on record are."""
+        while len(self._found) < self._end:
+            at = len(self._found)
+            body = self._store.result(self._jobs[at].key)
+            if body is None:
+                return False
+            self._found.append(from_plain(self._paper.pieces[at], body))
+            if self._paper.is_enough(self._found):
+                self._end = at + 1
+        return True
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        """The needed ones, as far as that is known."""
+        return self._jobs[: self._end]
+
+    def combine(self, method: str) -> JSON:
+        """The estimates that they add up to."""
+        return label(self._paper.conclude(self._found), method, self._paper.request).to_dict()
+
+
+def find_earlier(store: Store, needs: dict[str, JSON]) -> list[Value]:
     """Estimates of earlier rounds, whose trainings still tell something: all is the same but for the labels."""
-    needs = shared_needs(jobs)
     if needs["method"] != "response":
         return []
     found = []
@@ -99,21 +142,19 @@ def find_earlier(store: Store, jobs: Sequence[Job]) -> list[Value]:
     return found
 
 
-def name_estimates(jobs: Sequence[Job], earlier: Sequence[Value]) -> Job:
+def name_estimates(needs: dict[str, JSON], earlier: Sequence[Value]) -> Job:
     """What estimates are made of."""
-    return _name(shared_needs(jobs), [value.key for value in earlier])
+    return _name(needs, [value.key for value in earlier])
 
 
 def _name(needs: dict[str, JSON], earlier: list[JSON]) -> Job:
     return Job("estimates", needs | ({"earlier": earlier} if earlier else {}))
 
 
-def combine_estimates(store: Store, jobs: Sequence[Job], earlier: Sequence[Value] = ()) -> dict[str, JSON]:
-    """The estimates that finished jobs add up to, with those of earlier rounds, and what they rest on."""
+def combine_chunks(store: Store, jobs: Sequence[Job], earlier: Sequence[Value] = ()) -> JSON:
+    """The estimates that finished chunks add up to, with those of earlier rounds."""
     needs = shared_needs(jobs)
     bodies: list[JSON] = [store.result(job.key) for job in jobs]
-    if jobs[0].kind == "estimate":
-        return {"needs": needs, "estimates": bodies[0]}
     parts = [Response.from_dict(body) for body in bodies]
     rows = [field.name for field in fields(Response) if isinstance(getattr(parts[0], field.name), np.ndarray)]
     rows.remove("untrained")  # which the first chunk has for all
@@ -123,16 +164,14 @@ def combine_estimates(store: Store, jobs: Sequence[Job], earlier: Sequence[Value
     response = replace(parts[0], **joined, higher_is_better=higher)
     about = {key: needs[key] for key in ("method", "trainings", "folds", "seed")}
     about |= {"unit": "%", "measured": {"response": response.to_dict()}}
-    body: dict[str, JSON] = {"needs": needs}
     if needs["method"] == "response":
         rounds = [value.body["estimates"]["about"]["measured"]["response"] for value in earlier]
         prior = Prior().later if earlier else Prior()
         found = worth.fit(join([*map(Response.from_dict, rounds), response]), seed=int(needs["seed"]), prior=prior)
-        body |= {"earlier": [value.key for value in earlier]} if earlier else {}
         about["rounds"] = 1 + len(earlier)
     else:
         found = fit_slopes(response, seed=int(needs["seed"]))
-    return body | {"estimates": replace(found, about=dict(found.about) | about).to_dict()}
+    return replace(found, about=dict(found.about) | about).to_dict()
 
 
 def combine_evaluations(
@@ -158,7 +197,7 @@ def count_left_over(store: Store, state: State, jobs: Sequence[Job], earlier: Se
     wanted, used = {job.key for job in jobs}, [value.body["needs"] for value in earlier]
     found: dict[str, int] = {}
     for key, needs, _ in store.results(jobs[0].kind):
-        if key not in wanted and {name: each for name, each in needs.items() if name != "chunk"} not in used:
+        if key not in wanted and _without_own(needs) not in used:
             reason = " and ".join(state.changes(needs)) or "the labels at hand, the learner or a version are others"
             found[reason] = found.get(reason, 0) + size_of(Job(jobs[0].kind, needs))
     return found

@@ -22,7 +22,9 @@ from allotment.data.dataset import Dataset
 from allotment.data.labels import Labels, Split, draw, shuffle
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.design import Design, design
-from allotment.estimates.methods import FOLDS, estimate
+from allotment.estimates.methods import FOLDS, METHODS, prepare
+from allotment.estimates.outline import Piece
+from allotment.estimates.paper import Paper, to_plain
 from allotment.estimates.response import UNTRAINED, run
 from allotment.job import JSON
 from allotment.learners.learner import Learner, train_many
@@ -65,18 +67,31 @@ def perform(context: JSON, kind: str, needs: JSON) -> JSON:
         first, last = needs["chunk"]
         untrained = 0 if first else UNTRAINED  # once for all chunks of a design
         return run(bench.learner, bench.labels, cut(whole, first, last), untrained=untrained).to_dict()
-    if kind == "estimate":
-        found = estimate(
-            bench.learner,
-            bench.labels,
-            needs["seed"],
-            method=needs["method"],
-            trainings=needs["trainings"],
-            folds=needs["folds"],
-            problem=Problem.from_dict(needs["problem"]) if "problem" in needs else None,
-        )
-        return found.to_dict()
-    return _evaluate(bench, needs)
+    if kind == "evaluation":
+        return _evaluate(bench, needs)
+    paper = open_paper(bench, needs)
+    return to_plain(paper.measure(next(piece for piece in paper.pieces if name_piece(piece) == needs["piece"])))
+
+
+def open_paper(bench: Bench, needs: JSON, problem: Problem | None = None) -> Paper:
+    """The paper's way from the labels at hand; with a problem, whose plan says when it ends."""
+    method, trainings, folds = METHODS[needs["method"]], needs["trainings"], needs["folds"]
+    assert method.paper is not None
+    request = prepare(
+        bench.learner,
+        bench.labels,
+        needs["seed"],
+        method=needs["method"],
+        trainings=trainings,
+        folds=folds,
+        problem=problem,
+    )
+    return method.paper(request)
+
+
+def name_piece(piece: Piece) -> list[JSON]:
+    """What tells a piece from the others of its campaign."""
+    return [piece.kind, piece.number, piece.task]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,73 +13,22 @@ from numpy.typing import NDArray
 from allotment.amounts import short
 from allotment.data.labels import Labels
 from allotment.errors import InputError, Mistake, suggest
-from allotment.estimates import taba, worth
-from allotment.estimates.curves import Fit, Points, fit_exact, fit_paper
-from allotment.estimates.design import Design, design, folds_of
+from allotment.estimates import worth
+from allotment.estimates.design import Design, design
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.probes import AHEAD, Probes, make_arms
+from allotment.estimates.paper import OUTLINE, Paper, follow_letter, follow_mended
+from allotment.estimates.request import Progress, Request, Work
 from allotment.estimates.response import UNTRAINED, Response, run
-from allotment.estimates.stopping import allow, check_probing, enough_for
-from allotment.estimates.transfer import ESTIMATORS, affinity
-from allotment.learners.learner import Learner, labelled
+from allotment.estimates.stopping import check_probing
+from allotment.learners.learner import Learner
 from allotment.problem import Problem
 
 Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 FOLDS = 4
 """parts of the labels at hand that score in turn, where there are no validation labels"""
 LOGARITHMIC = 0.001
 """exponent at which a power law is a logarithm to within a thousandth"""
-
-Progress = Callable[[int, int, str], None]
-"""told how many trainings are done, of how many, and of what"""
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a method takes, before it is begun."""
-
-    trainings: int
-    steps: int
-    """of all trainings and probes; a step on several tasks counts once"""
-    mini_batches: int
-    scores: int
-    """how often a task is scored"""
-    probing: int = 0
-    """of the mini-batches, those of trainings that are probed: these never run as one stack"""
-
-
-@dataclass(frozen=True)
-class Job:
-    """What a method is given: labels of every task, and options that are checked already."""
-
-    learner: Learner
-    labels: Labels
-    seed: int
-    trainings: int
-    folds: int
-    options: Mapping[str, Any]
-    progress: Progress | None = None
-    problem: Problem | None = None
-    """whose plan ends probing early, once more of it could not move that out of its plateau"""
-    probing: Mapping[str, float] | None = None
-    """the most that probing may take, by one of LIMITS"""
-
-    @property
-    def parts(self) -> list[tuple[Learner, Labels]]:
-        """The learner scored on each fold, with the labels outside it; with one fold, both as they are."""
-        if self.folds == 1:
-            return [(self.learner, self.labels)]
-        return [self.keep_out(number) for number in range(self.folds)]
-
-    def keep_out(self, number: int) -> tuple[Learner, Labels]:
-        """The learner scored on the labels of one fold, and the labels of the others."""
-        kept, rest = {}, {}
-        for task, mine in self.labels.items():
-            inside = folds_of(mine.instances, self.folds, self.seed) == number
-            kept[task], rest[task] = mine.keep(inside), mine.keep(~inside)
-        return self.learner.with_validation(Labels(kept)), Labels(rest)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
@@ -91,10 +39,10 @@ class Method:
     trainings: int
     """unless told otherwise"""
     options: tuple[str, ...]
-    measure: Callable[[Job], Estimates]
-    weigh: Callable[[Job], Work]
-    probes: bool = False
-    """whether it probes trainings, which can be limited and ended early"""
+    measure: Callable[[Request], Estimates]
+    weigh: Callable[[Request], Work]
+    paper: Callable[[Request], Paper] | None = None
+    """where it is the paper's, whose pieces can be measured anywhere; it probes trainings, which may end early"""
 
 
 def estimate(
@@ -119,9 +67,13 @@ def estimate(
     problem's plan out of its plateau. Other `options` are the method's own.
     """
     options |= {"progress": progress, "problem": problem, "probing": probing}
-    job = prepare(learner, labels, seed, method=method, trainings=trainings, folds=folds, **options)
-    found = METHODS[method].measure(job)
-    about = {"method": method, "trainings": job.trainings, "folds": job.folds, "seed": seed}
+    request = prepare(learner, labels, seed, method=method, trainings=trainings, folds=folds, **options)
+    return label(METHODS[method].measure(request), method, request)
+
+
+def label(found: Estimates, method: str, request: Request) -> Estimates:
+    """The estimates with a note of where they come from."""
+    about = {"method": method, "trainings": request.trainings, "folds": request.folds, "seed": request.seed}
     return replace(found, about=about | dict(found.about))
 
 
@@ -137,7 +89,7 @@ def prepare(
     problem: Problem | None = None,
     probing: Mapping[str, float] | None = None,
     **options: Any,
-) -> Job:
+) -> Request:
     """The same arguments as `estimate`, checked and completed; nothing is trained."""
     mistakes = []
     if method not in METHODS:
@@ -149,8 +101,8 @@ def prepare(
             for key in options
             if key not in known
         ]
-        if probing is not None and not METHODS[method].probes:
-            which = ", ".join(name for name, each in METHODS.items() if each.probes)
+        if probing is not None and METHODS[method].paper is None:
+            which = ", ".join(name for name, each in METHODS.items() if each.paper)
             mistakes.append(Mistake("probing", f"method {method!r} probes nothing; these do: {which}"))
     mistakes += check_probing(probing, problem, learner.tasks)
     for name in labels:
@@ -168,7 +120,7 @@ def prepare(
     everything = Labels({task: labels[task] for task in learner.tasks})
     if folds is None:
         folds = _choose_folds(learner, everything, seed) if count else 1
-    return Job(learner, everything, seed, count, folds, options, progress, problem, probing)
+    return Request(learner, everything, seed, count, folds, options, progress, problem, probing)
 
 
 def _choose_folds(learner: Learner, labels: Labels, seed: int) -> int:
@@ -186,47 +138,47 @@ def _choose_folds(learner: Learner, labels: Labels, seed: int) -> int:
 # --- response, slopes, neutral ---
 
 
-def _respond(job: Job) -> Response:
+def _respond(request: Request) -> Response:
     def report(done: int, total: int) -> None:
-        if job.progress is not None:
-            job.progress(done, total, "response")
+        if request.progress is not None:
+            request.progress(done, total, "response")
 
-    chosen = design(job.labels, job.trainings, job.seed, job.folds)
-    together = {"together": job.options["together"]} if "together" in job.options else {}
-    return run(job.learner, job.labels, chosen, report, **together)
+    chosen = design(request.labels, request.trainings, request.seed, request.folds)
+    together = {"together": request.options["together"]} if "together" in request.options else {}
+    return run(request.learner, request.labels, chosen, report, **together)
 
 
-def _measure_response(job: Job) -> Estimates:
-    response = _respond(job)
-    options = {key: value for key, value in job.options.items() if key != "together"}
-    found = worth.fit(response, seed=job.seed, **options)
+def _measure_response(request: Request) -> Estimates:
+    response = _respond(request)
+    options = {key: value for key, value in request.options.items() if key != "together"}
+    found = worth.fit(response, seed=request.seed, **options)
     return replace(found, about=dict(found.about) | {"unit": "%", "measured": {"response": response.to_dict()}})
 
 
-def _weigh_response(job: Job) -> Work:
-    chosen: Design = design(job.labels, job.trainings, job.seed, job.folds)
+def _weigh_response(request: Request) -> Work:
+    chosen: Design = design(request.labels, request.trainings, request.seed, request.folds)
     steps = mini_batches = 0
     for counts in chosen.counts.tolist():
-        few = {task: job.labels[task].instances[:count] for task, count in zip(chosen.tasks, counts, strict=True)}
-        here = job.learner.steps(Labels(few))
+        few = {task: request.labels[task].instances[:count] for task, count in zip(chosen.tasks, counts, strict=True)}
+        here = request.learner.steps(Labels(few))
         steps, mini_batches = steps + here, mini_batches + here * sum(count > 0 for count in counts)
     return Work(len(chosen), steps, mini_batches, (len(chosen) + UNTRAINED) * len(chosen.tasks))
 
 
-def _measure_neutral(job: Job) -> Estimates:
-    nothing = np.zeros((0, len(job.labels)))
-    have = tuple(len(labels) for labels in job.labels.values())
-    blank = Response(tuple(job.labels), have, nothing.astype(np.int64), nothing, nothing, (True,) * len(have))
-    return replace(worth.fit(blank, seed=job.seed, **job.options), about={"unit": "%"})
+def _measure_neutral(request: Request) -> Estimates:
+    nothing = np.zeros((0, len(request.labels)))
+    have = tuple(len(labels) for labels in request.labels.values())
+    blank = Response(tuple(request.labels), have, nothing.astype(np.int64), nothing, nothing, (True,) * len(have))
+    return replace(worth.fit(blank, seed=request.seed, **request.options), about={"unit": "%"})
 
 
-def _weigh_neutral(job: Job) -> Work:
+def _weigh_neutral(request: Request) -> Work:
     return Work(0, 0, 0, 0)
 
 
-def _measure_slopes(job: Job) -> Estimates:
-    response = _respond(job)
-    found = fit_slopes(response, int(job.options.get("draws", worth.DRAWS)), job.seed)
+def _measure_slopes(request: Request) -> Estimates:
+    response = _respond(request)
+    found = fit_slopes(response, int(request.options.get("draws", worth.DRAWS)), request.seed)
     return replace(found, about={"unit": "%", "measured": {"response": response.to_dict()}})
 
 
@@ -267,118 +219,9 @@ def _fit_slopes(response: Response, task: int, draws: int, rng: np.random.Genera
     return slopes
 
 
-# --- the paper's way ---
-
-_OUTLINE = ("every", "ahead", "runs", "sizes", "repetitions")
-
-
-def _outline(job: Job, pool: Ints | None) -> taba.Outline:
-    learner, labels = _smallest(job)
-    given = {key: value for key, value in job.options.items() if key in (*_OUTLINE, "ensemble")}
-    if job.probing is not None:
-        given["allowance"] = allow(job.probing, job.parts, given.get("ahead", AHEAD), job.seed)
-    return taba.settle(learner, labels, job.trainings, pool=pool, parts=job.folds, **given)
-
-
-def _smallest(job: Job) -> tuple[Learner, Labels]:
-    """As many labels of each task as every part has."""
-    parts = job.parts
-    learner, first = parts[0]
-    least = {task: min(len(labels[task]) for _, labels in parts) for task in first}
-    return learner, Labels({task: mine.keep(np.arange(len(mine)) < least[task]) for task, mine in first.items()})
-
-
-def _pool_of(job: Job) -> Ints:
-    """The unlabelled instances, from the learner's own split unless given."""
-    pool = job.options.get("pool")
-    if pool is None and hasattr(job.learner, "split"):
-        pool = job.learner.split.train
-    if pool is None:
-        raise InputError([Mistake("pool", "an ensemble labels it; give the instances without labels: pool=range(...)")])
-    free = np.asarray(list(pool), dtype=np.int64)
-    # a fold is scored on: not even its inputs are learnt from
-    taken = [labels.instances for labels in job.labels.values()] if job.folds > 1 else []
-    return np.setdiff1d(free, np.concatenate(taken)) if taken else free
-
-
-def _measure_taba(job: Job) -> Estimates:
-    pool, mode = _pool_of(job), job.options.get("mode", "hard")
-    # the letter plans with one rate: its draws only tell whether the curve carries a signal
-    return _measure_both(job, pool, mode, estimator="paper", fit=partial(fit_paper, draws=50), letter=True)
-
-
-def _measure_pooled(job: Job) -> Estimates:
-    own_gain = bool(job.options.get("own_gain", True))
-    estimator = job.options.get("estimator", "pooled")
-    if estimator not in ESTIMATORS:
-        raise InputError([Mistake("estimator", f"unknown {estimator!r}; {suggest(estimator, ESTIMATORS)}")])
-    return _measure_both(job, None, "", estimator=estimator, fit=fit_exact, own_gain=own_gain)
-
-
-class _Count:
-    """How many trainings are done, of how many."""
-
-    def __init__(self, total: int, progress: Progress | None):
-        self.done, self.total, self.progress = 0, total, progress
-
-    def tell(self, more: int, what: str) -> None:
-        self.done += more
-        if self.progress is not None:
-            self.progress(self.done, self.total, what)
-
-    def until(self, rule: Callable[[Probes], bool]) -> Callable[[Probes], bool]:
-        """The rule, asked before a training is told, with no more to do from the moment that it says yes."""
-
-        def enough(probes: Probes) -> bool:
-            stops = rule(probes)
-            self.total = self.done + 1 if stops else self.total
-            return stops
-
-        return enough
-
-
-def _measure_both(
-    job: Job, pool: Ints | None, mode: str, *, estimator: str, fit: Callable[[Points], Fit], **how: Any
-) -> Estimates:
-    """Curves first: they say what a plan hangs on, and so when to stop probing."""
-    outline, parts = _outline(job, pool), job.parts
-    count = _Count(_weigh_outline(job, outline, pool).trainings, job.progress)
-    curves = taba.measure_curves(parts, outline, job.seed, count.tell, pool, mode)
-    have = {task: len(labels) for task, labels in job.labels.items()}
-    how["fallback"] = job.options.get("fallback", True)
-    fit = cache(fit)  # the rule and the estimates need the same fits
-    enough = None
-    if job.problem is not None:
-        known = taba.find_known(curves, have, fit=fit, **how)
-        enough = count.until(enough_for(job.problem, known, estimator=estimator, between=1, seed=job.seed))
-    probes = taba.measure_probes(parts, outline, job.seed, count.tell, enough)
-    transfer = affinity(probes, estimator)
-    draws = int(job.options.get("draws", taba.DRAWS))
-    found = taba.combine(transfer, curves, have, fit=fit, draws=draws, seed=job.seed, **how)
-    measured = {"transfer": transfer.to_dict(), "points": {task: points.to_dict() for task, points in curves.items()}}
-    probing = taba.tell_probing(probes, parts, outline) | ({} if job.probing is None else {"limit": dict(job.probing)})
-    about = {"trainings": count.done, "probing": probing, "measured": measured}
-    return replace(found, about=dict(found.about) | about)
-
-
-def _weigh_outline(job: Job, outline: taba.Outline, pool: Ints | None) -> Work:
-    learner, labels = _smallest(job)
-    tasks = labelled(learner, labels)
-    both, probing = (taba.weigh(learner, labels, each, pool) for each in (outline, replace(outline, sizes={})))
-    looks = outline.runs * outline.looks(learner, labels)
-    teachers = outline.ensemble * min(outline.parts, outline.repetitions) * len(outline.sizes)
-    scores = looks * len(tasks) * (len(tasks) + 1) + both.trainings - outline.runs - teachers
-    probes = outline.runs * learner.steps(labels) + looks * outline.ahead * len(make_arms(tasks))
-    return Work(both.trainings, probes + both.steps - probing.steps, both.steps, scores, probing.steps)
-
-
-def _weigh_taba(job: Job) -> Work:
-    pool = _pool_of(job)
-    return _weigh_outline(job, _outline(job, pool), pool)
-
-
-def _weigh_pooled(job: Job) -> Work:
-    return _weigh_outline(job, _outline(job, None), None)
+def _in_pieces(follow: Callable[[Request], Paper]) -> tuple[Any, Any, Any]:
+    """How a way of the paper's is measured and weighed, and its pieces."""
+    return lambda request: follow(request).run(), lambda request: follow(request).weigh(), follow
 
 
 METHODS = {
@@ -392,18 +235,14 @@ METHODS = {
     "taba": Method(
         "the paper's to the letter: mean of ratios, pseudo-labels of an ensemble, one curve for each task",
         30,
-        (*_OUTLINE, "ensemble", "mode", "pool", "fallback", "draws"),
-        _measure_taba,
-        _weigh_taba,
-        probes=True,
+        (*OUTLINE, "ensemble", "mode", "pool", "fallback", "draws"),
+        *_in_pieces(follow_letter),
     ),
     "taba-pooled": Method(
         "the paper's, mended: pooled transfer, curves on subsets, every task's own first gain",
         30,
-        (*_OUTLINE, "estimator", "own_gain", "fallback", "draws"),
-        _measure_pooled,
-        _weigh_pooled,
-        probes=True,
+        (*OUTLINE, "estimator", "own_gain", "fallback", "draws"),
+        *_in_pieces(follow_mended),
     ),
     "neutral": Method(
         "no training at all: every task alike but for its labels at hand",

@@ -77,7 +77,7 @@ def ensemble_curve(
     """
     real = _real(labels, task)
     free = np.setdiff1d(np.asarray(list(pool), dtype=np.int64), real.instances)
-    sizes = _with_zero(sizes)
+    sizes = with_zero(sizes)
     mistakes = _check(learner, labels, task, sizes, repetitions, score)
     mistakes += _check_ensemble(task, len(free), sizes, ensemble, mode, sure)
     if mistakes:
@@ -145,7 +145,7 @@ def price_ensemble(
     """What `ensemble_curve` takes."""
     real = _real(labels, task).instances
     free = np.setdiff1d(np.asarray(list(pool), dtype=np.int64), real)
-    sizes = _with_zero(sizes)
+    sizes = with_zero(sizes)
     steps = [learner.steps(Labels({task: np.concatenate([real, free[:size]])})) for size in sizes]
     return Price(ensemble + repetitions * len(sizes), ensemble * steps[0] + repetitions * sum(steps))
 
@@ -165,7 +165,7 @@ def _real(labels: Labels, task: str) -> TaskLabels:
     return mine.keep(~mine.is_pseudo)
 
 
-def _with_zero(sizes: Sequence[int]) -> tuple[int, ...]:
+def with_zero(sizes: Sequence[int]) -> tuple[int, ...]:
     """Gains are counted from no pseudo-labels at all."""
     return tuple(sizes) if len(sizes) and sizes[0] == 0 else (0, *sizes)
 

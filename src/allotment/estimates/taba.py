@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.data.labels import Labels
 from allotment.errors import InputError, Mistake, suggest
-from allotment.estimates.curves import FEWEST_SIZES, Fit, Points, fit_exact, resample
+from allotment.estimates.curves import Fit, Points, fit_exact, resample
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.probes import AHEAD, Probes, check_tasks, join, make_arms, probe_training
-from allotment.estimates.reduction import (
-    Price,
-    Unscored,
-    ensemble_curve,
-    price_ensemble,
-    price_subsets,
-    spread_sizes,
-    subset_curve,
-)
-from allotment.estimates.stopping import Allowance, Known
+from allotment.estimates.stopping import Known
 from allotment.estimates.transfer import Transfer
 from allotment.estimates.verdict import Verdict, judge
-from allotment.learners.learner import Learner, count_gradients, count_scoring, labelled
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,10 +23,6 @@ Ints = NDArray[np.int64]
 DRAWS = 240
 USUAL_REACH = 1.2
 """-1 / log b in units of the labels at hand, where no curve tells; evidence: b = 0.9973 with 300 labels"""
-SIZES = 4
-"""of a curve, from an eighth to all"""
-MOST_REPETITIONS = 16
-"""of a curve; more cannot tell what is unusual about the labels at hand"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,169 +203,3 @@ def _first_of(points: Points, shapes: Array, have: int, rng: np.random.Generator
     first = np.sum(gains * unit, axis=1) / np.sum(unit**2, axis=1)
     scale = abs(float(points.values[:, -1].mean())) or 1.0
     return np.asarray(first * shapes ** (have - points.start) / scale * 100)
-
-
-# --- measuring ---
-
-
-@dataclass(frozen=True)
-class Outline:
-    """Which trainings are run, settled before the first."""
-
-    runs: int
-    """trainings that are probed"""
-    every: int
-    ahead: int
-    """steps of each look ahead: the paper's m"""
-    sizes: dict[str, tuple[int, ...]]
-    repetitions: int
-    ensemble: int
-    """0: curves on subsets of the labels at hand"""
-    parts: int = 1
-    """of the labels at hand that score in turn; every part that has a curve has an ensemble of its own"""
-
-    def looks(self, learner: Learner, labels: Labels) -> int:
-        """Probes of one training."""
-        return max(learner.steps(labels) - self.ahead, 0) // self.every
-
-
-def settle(
-    learner: Learner,
-    labels: Labels,
-    trainings: int,
-    *,
-    pool: Ints | None = None,
-    every: int | None = None,
-    ahead: int = AHEAD,
-    runs: int | None = None,
-    sizes: Sequence[int] | None = None,
-    repetitions: int | None = None,
-    ensemble: int = 3,
-    parts: int = 1,
-    allowance: Allowance | None = None,
-) -> Outline:
-    """Half of what so many trainings on all labels take goes to probing, half to curves; at least one of each.
-
-    With an `allowance` probing takes at most that. With a `pool` curves are those of pseudo-labels. What is given stays
-    as it is given.
-    """
-    tasks = labelled(learner, labels)
-    if mistakes := check_tasks(tasks):
-        raise InputError(mistakes)
-    worth = trainings * learner.steps(labels) * len(tasks) / 2
-    if allowance is None:
-        allowance = Allowance(worth, learner.steps(labels), len(tasks), _weigh_look(learner, labels, ahead))
-    runs, every = allowance.settle(ahead, runs, every)
-    ensemble = 0 if pool is None else ensemble
-    chosen = {task: _sizes_of(labels, task, sizes, pool) for task in tasks}
-    chosen = {task: each for task, each in chosen.items() if len(each) >= FEWEST_SIZES}  # the others borrow their rate
-    outline = Outline(runs, every, ahead, chosen, repetitions or 1, ensemble, parts)
-    if repetitions is None:
-        once = _weigh_curves(learner, labels, replace(outline, ensemble=0), pool).steps
-        left = worth - _weigh_curves(learner, labels, outline, pool).steps + once
-        outline = replace(outline, repetitions=max(1, min(int(left // max(once, 1)), MOST_REPETITIONS)))
-    return outline
-
-
-def weigh(learner: Learner, labels: Labels, outline: Outline, pool: Ints | None = None) -> Price:
-    """All trainings of an outline, and the mini-batches that they and their probes take."""
-    curves, tasks = _weigh_curves(learner, labels, outline, pool), labelled(learner, labels)
-    probes = outline.looks(learner, labels) * count_gradients(learner, make_arms(tasks), outline.ahead)
-    each = learner.steps(labels) * len(tasks) + probes
-    return Price(outline.runs + curves.trainings, outline.runs * each + curves.steps)
-
-
-def _weigh_look(learner: Learner, labels: Labels, ahead: int) -> float:
-    """The work of one probe, its scores included, in gradients of one mini-batch."""
-    arms = make_arms(labelled(learner, labels))
-    return count_gradients(learner, arms, ahead) + count_scoring(learner, arms)
-
-
-def _weigh_curves(learner: Learner, labels: Labels, outline: Outline, pool: Ints | None) -> Price:
-    prices = []
-    for task, sizes in outline.sizes.items():
-        if pool is None:
-            prices.append(price_subsets(learner, labels, task, sizes, outline.repetitions))
-        else:
-            teachers = outline.ensemble * min(outline.parts, outline.repetitions)
-            prices.append(price_ensemble(learner, labels, task, pool, sizes, teachers, outline.repetitions))
-    return Price(sum(each.trainings for each in prices), sum(each.steps for each in prices))
-
-
-def _sizes_of(labels: Labels, task: str, sizes: Sequence[int] | None, pool: Ints | None) -> tuple[int, ...]:
-    if sizes is not None:
-        return tuple(sizes)
-    have = int((~labels[task].is_pseudo).sum())
-    if pool is None:
-        return spread_sizes(max(1, have // 8), have, SIZES) if have else ()
-    most = min(len(np.setdiff1d(pool, labels[task].instances)), 4 * have)
-    return (0, *spread_sizes(max(1, most // 8), most, SIZES)) if most else ()
-
-
-Part = tuple[Learner, Labels]
-Tell = Callable[[int, str], None]
-"""told how many more trainings are done, and of what"""
-
-
-def measure_probes(
-    parts: Sequence[Part], outline: Outline, seed: int, tell: Tell, enough: Callable[[Probes], bool] | None = None
-) -> Probes:
-    """Probes of as many trainings as the outline says, in turn on each part; of fewer once they are `enough`."""
-    every, ahead, found = outline.every, outline.ahead, []
-    for number in range(outline.runs):
-        learner, labels = parts[number % len(parts)]
-        probes, _ = probe_training(learner, labels, seed + number, every=every, steps=ahead, run=f"run {number}")
-        found.append(probes)
-        # nothing is left to stop after the last
-        stops = enough is not None and number + 1 < outline.runs and enough(join(found))
-        tell(1, "transfer")
-        if stops:
-            break
-    return join(found)
-
-
-def tell_probing(probes: Probes, parts: Sequence[Part], outline: Outline) -> dict[str, Any]:
-    """How much was probed, how much might have been, and why there was no more."""
-    taken = len(set(probes.runs))
-    allowed = sum(outline.looks(*parts[number % len(parts)]) for number in range(outline.runs))
-    why = "more could not move the plan out of its plateau" if taken < outline.runs else "all that was allowed is done"
-    probed = {"trainings": taken, "trainings_allowed": outline.runs, "probes": len(probes), "probes_allowed": allowed}
-    return probed | {"every": outline.every, "stopped": why}
-
-
-def measure_curves(
-    parts: Sequence[Part], outline: Outline, seed: int, tell: Tell, pool: Ints | None = None, mode: str = "hard"
-) -> dict[str, Points]:
-    """The curve of every labelled task, its repetitions in turn on each part that can score it."""
-    found, unscored = {}, None
-    for task, sizes in outline.sizes.items():
-        points = []
-        for number, (learner, labels) in enumerate(parts):
-            count = len(range(number, outline.repetitions, len(parts)))
-            given: dict[str, Any] = {"repetitions": count, "seed": seed + number}
-            given["progress"] = _report(tell, f"curve of {task}")
-            try:
-                if count and pool is None:
-                    points.append(subset_curve(learner, labels, task, sizes, **given))
-                elif count and pool is not None:
-                    given |= {"ensemble": outline.ensemble, "mode": mode}
-                    points.append(ensemble_curve(learner, labels, task, pool, sizes, **given))
-            except Unscored as error:  # a fold without a label of some class; without any curve it borrows its rate
-                unscored = error
-        if points:
-            found[task] = replace(points[0], scores=tuple(row for curve in points for row in curve.scores))
-    if unscored is not None and not found:
-        raise unscored
-    return found
-
-
-def _report(tell: Tell, what: str) -> Callable[[int, int], None]:
-    """Turns trainings done so far into how many more there are."""
-    before = 0
-
-    def report(done: int, total: int) -> None:
-        nonlocal before
-        tell(done - before, what)
-        before = done
-
-    return report

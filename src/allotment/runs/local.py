@@ -71,16 +71,18 @@ def run_jobs(
     workers: int | None = None,
     done: Done,
     progress: Progress | None = None,
+    enough: Callable[[], bool] | None = None,
 ) -> None:
     """Execute `work(context, job.kind, job.needs)` ("module:function") for each job; hand results to `done` in order.
 
     After Ctrl-C or a failure, results that were waiting for an earlier one are handed on too, and the one that `done`
-    was busy with is handed on again: `done` must take the same result twice.
+    was busy with is handed on again: `done` must take the same result twice. `enough` is asked after each result; once
+    it says yes no other job is begun, and one that is under way is given up.
     """
     _check_name(work)
     count = min(default_workers() if workers is None else _check_workers(workers), len(jobs))
     context = json.loads(canonical(context))
-    results = _Results(jobs, done, progress)
+    results = _Results(jobs, done, progress, enough)
     if count > 1:
         _run_apart(jobs, work, context, results, count)
     elif jobs:
@@ -114,13 +116,15 @@ def _check_name(work: str) -> None:
 class _Results:
     """Results as they come, handed on in the order of the jobs."""
 
-    def __init__(self, jobs: Sequence[Job], done: Done, progress: Progress | None):
-        self.jobs, self.done, self.progress = jobs, done, progress
+    def __init__(
+        self, jobs: Sequence[Job], done: Done, progress: Progress | None, enough: Callable[[], bool] | None = None
+    ):
+        self.jobs, self.done, self.progress, self.enough = jobs, done, progress, enough
         self.waiting: dict[int, JSON] = {}
         self.lost: set[int] = set()
         self.next = 0
         self.finished = 0
-        self.refused = False
+        self.refused = self.closed = False
 
     def take(self, index: int, body: JSON) -> None:
         self.waiting[index] = body
@@ -134,9 +138,10 @@ class _Results:
         self.hand_on()
 
     def hand_on(self) -> None:
-        while self.next in self.waiting or self.next in self.lost:
+        while not self.closed and (self.next in self.waiting or self.next in self.lost):
             if self.next in self.waiting:
                 self._give(self.next)
+                self.closed = self.enough is not None and self.enough()
             self.next += 1
 
     def salvage(self) -> None:
@@ -159,6 +164,8 @@ def _run_here(jobs: Sequence[Job], work: str, context: JSON, results: _Results) 
         try:
             for index, job in enumerate(jobs):
                 results.take(index, _result(job, _perform(work, context, job.kind, job.needs, job.key)))
+                if results.closed:
+                    break
         except KeyboardInterrupt:
             results.salvage()
             raise
@@ -213,6 +220,9 @@ class _Run:
                 self.end, self.trouble = index, error
         else:
             self.results.take(index, body)
+            if self.results.closed:  # what went wrong beyond its end would not have been begun by a single process
+                self.end, self.trouble = self.results.next, None
+                self.failures = {place: each for place, each in self.failures.items() if place < self.end}
 
     def bury(self, index: int, cause: str) -> None:
         """Its worker died: it is tried once more, then given up, and the rest goes on."""
@@ -233,6 +243,8 @@ class _Worker:
         self.pipe, theirs = start.Pipe()
         self.process = start.Process(target=_serve, args=(theirs,), name="allotment worker")
         with _without_main():
+            if start.get_start_method() == "forkserver" and hasattr(signal, "pthread_sigmask"):
+                _start_server()
             self.process.start()
         theirs.close()
         self.job: int | None = None
@@ -311,6 +323,22 @@ class _Crew:
         self.workers.clear()
 
 
+def _start_server() -> None:
+    """Start what workers are forked from, unless it runs: with Ctrl-C blocked, which would end it while it loads torch.
+
+    One that comes meanwhile is raised here at the end. Whatever else is forked from it begins with Ctrl-C blocked too.
+    """
+    from multiprocessing import forkserver, resource_tracker
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        resource_tracker.ensure_running()  # first, since it ends by unblocking Ctrl-C
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 @contextlib.contextmanager
 def _without_main() -> Iterator[None]:
     """While a process starts: else the user's script would be run again in it, to offer names that no job asks for."""
@@ -325,6 +353,8 @@ def _without_main() -> Iterator[None]:
 def _serve(pipe: Connection) -> None:
     """A worker's life: told once what to work with, it answers job after job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to deal with
+    if hasattr(signal, "pthread_sigmask"):  # blocked until now, as in the server
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, inbox), daemon=True).start()
     work, context = json.loads(inbox.get())

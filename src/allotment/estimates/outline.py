@@ -1,0 +1,212 @@
+"""What the paper's way trains: settled and weighed before the first training, and measured piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.data.labels import Labels
+from allotment.errors import InputError
+from allotment.estimates.curves import FEWEST_SIZES, Points
+from allotment.estimates.probes import AHEAD, Probes, check_tasks, make_arms, probe_training
+from allotment.estimates.reduction import (
+    Price,
+    Progress,
+    Unscored,
+    ensemble_curve,
+    price_ensemble,
+    price_subsets,
+    spread_sizes,
+    subset_curve,
+    with_zero,
+)
+from allotment.estimates.stopping import Allowance
+from allotment.learners.learner import Learner, count_gradients, count_scoring, labelled
+
+Ints = NDArray[np.int64]
+
+SIZES = 4
+"""of a curve, from an eighth to all"""
+MOST_REPETITIONS = 16
+"""of a curve; more cannot tell what is unusual about the labels at hand"""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What can be measured by itself, in whichever process."""
+
+    kind: str
+    """curve, of a task on one part of the labels, or probes, of one training"""
+    number: int
+    """of the part, or of the training"""
+    task: str = ""
+    trainings: int = 1
+    """that it takes"""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """Which trainings are run, settled before the first."""
+
+    runs: int
+    """trainings that are probed"""
+    every: int
+    ahead: int
+    """steps of each look ahead: the paper's m"""
+    sizes: dict[str, tuple[int, ...]]
+    repetitions: int
+    ensemble: int
+    """0: curves on subsets of the labels at hand"""
+    parts: int = 1
+    """of the labels at hand that score in turn; every part that has a curve has an ensemble of its own"""
+
+    def looks(self, learner: Learner, labels: Labels) -> int:
+        """Probes of one training."""
+        return max(learner.steps(labels) - self.ahead, 0) // self.every
+
+    def repeats(self, part: int) -> int:
+        """How many repetitions of a curve are scored by one part: they take turns."""
+        return len(range(part, self.repetitions, self.parts))
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """All there is to measure. Curves come first: they say what a plan hangs on, and so when to stop probing."""
+        found = []
+        for task, sizes in self.sizes.items():
+            points = len(with_zero(sizes) if self.ensemble else sizes)
+            for part in range(self.parts):
+                if count := self.repeats(part):
+                    found.append(Piece("curve", part, task, self.ensemble + count * points))
+        return found + [Piece("probes", number) for number in range(self.runs)]
+
+
+def settle(
+    learner: Learner,
+    labels: Labels,
+    trainings: int,
+    *,
+    pool: Ints | None = None,
+    every: int | None = None,
+    ahead: int = AHEAD,
+    runs: int | None = None,
+    sizes: Sequence[int] | None = None,
+    repetitions: int | None = None,
+    ensemble: int = 3,
+    parts: int = 1,
+    allowance: Allowance | None = None,
+) -> Outline:
+    """Half of what so many trainings on all labels take goes to probing, half to curves; at least one of each.
+
+    With an `allowance` probing takes at most that. With a `pool` curves are those of pseudo-labels. What is given stays
+    as it is given.
+    """
+    tasks = labelled(learner, labels)
+    if mistakes := check_tasks(tasks):
+        raise InputError(mistakes)
+    worth = trainings * learner.steps(labels) * len(tasks) / 2
+    if allowance is None:
+        allowance = Allowance(worth, learner.steps(labels), len(tasks), _weigh_look(learner, labels, ahead))
+    runs, every = allowance.settle(ahead, runs, every)
+    ensemble = 0 if pool is None else ensemble
+    chosen = {task: _sizes_of(labels, task, sizes, pool) for task in tasks}
+    chosen = {task: each for task, each in chosen.items() if len(each) >= FEWEST_SIZES}  # the others borrow their rate
+    outline = Outline(runs, every, ahead, chosen, repetitions or 1, ensemble, parts)
+    if repetitions is None:
+        once = _weigh_curves(learner, labels, replace(outline, ensemble=0), pool).steps
+        left = worth - _weigh_curves(learner, labels, outline, pool).steps + once
+        outline = replace(outline, repetitions=max(1, min(int(left // max(once, 1)), MOST_REPETITIONS)))
+    return outline
+
+
+def weigh(learner: Learner, labels: Labels, outline: Outline, pool: Ints | None = None) -> Price:
+    """All trainings of an outline, and the mini-batches that they and their probes take."""
+    curves, tasks = _weigh_curves(learner, labels, outline, pool), labelled(learner, labels)
+    probes = outline.looks(learner, labels) * count_gradients(learner, make_arms(tasks), outline.ahead)
+    each = learner.steps(labels) * len(tasks) + probes
+    return Price(outline.runs + curves.trainings, outline.runs * each + curves.steps)
+
+
+def _weigh_look(learner: Learner, labels: Labels, ahead: int) -> float:
+    """The work of one probe, its scores included, in gradients of one mini-batch."""
+    arms = make_arms(labelled(learner, labels))
+    return count_gradients(learner, arms, ahead) + count_scoring(learner, arms)
+
+
+def _weigh_curves(learner: Learner, labels: Labels, outline: Outline, pool: Ints | None) -> Price:
+    prices = []
+    for task, sizes in outline.sizes.items():
+        if pool is None:
+            prices.append(price_subsets(learner, labels, task, sizes, outline.repetitions))
+        else:
+            teachers = outline.ensemble * min(outline.parts, outline.repetitions)
+            prices.append(price_ensemble(learner, labels, task, pool, sizes, teachers, outline.repetitions))
+    return Price(sum(each.trainings for each in prices), sum(each.steps for each in prices))
+
+
+def _sizes_of(labels: Labels, task: str, sizes: Sequence[int] | None, pool: Ints | None) -> tuple[int, ...]:
+    if sizes is not None:
+        return tuple(sizes)
+    have = int((~labels[task].is_pseudo).sum())
+    if pool is None:
+        return spread_sizes(max(1, have // 8), have, SIZES) if have else ()
+    most = min(len(np.setdiff1d(pool, labels[task].instances)), 4 * have)
+    return (0, *spread_sizes(max(1, most // 8), most, SIZES)) if most else ()
+
+
+Part = tuple[Learner, Labels]
+
+
+def measure_curve(
+    piece: Piece,
+    parts: Sequence[Part],
+    outline: Outline,
+    seed: int,
+    progress: Progress | None = None,
+    pool: Ints | None = None,
+    mode: str = "hard",
+) -> Points:
+    """The curve of a task as one part scores it; raises Unscored where that part lacks labels of some class."""
+    learner, labels = parts[piece.number]
+    given: dict[str, Any] = {"repetitions": outline.repeats(piece.number), "seed": seed + piece.number}
+    sizes = outline.sizes[piece.task]
+    if pool is None:
+        return subset_curve(learner, labels, piece.task, sizes, progress=progress, **given)
+    given |= {"ensemble": outline.ensemble, "mode": mode}
+    return ensemble_curve(learner, labels, piece.task, pool, sizes, progress=progress, **given)
+
+
+def join_curves(found: Iterable[tuple[str, Points | Unscored]]) -> dict[str, Points]:
+    """The curve of every task from its parts; where no part can score a task it has none, and borrows its rate."""
+    curves: dict[str, Points] = {}
+    unscored = None
+    for task, points in found:
+        if isinstance(points, Unscored):
+            unscored = points
+        elif task in curves:
+            curves[task] = replace(curves[task], scores=curves[task].scores + points.scores)
+        else:
+            curves[task] = points
+    if unscored is not None and not curves:
+        raise unscored
+    return curves
+
+
+def measure_probes(piece: Piece, parts: Sequence[Part], outline: Outline, seed: int) -> Probes:
+    """The probes of one training; trainings take turns over the parts."""
+    learner, labels = parts[piece.number % len(parts)]
+    run, every = f"run {piece.number}", outline.every
+    probes, _ = probe_training(learner, labels, seed + piece.number, every=every, steps=outline.ahead, run=run)
+    return probes
+
+
+def tell_probing(probes: Probes, parts: Sequence[Part], outline: Outline) -> dict[str, Any]:
+    """How much was probed, how much might have been, and why there was no more."""
+    taken = len(set(probes.runs))
+    allowed = sum(outline.looks(*parts[number % len(parts)]) for number in range(outline.runs))
+    why = "more could not move the plan out of its plateau" if taken < outline.runs else "all that was allowed is done"
+    probed = {"trainings": taken, "trainings_allowed": outline.runs, "probes": len(probes), "probes_allowed": allowed}
+    return probed | {"every": outline.every, "stopped": why}
