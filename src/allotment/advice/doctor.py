@@ -100,11 +100,12 @@ class Diagnosis:
         lines = [_headline(self), f"  plan          {_list(self.counts)}", f"  equal budget  {_list(self.equal)}"]
         bad = self.graded("weak", "unusable")
         large = [each for each in bad if each.share >= SMALL or each.kind == "method"]
-        if large:
+        if bad:
             lines += ["", "What to be careful about:", *(f"- {each}" for each in large)]
-        if len(large) < len(bad):
-            rest = several(len(bad) - len(large), "other figure")
-            lines.append(f"- {rest} that cannot be trusted either; less than {percent(SMALL)} of the budget on each.")
+        if small := len(bad) - len(large):
+            other, either = ("other ", " either") if large else ("", "")
+            figures = several(small, f"{other}figure")
+            lines.append(f"- {figures} cannot be trusted{either}; less than {percent(SMALL)} of the budget hangs on each.")
         if good := self.graded("sound"):
             kinds = [sum(each.kind == kind for each in good) for kind in _TITLES]
             told = [several(count, kind) for kind, count in zip(_TITLES, kinds, strict=True) if count]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,9 +105,9 @@ def estimate(
         seconds, state = None, campaign.look()
         if dry_run or not campaign.is_begun(state):
             with Meter("timing a few steps"):
-                price = campaign.price(state, hourly)
-            seconds = price.seconds / (workers or default_workers())
-            click.echo(f"{price}", err=as_json)
+                alone = campaign.price(state, hourly)
+            seconds = alone.seconds / (workers or default_workers())
+            click.echo(f"{replace(alone, seconds=seconds)}", err=as_json)
             if dry_run:
                 return
         with Meter("trainings", seconds) as meter:
