@@ -103,9 +103,8 @@ class Diagnosis:
         if bad:
             lines += ["", "What to be careful about:", *(f"- {each}" for each in large)]
         if small := len(bad) - len(large):
-            other, either = ("other ", " either") if large else ("", "")
-            figures = several(small, f"{other}figure")
-            lines.append(f"- {figures} cannot be trusted{either}; less than {percent(SMALL)} of the budget hangs on each.")
+            figures = several(small, "other figure" if large else "figure")
+            lines.append(f"- {figures}: not to be trusted, but less than {percent(SMALL)} of the budget hangs on each.")
         if good := self.graded("sound"):
             kinds = [sum(each.kind == kind for each in good) for kind in _TITLES]
             told = [several(count, kind) for kind, count in zip(_TITLES, kinds, strict=True) if count]
