@@ -197,6 +197,27 @@ def test_a_command_killed_before_each_of_its_events(
     sweep(nursery, tmp_path, number, stride, closely)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("method", ["taba", "taba-pooled"])
+def test_the_papers_estimate_goes_on_where_it_was_killed(nursery: Nursery, tmp_path: Path, method: str) -> None:
+    rng, kept = random.Random(method), []
+    commands = [[*INIT, "--method", method, "--steps", "30"], ["edit", "trainings", "30"], ESTIMATE]
+    whole = nursery.ask("run", prepare(tmp_path / "whole"), commands=commands)
+    holds, begun = nursery.ask("look", tmp_path / "whole"), whole["done"][1]["ticks"]
+    for number in range(6):
+        at = prepare(tmp_path / f"{number}")
+        assert nursery.ask("run", at, commands=commands, ticks=rng.randint(begun + 1, whole["ticks"]))["end"] == KILLED
+        kept.append(len(nursery.ask("look", at)["tables"]["results"]))
+        again = nursery.ask("run", at, commands=commands, first=2)
+        assert [each["code"] for each in again["done"]] == [0]
+        assert nursery.ask("look", at) == holds
+    jobs = len(holds["tables"]["results"])
+    print(f"{method}: {jobs} jobs, kept {kept}")
+    assert jobs > 8
+    assert len({*kept} - {0, jobs}) > 2
+
+
 # What a kill costs
 
 
