@@ -25,10 +25,11 @@ from pathlib import Path
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.jobs import CHUNK
 from allotment.campaign.store import Store
-from allotment.campaign.work import cut, one_thread
+from allotment.campaign.work import cut
 from allotment.estimates.design import design
 from allotment.estimates.response import run
 from allotment.job import JSON
+from allotment.runs.local import one_thread
 
 ALLOT = [sys.executable, "-m", "allotment.cli"]
 CUT = "from allotment.campaign import jobs; jobs.LONG = {long}; from allotment.cli import main; main()"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -75,6 +76,21 @@ def test_only_unlabelled_instances_with_a_label_to_give_are_drawn() -> None:
     assert sorted(labels["a"].instances) == list(range(20, 50))
     with pytest.raises(InputError, match="31 labels wanted, 30 instances left"):
         draw(make(missing=missing), np.arange(200), {"a": 31}, seed=0, taken=have)
+
+
+def test_a_draw_of_too_many_says_where_the_others_are() -> None:
+    """Whoever counts the rows must find each of them."""
+    data, have = make(missing={"a": np.arange(200) % 10 == 0}), Labels({"a": [1, 2, 3, 150]})
+    cases = (
+        (data, np.arange(120), have, "105 instances left: 200 in the data, without 80 kept apart (for testing, say), "
+         "12 with no label to give, 3 labelled already; ask for fewer"),
+        (data, np.arange(200), None, "180 instances left: 200 in the data, without 20 with no label to give; ask"),
+        (make(), np.arange(150), None, "150 instances left: 200 in the data, without 50 kept apart (for testing"),
+        (make(), np.arange(200), None, "200 instances left: 200 in the data; ask for fewer"),
+    )  # fmt: skip
+    for held, instances, taken, said in cases:
+        with pytest.raises(InputError, match=re.escape(f"task 'a': 999 labels wanted, {said}")):
+            draw(held, instances, {"a": 999}, seed=0, taken=taken)
 
 
 def test_a_larger_draw_contains_the_smaller_one() -> None:

@@ -17,7 +17,17 @@ from test_learner import make_images, make_table
 from allotment.data.dataset import KINDS, VOID, Target
 from allotment.data.labels import Labels, split
 from allotment.learners.learner import Measure
-from allotment.learners.metrics import CHANCE, MAPS, METRICS, SKILLS, USUAL, Running, metric_of
+from allotment.learners.metrics import (
+    CHANCE,
+    MAPS,
+    METRICS,
+    SKILLS,
+    USUAL,
+    Running,
+    chance_error,
+    metric_of,
+    rank_correlation,
+)
 from allotment.learners.recipe import Recipe
 from allotment.learners.torch_learner import TorchLearner
 
@@ -227,6 +237,30 @@ def test_rank_correlation_is_spearman_s(seed: int, decimals: int) -> None:
     assert RANKS(true**3, true) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_skill_of_numbers_leaves_out_what_is_unknown(seed: int) -> None:
+    said, true = numbers(seed)
+    known = np.random.default_rng(seed).random(len(true)) < 0.6
+    partly = np.where(known, true, np.nan)
+    for function, wanted in ((rank_correlation, RANKS), (chance_error, CHANCE)):
+        assert function(said, partly) == pytest.approx(wanted(said[known], true[known]), abs=1e-12)
+        assert np.isnan(function(said, np.full(len(true), np.nan)))
+    assert rank_correlation(said, partly) == pytest.approx(stats.spearmanr(said[known], true[known])[0], abs=1e-12)
+    assert chance_error(said, partly) == pytest.approx((known.sum() - 1) ** -0.5)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_skill_of_classes_leaves_out_what_is_unknown(seed: int) -> None:
+    said, true = classes(seed)
+    known = np.random.default_rng(seed).random(len(true)) < 0.6
+    partly = np.where(known, true, np.nan)
+    wanted = sk.roc_auc_score(true[known], said[known] / said[known].sum(1, keepdims=True), multi_class="ovr")
+    assert METRICS["roc_auc"](said, partly) == pytest.approx(wanted, abs=1e-12)
+    ones = [np.sum(true[known] == kind) for kind in range(4)]
+    errors = [2 * np.sqrt((known.sum() + 1) / (12 * one * (known.sum() - one))) for one in ones]
+    assert chance_error(said, partly) == pytest.approx(np.mean(errors), rel=1e-12)
+
+
 def test_answers_that_are_all_alike_have_no_skill() -> None:
     true = np.arange(10) % 2
     assert SEPARATION(two(np.full(10, 0.3)), true) == 0
@@ -336,3 +370,10 @@ def test_labels_of_pixels_have_no_order_to_be_skilled_in() -> None:
         found = learner.score(state, target.name)
         assert np.isfinite(found.skill) == np.isfinite(found.skill_error) == (target.kind in SKILLS), target.name
         assert np.isfinite(found.metric)
+
+
+def test_of_many_classes_number_255_is_a_class_but_of_pixels_it_is_none() -> None:
+    answers = np.eye(300)[[255, 255, 7, 8]]
+    assert METRICS["accuracy"](answers, np.array([255, 3, 255, 255])) == 0.25
+    pixels = np.moveaxis(np.eye(3)[np.array([[[0, 1], [2, 2]]])], -1, 1)
+    assert METRICS["accuracy"](pixels, np.array([[[0, 255], [1, 255]]])) == 0.5

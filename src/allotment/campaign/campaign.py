@@ -33,7 +33,7 @@ from allotment.campaign.sheets import show_columns
 from allotment.campaign.state import Proposal, State, look, name_diagnosis
 from allotment.campaign.store import Delivery, Store, Value
 from allotment.campaign.summary import Status, collect, summarise
-from allotment.campaign.work import PERFORM, Bench, count_folds, find_own, one_thread, open_paper, set_up
+from allotment.campaign.work import PERFORM, Bench, count_folds, find_own, open_paper, set_up
 from allotment.connect.delivery import Parts, read_delivery, write_rejected
 from allotment.errors import Infeasible, InputError, Mistake
 from allotment.estimates.estimates import Estimates
@@ -43,7 +43,7 @@ from allotment.job import JSON, Job
 from allotment.orders.order import Order, choose
 from allotment.orders.sheet import place_file, write_csv, write_jsonl
 from allotment.plan import baselines, check_counts
-from allotment.runs.local import run_jobs
+from allotment.runs.local import one_thread, run_jobs
 
 REPEATS = 10
 """of an evaluation, as in the paper (P16)"""

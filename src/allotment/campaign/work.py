@@ -139,21 +139,6 @@ def set_up(settings: Settings, stock: Stock, own: str | None = None, test: bool 
     return Bench(stock, learner, labels)
 
 
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Train as a worker does, for timing it."""
-    torch = sys.modules.get("torch")
-    if torch is None:  # a learner that does without
-        yield
-        return
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def count_folds(bench: Bench) -> int:
     """In how many parts the labels at hand score in turn; 1 for a learner that scores on labels of its own."""
     return FOLDS if hasattr(bench.learner, "with_validation") else 1

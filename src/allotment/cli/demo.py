@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from allotment.campaign.campaign import Campaign
     from allotment.campaign.evaluation import Evaluation
     from allotment.campaign.settings import Settings
-    from allotment.tables.page import Column, Page
+    from allotment.tables.page import Page
 
 TASKS: dict[str, dict[str, Any]] = {
     "classes": {"cost": 1, "have": 120, "metric": "roc_auc"},
@@ -39,8 +39,6 @@ BESIDE = ("equal images", "equal budget", "neutral")
 """baselines to retrain on; everything on one task is left to `allot evaluate`, so that these get more repeats"""
 TRIALS = len(BESIDE) + 3
 """with the plan, the labels at hand alone, and equal images on the same instances"""
-GAP = 2
-"""spaces between columns"""
 MOST_WORKERS = 2
 """unless asked for: a demo leaves the rest of the machine alone"""
 
@@ -135,6 +133,8 @@ def _introduce(page: Page, campaign: Campaign, quick: bool) -> None:
 
 def _measure(page: Page, campaign: Campaign, repeats: int, workers: int) -> float | None:
     """Estimates, unless everything is bought already; the seconds for a training, if they were timed."""
+    from allotment.tables.campaigns import show_diagnosis
+
     page.title("2. What is one more label of each worth?")
     state = campaign.look()
     if not state.is_affordable:
@@ -153,8 +153,7 @@ def _measure(page: Page, campaign: Campaign, repeats: int, workers: int) -> floa
     with Meter("trainings", seconds) as meter:
         measured = campaign.estimate(workers, meter)
     if measured.diagnosis is not None:
-        for line in str(measured.diagnosis).splitlines():
-            page.text(line, indent=" " * 16 if line.startswith("  ") else "  " if line.startswith("-") else "")
+        show_diagnosis(page, measured.diagnosis)
     page.text()
     return each
 
@@ -201,9 +200,7 @@ def _show_gains(page: Page, found: Evaluation) -> None:
         Column(row["name"], [_say(pair, found.repeats) for pair in (*row["gains"].values(), row["total"])])
         for row in rows
     ]
-    for part in _split(plans, None if page.width is None else page.width - heads.width):
-        page.table([heads, *part])
-        page.text()
+    page.tables(heads, plans)
     page.text(
         f"Gains over the labels at hand, on pictures kept for the test: mean ± standard error over {found.repeats} "
         "repeats. D_T is the mean over tasks."
@@ -219,9 +216,7 @@ def _show_gains(page: Page, found: Evaluation) -> None:
         ]
     )
     page.text()
-    told = judge(rows)
-    noise = f" Within the noise: {found.repeats} repeats cannot tell which of the two is better."
-    page.text(told + (noise if "within the noise" in told else ""))
+    page.text(judge(rows, found.repeats))
     page.text()
 
 
@@ -231,16 +226,6 @@ def _say(pair: Sequence[float | None], repeats: int) -> str:
     if mean is None:
         return "-"
     return f"{mean:+.1f}" if deviation is None else f"{mean:+.1f} ±{deviation / math.sqrt(repeats):.1f}"
-
-
-def _split(columns: Sequence[Column], width: int | None) -> list[list[Column]]:
-    """The columns in as few tables as are no wider than that."""
-    parts: list[list[Column]] = [[]]
-    for column in columns:
-        if width is not None and parts[-1] and sum(each.width + GAP for each in (*parts[-1], column)) > width:
-            parts.append([])
-        parts[-1].append(column)
-    return parts
 
 
 def _report(campaign: Campaign) -> Path:

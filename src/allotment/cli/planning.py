@@ -59,7 +59,7 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
         show_plan(page, best, given.neutral)
         if ranges:
             show_ranges(page, best)
-        show_beside(page, best, given.neutral, verdict=given.asked is None)
+        show_beside(page, best, given.neutral, given.asked is None, "--json has them")
         if given.asked is not None:
             from allotment.tables.campaigns import show_proposal
 
@@ -82,12 +82,12 @@ def _record(asked: Asked) -> None:
         click.echo(f"note: the plan is not put on record: {error}", err=True)
 
 
-def show_beside(page: Page, best: Plan, neutral: bool, verdict: bool = True) -> None:
+def show_beside(page: Page, best: Plan, neutral: bool, verdict: bool = True, elsewhere: str = "") -> None:
     """The best plan beside the baselines, as a table and, unless something surer will be said, in a sentence."""
     from allotment.tables.plans import show_comparison, show_verdict
 
     comparison = _compare(best)
-    show_comparison(page, comparison, "What one might do instead")
+    show_comparison(page, comparison, "What one might do instead", elsewhere)
     if verdict:
         show_verdict(page, comparison, neutral)
 

@@ -262,10 +262,11 @@ def draw(
     used: set[int] = set()
     short = []
     for task, count in counts.items():
-        free = instances[data.known(task)[instances]]
-        free = np.setdiff1d(free, taken[task].instances)
+        known = instances[data.known(task)[instances]]
+        free = np.setdiff1d(known, taken[task].instances)
         if count > len(free):
-            short.append(Mistake(f"task {task!r}", f"{count} labels wanted, {len(free)} instances left to label"))
+            left = _count_left(data.size, len(instances), len(known), len(free))
+            short.append(Mistake(f"task {task!r}", f"{count} labels wanted, {left}; ask for fewer"))
             continue
         order = shuffle(free, "draw", seed, "" if same else task)
         if not same:
@@ -277,3 +278,14 @@ def draw(
     if short:
         raise InputError(short)
     return Labels(drawn)
+
+
+def _count_left(size: int, among: int, known: int, free: int) -> str:
+    """How many can be drawn, and where the others are: the data have more rows than that."""
+    others = {
+        "kept apart (for testing, say)": size - among,
+        "with no label to give": among - known,
+        "labelled already": known - free,
+    }
+    told = ", ".join(f"{count} {what}" for what, count in others.items() if count)
+    return f"{free} instances left: {size} in the data{', without ' if told else ''}{told}"

@@ -65,7 +65,9 @@ class Learner(Protocol):
       (of an array: all that are known; of `Labels`: those of each task), and `validation`: the instances that it is
       scored on. A state of one is a state of the other, and training does not notice the difference.
     - `score_gradients(task)`: how much work it is to score a task, in gradients of one mini-batch.
-    - `stack`, `features`, `save` and `load`; see the functions of those names.
+    - `stack(runs)`: the states at the end of many whole trainings `(labels, seed)`, in their order: the same but for
+      rounding as one after the other. They are scored and asked for answers, and not trained on.
+    - `split`: its `allotment.data.labels.Split`; where no `pool` is given, `taba` lets its ensemble answer for `train`.
     """
 
     @property

@@ -76,7 +76,7 @@ def confusion(predictions: Values, values: Values) -> NDArray[np.int64]:
     classes = predictions.shape[1]
     said = _likeliest(predictions).ravel()
     true = values.astype(np.int64).ravel()
-    counts = true != VOID
+    counts = true != VOID if values.ndim > 1 else np.ones_like(true, dtype=bool)  # a class of a whole may be that one
     return np.bincount(true[counts] * classes + said[counts], minlength=classes**2).reshape(classes, classes)
 
 
@@ -143,7 +143,8 @@ def _mean_over_classes(rank: Callable[[Values, Values], float], predictions: Val
     else:
         classes = predictions.shape[1]
         # of two classes the second is the positive one: both together would count it twice
-        pairs = [(predictions[:, c], (values == c).astype(float)) for c in (range(classes) if classes > 2 else (1,))]
+        chosen = range(classes) if classes > 2 else (1,)
+        pairs = [(predictions[:, c], np.where(np.isnan(values), np.nan, values == c)) for c in chosen]
     found = []
     for score, true in pairs:
         known = ~np.isnan(true)
@@ -171,7 +172,9 @@ def separation(predictions: Values, values: Values) -> float:
 
 def rank_correlation(predictions: Values, values: Values) -> float:
     """Of answers with labels: 0 is chance, 1 the best; 0 where all answers are alike."""
-    said, true = (_rank(each.ravel()) for each in (predictions, values))
+    said, true = (_rank(each) for each in _known(predictions, values))
+    if not len(true):
+        return float("nan")
     spread = float(said.std() * true.std())
     return float(np.mean((said - said.mean()) * (true - true.mean())) / spread) if spread else 0.0
 
@@ -179,7 +182,8 @@ def rank_correlation(predictions: Values, values: Values) -> float:
 def chance_error(predictions: Values, values: Values) -> float:
     """Standard deviation of `separation` or `rank_correlation` of answers by chance, on labels like these."""
     if np.issubdtype(values.dtype, np.floating) and predictions.ndim == 1:
-        return float(max(values.size - 1, 1) ** -0.5)
+        known = int((~np.isnan(values)).sum())
+        return float(max(known - 1, 1) ** -0.5) if known else float("nan")
     return _mean_over_classes(_auc_error, predictions, values)
 
 

@@ -160,7 +160,7 @@ class _Results:
 
 
 def _run_here(jobs: Sequence[Job], work: str, context: JSON, results: _Results) -> None:
-    with _one_thread(), _own_randomness():
+    with one_thread(), _own_randomness():
         try:
             for index, job in enumerate(jobs):
                 results.take(index, _result(job, _perform(work, context, job.kind, job.needs, job.key)))
@@ -358,7 +358,7 @@ def _serve(pipe: Connection) -> None:
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, inbox), daemon=True).start()
     work, context = json.loads(inbox.get())
-    with _one_thread():
+    with one_thread():
         while True:
             kind, needs, key = json.loads(inbox.get())
             reply = _perform(work, context, kind, needs, key)
@@ -417,7 +417,7 @@ def _load(work: str) -> Work:
 
 
 @contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Sums of several threads round differently from those of one."""
     if importlib.util.find_spec("torch") is None:
         yield

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from allotment.advice.doctor import Diagnosis
 from allotment.amounts import show
 from allotment.campaign.campaign import Intake, Measured, Ordered
 from allotment.campaign.evaluation import BASE, LEVEL, SAME, Evaluation
 from allotment.campaign.state import Proposal, State
 from allotment.campaign.summary import Status, tell_outlook
 from allotment.figures import percent, several
-from allotment.tables.page import MOST_LINES, Column, Page
+from allotment.tables.page import FEW, MOST_LINES, Column, Page
 
 NEUTRAL = (
     'method = "neutral" measures nothing: every task is taken to be worth the same, and a label the less the more of '
@@ -58,10 +61,16 @@ def show_measured(page: Page, measured: Measured, folder: str) -> None:
     for reason, count in measured.left_over.items():
         page.text(f"{several(count, 'earlier training')} kept but not used: {reason}.")
     if measured.diagnosis is not None:
-        for line in str(measured.diagnosis).splitlines():
-            page.text(line, indent="  " if line.startswith("-") else "")
+        show_diagnosis(page, measured.diagnosis)
     page.text()
     page.text(f"Next: allot plan {folder}")
+
+
+def show_diagnosis(page: Page, diagnosis: Diagnosis) -> None:
+    """What the doctor says; what does not fit in a line goes on below its beginning."""
+    for line in str(diagnosis).splitlines():
+        head = re.match(r"- |  \S.*?   *", line)  # of a list, or the name of what follows
+        page.text(line, indent=" " * head.end() if head else "")
 
 
 def show_proposal(page: Page, proposal: Proposal, folder: str, what_if: bool) -> None:
@@ -130,15 +139,7 @@ def show_intake(page: Page, intake: Intake, status: Status) -> None:
 def show_evaluation(page: Page, evaluation: Evaluation) -> None:
     """The table of the paper: gains of every plan with their spread, and how far the first is ahead."""
     rows = evaluation.rows()
-    page.table(
-        [
-            Column("plan", [row["name"] for row in rows], "name"),
-            *_gain_columns(rows, evaluation.tasks),
-            Column("D_T", [_spread(row["total"]) for row in rows]),
-            Column("this plan ahead by", [_ahead(row["ahead"]) for row in rows], "word"),
-        ]
-    )
-    page.text()
+    _show_gains(page, rows, evaluation.tasks)
     page.text(
         f"Gains in % of the score with the {BASE}, on the test part: mean ± standard deviation of "
         f"{several(evaluation.repeats, 'repeat')}, each with its own draw and training. D_T is their mean over tasks. "
@@ -146,28 +147,54 @@ def show_evaluation(page: Page, evaluation: Evaluation) -> None:
     )
     if any(row["name"] == SAME for row in rows):
         page.text(f"({SAME}: all tasks on the same instances)")
-    page.text(judge(rows))
+    page.text(judge(rows, evaluation.repeats))
 
 
-def judge(rows: Sequence[Mapping[str, object]]) -> str:
-    """What the intervals say, in one sentence."""
-    ahead: dict[str, list[str]] = {"better": [], "worse": [], "same": []}
+def _show_gains(page: Page, rows: Sequence[Mapping[str, Any]], tasks: Sequence[str]) -> None:
+    """One table if it fits; else D_T and the lead first, and the gains of the tasks below."""
+    plans = Column("plan", [row["name"] for row in rows], "name")
+    gains = [Column(task, [_spread(row["gains"][task]) for row in rows], "task") for task in tasks]
+    total = Column("D_T", [_spread(row["total"]) for row in rows])
+    ahead = Column("this plan ahead by", [_ahead(row["ahead"]) for row in rows], "word")
+    whole = [plans, *gains, total, ahead]
+    if page.fits(whole) or len(tasks) > FEW:
+        page.table(whole, "--json has them")
+        page.text()
+        return
+    page.table([plans, total, ahead])
+    page.text()
+    page.tables(plans, gains)
+
+
+def judge(rows: Sequence[Mapping[str, Any]], repeats: int) -> str:
+    """What the intervals say of this plan beside every other, in one sentence."""
+    if repeats < 2:
+        return "One repeat says nothing about the noise."
+    found: dict[str, list[str]] = {"better": [], "worse": [], "same": [], "unknown": []}
     for row in rows[1:]:
-        span = row["ahead"]
-        if isinstance(span, list):
-            ahead["better" if span[1] > 0 else "worse" if span[2] < 0 else "same"].append(str(row["name"]))
-    parts = []
-    if ahead["better"]:
-        parts.append(f"better than {', '.join(ahead['better'])}")
-    if ahead["worse"]:
-        parts.append(f"worse than {', '.join(ahead['worse'])}")
-    if ahead["same"]:
-        parts.append(f"within the noise of {', '.join(ahead['same'])}")
-    return f"This plan is {'; '.join(parts)}." if parts else "One repeat says nothing about the noise."
+        found[_compare(row["ahead"])].append(row["name"])
+    sure = [f"{how} than {_enumerate(found[how])}" for how in ("better", "worse") if found[how]]
+    parts = [f"this plan is {' and '.join(sure)}"] if sure else []
+    if others := found["same"]:
+        both = f"{'it' if sure else 'this plan'} and {'each of ' if len(others) > 1 else ''}{_enumerate(others)}"
+        parts.append(
+            f"between {both} the difference is within the noise: {repeats} repeats cannot tell which is better"
+        )
+    if found["unknown"]:
+        parts.append(f"nothing can be told about {_enumerate(found['unknown'])}, for want of a D_T in every repeat")
+    told = "; ".join(parts) or "there is no other plan to compare this one with"
+    return f"{told[0].upper()}{told[1:]}."
 
 
-def _gain_columns(rows: Sequence[Mapping[str, dict[str, list[float | None]]]], tasks: Sequence[str]) -> list[Column]:
-    return [Column(task, [_spread(row["gains"][task]) for row in rows], "task") for task in tasks]
+def _compare(span: Sequence[float] | None) -> str:
+    """Of the interval by which this plan is ahead."""
+    if span is None:
+        return "unknown"
+    return "better" if span[1] > 0 else "worse" if span[2] < 0 else "same"
+
+
+def _enumerate(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _spread(pair: Sequence[float | None]) -> str:

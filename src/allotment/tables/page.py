@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -22,6 +23,8 @@ LONGEST = 1000
 """cells of a name that is not cut; names have at most 100 letters"""
 FEW = 12
 """tasks or columns; more are not given a place each"""
+HEAD = 16
+"""cells of a task's name above its column, where columns go into several tables"""
 MOST_ROWS = 30
 """of a table; the rest is summed up"""
 MOST_LINES = 8
@@ -72,8 +75,8 @@ class Page:
         lines = textwrap.wrap(text, max(width, 20), subsequent_indent=indent, break_on_hyphens=False)
         self._write(Text("\n".join(lines)))
 
-    def table(self, columns: Sequence[Column]) -> None:
-        """The columns side by side; if they are too wide, without those of single tasks."""
+    def table(self, columns: Sequence[Column], elsewhere: str = "") -> None:
+        """The columns side by side; if they are too wide, without those of single tasks, which are `elsewhere`."""
         fitted = fit(columns, self.width)
         rule, gap = (box.SIMPLE_HEAD, GAP - 1) if self._ruled else (None, GAP)
         table = Table(box=rule, show_edge=False, pad_edge=False, padding=(0, gap, 0, 0))
@@ -84,7 +87,21 @@ class Page:
             table.add_row(*map(Text, row))
         self._write(table)
         if len(fitted) < len(columns):
-            self.text("(The counts of each task do not fit in here; --csv and --json have them.)")
+            self.text(f"(The columns of single tasks do not fit in here{elsewhere and '; '}{elsewhere}.)")
+
+    def fits(self, columns: Sequence[Column]) -> bool:
+        """Whether a table of these leaves none out."""
+        return len(fit(columns, self.width)) == len(columns)
+
+    def tables(self, lead: Column, columns: Sequence[Column]) -> None:
+        """The columns in as few tables as it takes, each with the lead at its left and an empty line below."""
+        room = None
+        if self.width is not None:
+            lead = lead.cut_to(max(self.width // 3, 20)) if lead.kind == "name" else lead
+            room = self.width - lead.width
+        for part in split([column.cut_to(HEAD) if column.kind == "task" else column for column in columns], room):
+            self.table([lead, *part])
+            self.text()
 
 
 def fit(columns: Sequence[Column], width: int | None) -> list[Column]:
@@ -97,6 +114,18 @@ def fit(columns: Sequence[Column], width: int | None) -> list[Column]:
     rest = [column for column in columns if column.kind != "task"]
     over = max(0, _width(rest) - (width or 0))
     return [column.cut_to(max(column.width - over, 12)) if column.kind == "name" else column for column in rest]
+
+
+def split(columns: Sequence[Column], width: int | None) -> list[list[Column]]:
+    """The columns in as few parts as are no wider than that with the gap before them, of about the same number."""
+    parts: list[list[Column]] = [[]]
+    for column in columns:
+        if width is not None and parts[-1] and _width([*parts[-1], column]) + GAP > width:
+            parts.append([])
+        parts[-1].append(column)
+    each = max(math.ceil(len(columns) / len(parts)), 1)
+    even = [list(columns[at : at + each]) for at in range(0, len(columns), each)]
+    return even if width is None or all(_width(part) + GAP <= width for part in even) else parts
 
 
 def _width(columns: Sequence[Column]) -> int:

@@ -19,6 +19,8 @@ NEUTRAL = (
     "[task.gain] below each [[task]]; `allot example` shows how."
 )
 
+BOTH = "--csv and --json have them"
+
 
 def show_neutral(page: Page) -> None:
     """That the file has no gains, and what that means."""
@@ -128,8 +130,8 @@ def show_ranges(page: Page, plan: Plan) -> None:
     )
 
 
-def show_comparison(page: Page, comparison: Comparison, title: str = "") -> None:
-    """Plans side by side, and the limits that some of them break."""
+def show_comparison(page: Page, comparison: Comparison, title: str = "", elsewhere: str = "") -> None:
+    """Plans side by side, and the limits that some of them break; `elsewhere` is where all counts are."""
     rows, best = comparison.rows, comparison.rows[0]
     columns = [
         Column("plan", ["this plan" if row.name == "plan" else row.name for row in rows], "name"),
@@ -144,7 +146,7 @@ def show_comparison(page: Page, comparison: Comparison, title: str = "") -> None
     if title:
         page.text()
         page.title(title)
-    page.table(columns)
+    page.table(columns, elsewhere)
     if any(row.name == "neutral" for row in rows):
         page.text("(neutral: the best plan if every task were worth the same)")
     broken = [f"{row.name} breaks {limit}" for row in rows for limit in row.broken]
@@ -189,7 +191,7 @@ def show_score(page: Page, comparison: Comparison, yours: Score, left_out: Seque
     """The user's own plan beside the best one and the baselines, and in one sentence."""
     if neutral:
         show_neutral(page)
-    show_comparison(page, comparison)
+    show_comparison(page, comparison, elsewhere=BOTH)
     page.text()
     if left_out:
         few = [*left_out[:MOST_LINES], "..."] if len(left_out) > MOST_LINES else left_out
@@ -236,7 +238,8 @@ def show_frontier(
             Column("value", numbers(values)),
             Column("of last", [percent(value / values[-1]) if values[-1] > 0 else "-" for value in values]),
             *_count_columns(counts),
-        ]
+        ],
+        BOTH,
     )
     if len(counts) > FEW:
         page.text("(--csv and --json have the counts of each task.)")
