@@ -26,9 +26,10 @@ from allotment.campaign.campaign import Campaign, Measured
 from allotment.campaign.evaluation import Evaluation, Trial, student
 from allotment.campaign.jobs import size_of
 from allotment.campaign.labels import open_stock
-from allotment.campaign.rounds import Account, price_of, propose, rebase, take_rest
+from allotment.campaign.rounds import Account, Tranche, price_of, propose, rebase, take_rest
 from allotment.campaign.settings import METHODS, NETWORKS, parse_settings
 from allotment.campaign.store import Store
+from allotment.campaign.summary import tell_outlook
 from allotment.campaign.template import write_template
 from allotment.cli import main
 from allotment.estimates.paper import Found, Paper
@@ -711,6 +712,36 @@ def test_estimates_in_parts_are_those_of_one_piece(method: str) -> None:
     found["about"].pop("rounds", None)  # of which only a campaign has several
     assert found == wanted
     assert "D_T" not in fine("plan", folder)
+
+
+def test_a_plan_that_rests_on_no_curve_is_not_ordered_whole_however_much_its_draws_agree() -> None:
+    problem = al.Problem([al.Task("a", 1, have=100), al.Task("b", 1, have=100)], 100)
+    rng = np.random.default_rng(0)
+    worths = np.eye(2) * rng.normal([3.0, 1.0], 0.01, size=(100, 2))[:, None, :]
+    shapes = np.full((100, 2), 0.97)
+
+    def propose_from(*fallbacks: str) -> Tranche:
+        about = {"unit": "labels", "fallbacks": list(fallbacks)}
+        found = al.Estimates(("a", "b"), (100, 100), worths, shapes, law="geometric", about=about)
+        plan = al.allocate(problem, found)
+        assert ("not to be relied on" in tell_outlook(plan)) == (len(fallbacks) == 2)
+        return propose(plan, plan.outlook, Fraction(100))
+
+    assert propose_from().is_all
+    assert propose_from("b").is_all
+    first = propose_from("a", "b")
+    assert 0.2 < first.share <= 0.25
+    assert "found nothing to go by" in first.why
+
+
+def test_every_way_to_ask_for_json_gives_json() -> None:
+    folder = begin("camp")
+    shorten(folder, trainings=8)
+    price = json.loads(fine("estimate", folder, "--dry-run", "--json"))
+    assert (price["method"], price["trainings"]) == ("response", 8)
+    assert json.loads(fine("estimate", folder, "--workers", 1, "--json"))["number"] == 1
+    assert json.loads(fine("order", folder, "--json"))["new"]
+    assert json.loads(fine("order", folder, "--cancel", 1, "--json"))["cancelled"] == 1
 
 
 def measure(folder: Path, workers: int = 1, stop_after: int | None = None) -> Measured:

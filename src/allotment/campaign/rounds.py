@@ -82,6 +82,11 @@ def rebase(estimates: Estimates, have: Mapping[str, int]) -> Estimates:
     return replace(estimates, have=tuple(now.tolist()), worths=worths)
 
 
+def is_groundless(evidence: object) -> bool:
+    """Whether estimates rest on no curve of any task, so that their draws agree for want of knowledge."""
+    return isinstance(evidence, Estimates) and {*evidence.about.get("fallbacks", ())} >= {*evidence.tasks}
+
+
 @dataclass(frozen=True)
 class Tranche:
     """What to order now, and why not more."""
@@ -109,16 +114,20 @@ def propose(plan: Plan, outlook: Outlook | None, budget: Fraction, learns: bool 
         why = "nothing will be measured in between, so there is nothing to wait for"
         return Tranche(dict(plan.counts), 1.0, why)
     agreed = {name: min(outlook.counts[name][0], count) for name, count in plan.counts.items()}
+    if groundless := is_groundless(plan.evidence):
+        agreed = dict.fromkeys(plan.counts, 0)
     firm = problem.price(agreed) / total
     share = max(firm, SMALLEST * budget / total)
     if share >= NEARLY:
         sure = "the estimates agree on nearly all of it" if firm >= NEARLY else "what is left is a round's worth"
         return Tranche(dict(plan.counts), 1.0, sure)
     counts = _fill(plan, agreed, share * total)
-    why = (
-        f"the estimates agree on {float(firm):.0%} of the money; the rest can be corrected by a second round, "
-        "which will know more"
-    ).replace("%", " %")
+    first = f"the estimates agree on {float(firm):.0%} of the money".replace("%", " %")
+    if groundless:
+        first = "the method found nothing to go by"
+    elif firm < share:
+        first += ", and an order is about a quarter of the budget at the least"
+    why = f"{first}; the rest can be corrected by a second round, which will know more"
     return Tranche(counts, float(problem.price(counts) / total), why)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from allotment.advice.doctor import Diagnosis
 from allotment.campaign.evaluation import LEVEL, Evaluation
-from allotment.campaign.rounds import rebase
+from allotment.campaign.rounds import is_groundless, rebase
 from allotment.campaign.state import Proposal, State
 from allotment.campaign.store import Value
 from allotment.estimates.estimates import Estimates
@@ -120,7 +120,8 @@ def tell_outlook(plan: Plan) -> str:
     chance = f"{look.chance:.0%}".replace("%", " %")
     unit = unit_of(plan.evidence)
     sure = f"({LEVEL * 100:.0f} %: {low} to {high}; chance {chance})"
-    return f"{look.mean:+.2g} {UNITS.get(unit, unit)} over equal budget {sure}{EXPLAINED.get(unit, '')}"
+    caution = "; not to be relied on, for the method found nothing to go by" if is_groundless(plan.evidence) else ""
+    return f"{look.mean:+.2g} {UNITS.get(unit, unit)} over equal budget {sure}{EXPLAINED.get(unit, '')}{caution}"
 
 
 def unit_of(estimates: object) -> str:

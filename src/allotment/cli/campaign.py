@@ -107,7 +107,11 @@ def estimate(
             with Meter("timing a few steps"):
                 alone = campaign.price(state, hourly)
             seconds = alone.seconds / (workers or default_workers())
-            click.echo(f"{replace(alone, seconds=seconds)}", err=as_json)
+            price = replace(alone, seconds=seconds)
+            if dry_run and as_json:
+                print_json(price.to_dict())
+            else:
+                click.echo(f"{price}", err=as_json)
             if dry_run:
                 return
         with Meter("trainings", seconds) as meter:
@@ -141,7 +145,11 @@ def order(
     campaign = _open(folder)
     if cancel is not None:
         campaign.cancel(cancel)
-        click.echo(f"What was open of order {cancel} is given up. Next: {campaign.summarise()[1].next}")
+        then = campaign.summarise()[1].next
+        if as_json:
+            print_json({"cancelled": cancel, "next": then})
+        else:
+            click.echo(f"What was open of order {cancel} is given up. Next: {then}")
         return
     ordered = campaign.order(output, everything=everything, together=together, more=more)
     if as_json:
