@@ -35,10 +35,10 @@ INSIDE = {
     ),
     "advice": ("price", "doctor", "backtest"),
     "orders": ("order", "sheet"),
-    "connect": ("guard", "rows", "masks", "delivery"),
+    "connect": ("guard", "names", "rows", "masks", "delivery"),
     "campaign": (
-        "disk", "lock", "schema", "store", "archive", "settings", "template", "labels", "rounds", "state",
-        "evaluation", "sheets", "work", "jobs", "summary", "campaign", "starting",
+        "disk", "lock", "schema", "store", "archive", "settings", "template", "labels", "rows", "rounds", "state",
+        "evaluation", "sheets", "intake", "work", "jobs", "summary", "campaign", "starting",
     ),
     "tables": ("page", "plans", "datasets", "campaigns"),
     "cli": ("group", "inputs", "output", "progress", "planning", "files", "campaign", "demo", "datasets"),

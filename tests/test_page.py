@@ -132,7 +132,7 @@ def test_the_page_shows_what_it_was_given() -> None:
         "Street scenes", "2,920", "46.3 %", "53.7 %", "1,460 to 2,970", "973 to 2,990", "6,300 of 6,300 are spent",
         "+1.2 (0.3 to 2.1)", "97 %", "80.0 %", "breaks the budget by 12", "5.10 ± 0.31", "+1.1 (0.3 to 1.9)",
         "This plan beat equal budget by 1.1 points of D_T over 5 retrainings", "−0.40", "−0.60 to −0.20", "✕ unusable",
-        "scores fall", "40 labels", "21.0 % of the budget hang on it", "Curve of seg", "310 cls and 14 seg",
+        "scores fall", "40 labels", "21.0 % of the budget hangs on it", "Curve of seg", "310 cls and 14 seg",
         "+0.6 (0.1 to 1.1) points of D_T", "allot ingest", "b1946ac9", "allotment 0.1.0, torch 2.13.0", "1, 2", "yes",
     ):  # fmt: skip
         assert shown in re.sub(r"\s+([,.])", r"\1", text), shown

@@ -118,8 +118,6 @@ def _obstacle(problem: Problem, task: Task, counts: Mapping[str, int], left: Fra
     count = counts[task.name]
     if task.frozen is not None:
         return f"frozen at {task.frozen}"
-    if not worth_more:
-        return "more labels are worth nothing"
     for key, limit in (("pool", task.pool), ("most", task.most)):
         if limit is not None and count + task.lot > limit:
             return f"{key} of {limit} reached" if task.lot == 1 else f"{key} of {limit} leaves no whole lot"
@@ -128,6 +126,8 @@ def _obstacle(problem: Problem, task: Task, counts: Mapping[str, int], left: Fra
     if cost > left:
         fee = f", fee of {show(task.fee)} included" if not count and task.fee else ""
         return f"{label} costs {show(cost)}{fee}"
+    if not worth_more:
+        return "more labels are worth nothing"
     for cap in problem.caps:
         free = cap.limit - cap.used(counts)
         if cap.use.get(task.name, Fraction(0)) * task.lot > free:

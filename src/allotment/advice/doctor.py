@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.curves import Fit, Points
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.response import Response
+from allotment.estimates.response import Response, find_level, find_scored
 from allotment.estimates.transfer import Transfer
 from allotment.estimates.verdict import judge
 from allotment.figures import percent, several
@@ -27,6 +27,8 @@ SURE = 0.8
 """a plan less likely than this to beat equal budget, and perhaps worse than it, wins nothing that could be told"""
 LEAST = 0.1
 """% of D_T: nobody will notice less"""
+SAME = 0.01
+"""% or labels: nothing that a sentence should call more or less"""
 IDLE = 0.25
 """a task that gains less than this share of the mean over tasks is dead or saturated"""
 SETTLED = 0.9
@@ -39,8 +41,6 @@ ENOUGH = 4.0
 """times as many trainings: the labels at hand are one sample, and beyond that trainings repeat its accidents"""
 MOST = 100
 """times as much of something is not worth advising"""
-FEW = 3
-"""trainings: of fewer nobody can tell how much they vary"""
 SMALL = 0.01
 """of the budget: findings on which less hangs are counted, not told"""
 
@@ -62,10 +62,18 @@ class Finding:
     def __str__(self) -> str:
         hangs = f"{percent(self.share)} of the budget hangs on it." if self.share else "The plan does not hang on it."
         mend = f" To mend it: {self.mend}." if self.mend else ""
-        return f"{_TITLES[self.kind].format(self.name)}: {self.grade}. {_sentence(self.why)} {hangs}{mend}"
+        return f"{self.title}: {self.grade}. {_sentence(self.why)} {hangs}{mend}"
+
+    @property
+    def title(self) -> str:
+        """What it is about, in words."""
+        if self.kind != "cell":
+            return _TITLES[self.kind].format(self.name)
+        source, _, target = self.name.partition(" to ")
+        return f"What labels of {source} bring to {target}"
 
 
-_TITLES = {"method": "Method {}", "task": "Task {}", "curve": "Curve of {}", "cell": "What labels of {} bring"}
+_TITLES = {"method": "Method {}", "task": "Task {}", "curve": "Curve of {}", "cell": ""}
 
 
 def _sentence(text: str) -> str:
@@ -104,7 +112,8 @@ class Diagnosis:
             lines += ["", "What to be careful about:", *(f"- {each}" for each in large)]
         if small := len(bad) - len(large):
             figures = several(small, "other figure" if large else "figure")
-            lines.append(f"- {figures}: not to be trusted, but less than {percent(SMALL)} of the budget hangs on each.")
+            on = "it" if small == 1 else "each"
+            lines.append(f"- {figures}: not to be trusted, but less than {percent(SMALL)} of the budget hangs on {on}.")
         if good := self.graded("sound"):
             kinds = [sum(each.kind == kind for each in good) for kind in _TITLES]
             told = [several(count, kind) for kind, count in zip(_TITLES, kinds, strict=True) if count]
@@ -137,14 +146,23 @@ def _headline(found: Diagnosis) -> str:
     if math.isclose(look.low, look.high):
         range_ = "one estimate, so that nothing says how sure that is"
     else:
-        range_ = f"{look.level:.0%} sure to lie between {look.low:.2g} and {look.high:.2g}".replace("%", " %")
+        range_ = f"{look.level:.0%} sure to lie between {_two(look.low)} and {_two(look.high)}".replace("%", " %")
         range_ += f", better than equal budget with a chance of {look.chance:.0%}".replace("%", " %")
-    told = f"The plan promises {look.mean:.2g}{unit} more than equal budget: {range_}."
+    if abs(look.mean) < SAME:
+        told = f"The plan promises as much as equal budget: {range_}."
+    else:
+        how = "more" if look.mean > 0 else "less"
+        told = f"The plan promises {_two(abs(look.mean))}{unit} {how} than equal budget: {range_}."
     if any(each.kind == "method" for each in found.graded("unusable")):
         return f"The plan cannot be relied on: its method found nothing to go by (see below). {told}"
     if found.equal_is_fine:
         return f"Equal budget is fine. {told} That is within the noise."
     return f"The plan is worth following. {told}" if look.low > 0 else f"The plan is probably better. {told}"
+
+
+def _two(value: float) -> str:
+    """Two digits that count, without powers of ten."""
+    return f"{float(f'{value:.2g}') or 0.0:,.15g}".replace(",", "") if abs(value) >= 1e-4 else "0"
 
 
 def diagnose(
@@ -244,17 +262,21 @@ def _judge_method(
     if fallbacks := about.get("fallbacks"):
         given = f"{len(fallbacks)} of {several(len(bench.estimates.tasks), 'task')} have no reduction rate of their own"
         grade = "unusable" if len(fallbacks) == len(bench.estimates.tasks) else "weak"
-        mend = "method 'response', which needs no rate of each task" if grade == "unusable" else "see the curves below"
-        return Finding("method", name, grade, given, share, mend)
+        mend = f"more labels of {', '.join(fallbacks)}, or " if grade == "weak" else ""
+        return Finding(
+            "method", name, grade, given, share, f"{mend}method 'response', which needs no rate of each task"
+        )
     if transfer is not None and (vague := [each for each in transfer.tasks if transfer.firmness[each] < FIRM]):
         why = f"transfer to {', '.join(vague)} is divided by what may be nothing"
-        return Finding("method", name, "weak", why, share, "see the cells below, or method 'response'")
+        return Finding("method", name, "weak", why, share, "more trainings, or method 'response'")
     if not trainings and not points:
         why = "nothing was measured: the plan follows prices and labels at hand alone"
         return Finding("method", name, "weak", why, share, _FIRST)
     if look.low > 0 or look.chance >= SETTLED:
         return Finding("method", name, "sound", f"{percent(look.chance)} of its draws beat equal budget", share)
-    why = f"its draws disagree: {look.low:.2g} to {look.high:.2g} over equal budget"
+    why = f"its draws disagree: {_two(look.low)} to {_two(look.high)} over equal budget"
+    if max(abs(look.low), abs(look.high)) < SAME:
+        why = "it can't tell its plan from equal budget"
     times = ((look.high - look.low) / 2 / look.mean) ** 2 if look.mean > 0 else math.inf
     if times <= ENOUGH:
         mend = f"about {max(math.ceil(trainings * times), trainings + 1)} trainings in place of {trainings}"
@@ -279,7 +301,11 @@ def _judge_task(task: str, bench: _Bench, response: Response | None) -> Finding:
         return find("unusable", "it has no label yet, so that nothing is known of it", tranche)
     if not given.about.get("trainings", 1):
         return find("unusable", "nothing was measured of it", _FIRST)
-    level = _level(response, task)
+    if response is not None and task in response.tasks and not find_scored(response, task).any():
+        few = "one label can't be both trained on and scored on"
+        many = "no training on its labels could be scored: they are too few, or all alike"
+        return find("unusable", f"{few if given.have[at] == 1 else many}, so that nothing is known of it", tranche)
+    level = find_level(response, task)
     if level is not None and level.near_chance:
         with_all = f"near chance: with {several(given.have[at], 'label')} it scores {level.score:.3g}"
         return find("unusable", f"{with_all}, with none {level.untrained:.3g}", tranche)
@@ -287,7 +313,10 @@ def _judge_task(task: str, bench: _Bench, response: Response | None) -> Finding:
     idle = float(np.mean(gains[:, at] < IDLE * gains.mean())) if gains.mean() > 0 else 1.0
     low, middle, high = np.quantile(gains[:, at], [(1 - SETTLED) / 2, 0.5, (1 + SETTLED) / 2])
     known = given.about.get("unit", "%") == "%"
-    told = f": with {several(count, 'more label')} it gains {low:.2g} to {high:.2g} %" if known else ""
+    if not known and task in given.about.get("fallbacks", ()):
+        why = "its own curve says nothing, so that how soon its labels are worth less is not known"
+        return find("unusable", why, f"method 'response', or {tranche}")
+    told = f": with {several(count, 'more label')} it gains {_two(low)} to {_two(high)} %" if known else ""
     if idle >= SETTLED:
         return find("sound", f"saturated, or nearly so{told}")
     if idle > 1 - SETTLED:
@@ -326,31 +355,6 @@ def _tranche(bench: _Bench, task: str) -> int:
     return max(1, round(min(max(fair, given.have[given.tasks.index(task)]) / 10, most)))
 
 
-@dataclass(frozen=True)
-class _Level:
-    score: float
-    untrained: float
-    near_chance: bool
-
-
-def _level(response: Response | None, task: str) -> _Level | None:
-    """What a task scores with all its labels and with none, where both are known."""
-    if response is None or task not in response.tasks:
-        return None
-    at = response.tasks.index(task)
-    scores, start = response.scores[:, at], response.untrained[:, at]
-    known = np.isfinite(scores)
-    start = start[np.isfinite(start)]
-    if known.sum() < 2 or not len(start):
-        return None
-    most = known & (response.counts[:, at] > 0.95 * response.counts[known, at].max())  # folds differ a little
-    # where hardly any has all labels, the others too: what fewer lose is small beside what was learnt at all
-    taken = scores[most if most.sum() >= FEW else known]
-    gap = float(taken.mean() - start.mean()) * (1 if response.higher_is_better[at] else -1)
-    noise = math.sqrt(sum(float(each.var(ddof=1)) / len(each) for each in (taken, start) if len(each) > 1))
-    return _Level(float(scores[most].mean()), float(start.mean()), gap < 2 * noise)
-
-
 # --- curves and cells ---
 
 
@@ -364,8 +368,9 @@ def _judge_curve(task: str, points: Points, fit: Fit | None, bench: _Bench) -> F
         share = bench.moved(shapes=shapes)
     why = "; ".join(verdict.why) or f"it rises by {verdict.rise:.2g} and bends as the law says"
     mend = "; ".join(verdict.mend)
-    if task in given.about.get("fallbacks", ()):
-        why += "; the others' mean rate stands in for its own"
+    if task in (borrowed := given.about.get("fallbacks", ())):
+        rate = "a usual rate" if len(borrowed) == len(given.tasks) else "the others' mean rate"
+        why += f"; {rate} stands in for its own"
     return Finding("curve", task, verdict.grade, why, share, mend)
 
 
@@ -405,7 +410,9 @@ def _hangs_on(transfer: Transfer, bench: _Bench, i: int, j: int) -> float:
 
 
 def _more_probes(times: float, probes: float, estimator: str) -> str:
-    other = ", with estimator 'pooled'" if estimator == "paper" else ""
+    other = ", or method 'taba-pooled'" if estimator == "paper" else ""
+    if probes < 1:
+        return f"more trainings, since none was probed for it{other}"
     if times > MOST:
         return f"more than {MOST * probes:.0f} probes; plan without it{other}"
     return f"about {math.ceil(times * max(probes, 1))} probes in place of {probes:.0f}{other}"

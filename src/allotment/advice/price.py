@@ -55,12 +55,12 @@ class Price:
         told = f"Method {self.method}: {several(self.trainings, 'training')}, {several(self.steps, 'step')}, "
         told += f"about {_duration(self.seconds)} on this machine."
         if self.money is not None:
-            told += f" At {number(self.hourly or 0.0)} an hour that is {self.money:.2g}"
-            told += (
-                "."
-                if self.share is None
-                else f", {percent(self.share)} of the {number(self.budget or 0.0)} for labels."
-            )
+            money = _or_less(self.money, 0.01, f"{self.money:.2f}")
+            told += f" At {number(self.hourly or 0.0)} an hour that is {money}"
+            if self.share is not None:
+                share = _or_less(self.share * 100, 0.001, percent(self.share), " %")
+                told += f", {share} of the {number(self.budget or 0.0)} for labels"
+            told += "."
         return told
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,6 +74,11 @@ class Price:
         if missing := [Mistake(key, "is missing") for key in known if key not in plain]:
             raise InputError(missing)
         return cls(**{key: plain[key] for key in known})
+
+
+def _or_less(value: float, least: float, told: str, unit: str = "") -> str:
+    """What was told, unless it is so little that the figure would have a power of ten."""
+    return f"less than {least}{unit}" if 0 < value < least else told
 
 
 def _duration(seconds: float) -> str:
@@ -127,7 +132,7 @@ def _read_rate(hourly: Any) -> float | None:
 
 def _time(request: Request, clock: Callable[[], float]) -> tuple[float, float, float]:
     """Seconds for one mini-batch of one task, by itself and in a stack, and for one score of one task."""
-    learner, labels = request.parts[0]
+    learner, labels = _choose_part(request)
     tasks = labelled(learner, labels)
     if not tasks:
         raise InputError([Mistake("labels", "no task has any; buy a few of each before estimating")])
@@ -147,9 +152,14 @@ def _time(request: Request, clock: Callable[[], float]) -> tuple[float, float, f
     return alone, stacked, score
 
 
+def _choose_part(request: Request) -> tuple[Learner, Labels]:
+    """One with most labels to train on: few labels may all lie in one fold."""
+    return max(request.parts, key=lambda part: sum(part[1].counts.values()) if request.folds > 1 else 0)
+
+
 def _rehearse(request: Request, clock: Callable[[], float]) -> float:
     """Seconds for a whole stack of trainings."""
-    learner, labels = request.parts[0]
+    learner, labels = _choose_part(request)
     begin = clock()
     train_many(learner, [(labels, request.seed + place) for place in range(TOGETHER)])
     return clock() - begin

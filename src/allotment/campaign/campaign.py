@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from allotment.advice.doctor import Diagnosis, diagnose
 from allotment.advice.price import Price, price
-from allotment.campaign.evaluation import BASE, Evaluation, Trial, check_oracle, list_trials, whole_problem
+from allotment.campaign.evaluation import BASE, Evaluation, Trial, check_oracle, list_trials, tell_dear, whole_problem
+from allotment.campaign.intake import Intake, compare_with_data, list_guessed, note_strange
 from allotment.campaign.jobs import (
     Pieces,
     combine_chunks,
@@ -27,11 +28,12 @@ from allotment.campaign.jobs import (
 )
 from allotment.campaign.labels import MASKS, OWN
 from allotment.campaign.rounds import rebase
+from allotment.campaign.rows import keep_rows
 from allotment.campaign.schema import FILE as STORE
-from allotment.campaign.settings import FILE, check_place, parse_settings
+from allotment.campaign.settings import FILE, check_place, parse_settings, quote
 from allotment.campaign.sheets import show_columns
-from allotment.campaign.state import Proposal, State, look, name_diagnosis
-from allotment.campaign.store import Delivery, Store, Value
+from allotment.campaign.state import Proposal, State, look, name_diagnosis, tell_spent
+from allotment.campaign.store import Store, Value
 from allotment.campaign.summary import Status, collect, summarise
 from allotment.campaign.work import PERFORM, Bench, count_folds, find_own, open_paper, set_up
 from allotment.connect.delivery import Parts, read_delivery, write_rejected
@@ -41,7 +43,7 @@ from allotment.estimates.methods import FOLDS, METHODS
 from allotment.estimates.paper import Paper
 from allotment.job import JSON, Job
 from allotment.orders.order import Order, choose
-from allotment.orders.sheet import place_file, write_csv, write_jsonl
+from allotment.orders.sheet import check_free, place_file, write_csv, write_jsonl
 from allotment.plan import baselines, check_counts
 from allotment.runs.local import one_thread, run_jobs
 
@@ -68,6 +70,10 @@ class Measured:
     """trainings of earlier rounds, on fewer labels, from which it was concluded as well"""
     left_over: dict[str, int]
     """trainings that are kept but fit no more, by reason"""
+    idle: str = ""
+    """why there is nothing to plan, if there is not"""
+    waiting: Mapping[str, int] = field(default_factory=dict)
+    """of each task, the labels on order, which the diagnosis counts as at hand"""
 
 
 @dataclass(frozen=True)
@@ -78,24 +84,8 @@ class Ordered:
     order: Order
     path: Path
     is_new: bool
-
-
-@dataclass(frozen=True)
-class Intake:
-    """What became of a delivery."""
-
-    parts: Parts
-    delivery: Delivery
-    rejected: Path | None
-    """the file that lists what could not be taken"""
-
-    def to_dict(self) -> dict[str, JSON]:
-        keys = ("number", "name", "new", "duplicates", "conflicts", "again")
-        return {key: getattr(self.delivery, key) for key in keys} | {
-            "rejected": [list(each) for each in self.parts.rejected],
-            "listed_in": None if self.rejected is None else str(self.rejected),
-            "notes": list(self.parts.notes),
-        }
+    more: str
+    """options that order what was asked for before an earlier order is back"""
 
 
 class Campaign:
@@ -111,7 +101,7 @@ class Campaign:
         parse_settings(text)
         folder = Path(folder)
         if (folder / FILE).exists():
-            what = f"is a campaign already; look at it with: allot status {folder}"
+            what = f"is a campaign already; look at it with: allot status {quote(folder)}"
             raise InputError([Mistake(str(folder), what)])
         check_place(folder)
         begun = (folder / STORE).exists()  # by one that was stopped before it had written its settings
@@ -135,6 +125,7 @@ class Campaign:
         """Where it stands, with the settings as they are now on record."""
         state = look(self.folder, store)
         store.add_settings(state.text)
+        keep_rows(store, state.settings, self.folder, state.stock)
         return state
 
     def claim(self, why: str) -> None:
@@ -207,7 +198,8 @@ class Campaign:
             diagnosis = _diagnose(store, state, value, estimates)
         trained = sum(size_of(job) for job in jobs if job.key in done)
         kept, used = sum(map(size_of, jobs)) - trained, sum(each.body["needs"]["trainings"] for each in earlier)
-        return Measured(value, estimates, diagnosis, trained, kept, used, left_over)
+        idle = "" if diagnosis is not None else tell_spent(state)
+        return Measured(value, estimates, diagnosis, trained, kept, used, left_over, idle, state.account.open)
 
     def _do(
         self,
@@ -243,7 +235,7 @@ class Campaign:
         """Where it stands, and the best plan for the money that is left; `budget` is another one for all of it."""
         state = self.look()
         if budget is None and not state.is_affordable:
-            raise Infeasible([_tell_spent(state)])
+            raise Infeasible([tell_spent(state)])
         return state, state.propose(budget)
 
     def record(self, proposal: Proposal) -> Value:
@@ -257,27 +249,30 @@ class Campaign:
     ) -> Ordered:
         """Order the tranche that the plan proposes, or all of it, and write the sheet to be filled in.
 
-        While such an order is open its sheet is written again and nothing is ordered, unless `more` is wanted.
+        While an order is open its sheet is written again and nothing is ordered, unless `more` is wanted.
         """
         with self._write("order") as store:
             state = self._begin(store)
             form = {"everything": everything, "together": together}
-            value = None if more else _find_open(store, state, form)
+            value = None if more else _find_open(store, state)
             is_new = value is None
+            number = len(store.orders()) + 1 if value is None else value.number
+            sheet = Path(path) if path is not None else self.folder / f"order-{number}.csv"
             if value is None:
-                value = _place(store, state, form)
+                value = _place(store, state, form, sheet)
         order = Order.from_dict(value.body["order"])
-        sheet = Path(path) if path is not None else self.folder / f"order-{value.number}.csv"
         write = write_jsonl if sheet.suffix.lower() in (".jsonl", ".ndjson") else write_csv
         show = show_columns(state, {name for _, name in order.items})
         write(order, sheet, number=value.number, show=show, targets=state.stock.targets)
-        return Ordered(value, order, sheet, is_new)
+        options = [*(f"--{name}" for name, wanted in (("all", everything), ("together", together)) if wanted), "--more"]
+        return Ordered(value, order, sheet, is_new, " ".join(options))
 
-    def cancel(self, number: int) -> None:
-        """Give up what did not come back of an order; its money can be planned again."""
+    def cancel(self, number: int) -> int:
+        """Give up what did not come back of an order; its money can be planned again. How many labels that were."""
         with self._write("order") as store:
-            self._begin(store)
+            state = self._begin(store)
             store.cancel(number)
+            return sum(each == number for each, _, _ in state.open)
 
     def ingest(self, path: str | Path, *, task: str | None = None, id_column: str | None = None) -> Intake:
         """Take labels back: all that can be used goes in, all else is listed in a file with the reason."""
@@ -293,13 +288,16 @@ class Campaign:
                 own_id=state.settings.data.get("id"),
                 size_of=stock.size_of,
                 keep=self.folder / MASKS,
+                guessed=list_guessed(state.settings, stock),
             )
-            parts = _note_strange(parts, state)
+            parts = note_strange(parts, state)
+            before = {(task, name) for task in stock.targets for name in store.delivered(task)}
+            had = compare_with_data(parts.accepted, stock, before)
             delivery = store.add_delivery(parts.name, parts.digest, parts.accepted, parts.rejected)
-        listed = None
-        if parts.rejected:
-            listed = write_rejected(parts, self.folder / f"rejected-{parts.digest[:8]}.csv")
-        return Intake(parts, delivery, listed)
+        listed = self.folder / f"rejected-{parts.digest[:8]}.csv" if parts.rejected else None
+        if listed is not None and not listed.exists():  # one that is there may have been mended since
+            write_rejected(parts, listed)
+        return Intake(parts, delivery, listed, had.count(True), had.count(False), state.settings.conflicts)
 
     def buy(self) -> Intake:
         """Take the labels on order from the data set itself, where it has them."""
@@ -307,7 +305,8 @@ class Campaign:
             state = self._begin(store)
             check_oracle(state)
             if not state.open:
-                raise InputError([Mistake("", f"nothing is on order; type: allot order {self.folder}")])
+                what = f"type: allot order {quote(self.folder)}" if state.can_buy else tell_spent(state)
+                raise InputError([Mistake("", f"nothing is on order; {what}")])
             accepted = tuple((task, name, OWN) for _, task, name in state.open)
             digest = hashlib.sha256(repr(sorted(state.open)).encode()).hexdigest()
             parts = Parts("the data set itself", digest, accepted, ())
@@ -324,11 +323,18 @@ class Campaign:
         check_oracle(state)
         problem = whole_problem(state)
         own = {name: state.account.bought(name) for name in problem.names}
-        if state.is_affordable:
+        if state.can_buy:
             planned = state.propose().plan.counts
             own = {name: count + planned[name] for name, count in own.items()}
         others = {name: counts for name, counts in baselines(problem).items() if beside is None or name in beside}
         return list_trials(own, others, [check_counts(problem, counts) for counts in yours])
+
+    def judge_prices(self, yours: Sequence[Mapping[str, Any]]) -> list[str]:
+        """A warning for each plan that the budget would not buy."""
+        state = self.look()
+        check_oracle(state)
+        problem = whole_problem(state)
+        return tell_dear(problem, [check_counts(problem, counts) for counts in yours])
 
     def evaluate(
         self,
@@ -361,7 +367,7 @@ class Campaign:
     def report(self) -> dict[str, JSON]:
         """All that a report shows, as far as it is known."""
         state, status = self.summarise()
-        ready = state.is_affordable and (state.settings.method == "neutral" or state.found is not None)
+        ready = state.can_buy and (state.settings.method == "neutral" or state.found is not None)
         with self._read() as store:
             return collect(
                 state,
@@ -375,7 +381,7 @@ class Campaign:
 
 
 def _diagnose(store: Store, state: State, value: Value, estimates: Estimates) -> Diagnosis | None:
-    if not state.is_affordable:
+    if not state.can_buy:
         return None
     problem = state.rest()
     found = diagnose(problem, rebase(estimates, {task.name: task.have for task in problem.tasks}))
@@ -383,50 +389,47 @@ def _diagnose(store: Store, state: State, value: Value, estimates: Estimates) ->
     return found
 
 
-def _note_strange(parts: Parts, state: State) -> Parts:
-    """The same with a word on labels that nobody ordered: perhaps it is another table, or another campaign's sheet."""
-    asked = {name: set(ordered) for name, ordered in state.ordered.items()}
-    own = {task: {state.stock.ids[at] for at in mine.instances.tolist()} for task, mine in state.stock.start.items()}
-    had = sum(name in own[task] for task, name, _ in parts.accepted)
-    unasked = sum(name not in own[task] and name not in asked[task] for task, name, _ in parts.accepted)
-    notes = [f"where the data have a label already: {had}"] if had else []
-    notes += [f"labels that no order asked for: {unasked}"] if unasked else []
-    return replace(parts, notes=(*parts.notes, *notes))
-
-
-def _place(store: Store, state: State, form: Mapping[str, bool]) -> Value:
-    """Put a plan and an order of it on record; the same plan in the same form is ordered once."""
+def _place(store: Store, state: State, form: Mapping[str, bool], sheet: Path) -> Value:
+    """Put a plan and an order of it on record, if its sheet can be written; the same plan is ordered once in a form."""
     if not state.is_affordable:
-        raise Infeasible([_tell_spent(state)])
+        raise Infeasible([tell_spent(state)])
     proposal = state.propose()
     plan, counts = proposal.plan, proposal.tranche.counts
-    store.add_value("plan", proposal.to_dict(), proposal.job.key)
     if form["everything"]:
         counts = plan.counts
     if not any(counts.values()):
-        raise Infeasible(["the plan buys nothing: no label is worth its price"])
+        raise Infeasible([f"the plan buys nothing: {'; '.join(plan.why_unspent)}"])
+    check_free(sheet)
+    store.add_value("plan", proposal.to_dict(), proposal.job.key)
     candidates = {name: state.stock.candidates(name, state.ordered[name]) for name in counts}
     costs = {task.name: task.price(counts[task.name]) for task in plan.problem.tasks if counts[task.name]}
     order = choose(candidates, counts, state.settings.seed, form["together"], costs=costs)
     body = {"order": order.to_dict(), "plan": proposal.job.key, "form": dict(form)}
-    return store.add_order(body, order.items, Job("order", {"plan": proposal.job.key, "form": dict(form)}).key)
+    return store.add_order(body, order.items, _name_order(store, {"plan": proposal.job.key, "form": dict(form)}))
 
 
-def _tell_spent(state: State) -> str:
-    mend = f"raise the budget in {state.folder / FILE}, or look back with: allot report {state.folder}"
-    return f"budget {state.tell_money()}; that buys nothing more: {mend}"
+def _name_order(store: Store, needs: dict[str, JSON]) -> str:
+    """The same for the same plan in the same form, unless it was cancelled: then it can be ordered again."""
+    cancelled = store.cancelled()
+    while (known := store.find_value("order", Job("order", needs).key)) and known.number in cancelled:
+        needs = needs | {"after": known.number}
+    return Job("order", needs).key
 
 
-def _find_open(store: Store, state: State, form: Mapping[str, bool]) -> Value | None:
-    """The last order of this form, if some of it did not come back yet."""
+def _find_open(store: Store, state: State) -> Value | None:
+    """The last order of which some did not come back yet."""
     open_orders = {number for number, _, _ in state.open}
-    fitting = [value for value in store.orders() if value.number in open_orders and value.body["form"] == form]
-    return fitting[-1] if fitting else None
+    return next((value for value in reversed(store.orders()) if value.number in open_orders), None)
 
 
 def _check_measurable(state: State) -> None:
     if state.settings.method == "neutral":
-        raise InputError([Mistake("method", f"neutral measures nothing; go on with: allot plan {state.folder}")])
+        raise InputError([Mistake("method", f"neutral measures nothing; go on with: allot plan {quote(state.folder)}")])
     if not any(state.stock.have.values()):
         what = 'no task has a label yet; label a few of each, or plan with method = "neutral"'
+        raise InputError([Mistake("labels at hand", what)])
+    if max(state.stock.have.values()) < FOLDS:
+        counts = ", ".join(f"{name} {count}" for name, count in state.stock.have.items())
+        what = f"{counts}: too few to train on some and to score on others; label {FOLDS} or more of each task"
+        what += f' (each of {FOLDS} parts scores in turn), or plan and order them with method = "neutral"'
         raise InputError([Mistake("labels at hand", what)])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from allotment.amounts import show
 from allotment.campaign.state import State
 from allotment.errors import InputError, Mistake
 from allotment.problem import Problem
@@ -158,13 +159,27 @@ def list_trials(
 ) -> list[Trial]:
     """The plan, those of the user's own, and the baselines; not those with the same counts as an earlier one."""
     trials = [Trial("this plan", dict(own))]
-    trials += [Trial(f"yours {number}" if number > 1 else "yours", dict(c)) for number, c in enumerate(yours, 1)]
+    trials += [Trial(name, dict(counts)) for name, counts in zip(_name_yours(len(yours)), yours, strict=True)]
     for name, counts in baselines.items():
         if all(counts != trial.counts for trial in trials):
             trials.append(Trial(name, dict(counts)))
         if name == "equal images":
             trials.append(Trial(SAME, dict(counts), same=True))
     return trials
+
+
+def tell_dear(problem: Problem, yours: Sequence[Mapping[str, int]]) -> list[str]:
+    """A warning for each plan of the user's own that costs more than there is."""
+    found = []
+    for name, counts in zip(_name_yours(len(yours)), yours, strict=True):
+        if (cost := problem.price(counts)) > problem.budget:
+            over = f"{name} costs {show(cost)}, more than the budget of {show(problem.budget)}"
+            found.append(f"{over}: no fair comparison with plans that keep to it")
+    return found
+
+
+def _name_yours(count: int) -> list[str]:
+    return [f"yours {number}" if number > 1 else "yours" for number in range(1, count + 1)]
 
 
 def check_oracle(state: State) -> None:

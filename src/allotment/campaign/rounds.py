@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -26,6 +26,8 @@ class Account:
 
     came: Mapping[str, int]
     open: Mapping[str, int]
+    paid: tuple[Fraction, Fraction] | None = None
+    """(spent, on order) at the prices that were agreed; None where these are the problem's own"""
 
     def bought(self, task: str) -> int:
         return self.came.get(task, 0) + self.open.get(task, 0)
@@ -33,19 +35,57 @@ class Account:
 
 def price_of(problem: Problem, account: Account) -> tuple[Fraction, Fraction]:
     """(spent, on order): what came back costs, and what the labels on order cost beyond it."""
+    if account.paid is not None:
+        return account.paid
     spent = problem.price({task.name: account.came.get(task.name, 0) for task in problem.tasks})
     total = problem.price({task.name: account.bought(task.name) for task in problem.tasks})
     return spent, total - spent
 
 
-def take_rest(problem: Problem, account: Account, have: Mapping[str, int], pool: Mapping[str, int]) -> Problem:
+@dataclass(frozen=True)
+class Bill:
+    """One task's labels of an order, at the prices of the day on which it was placed."""
+
+    order: int
+    task: Task
+    """with fee and tiers as they were left by then"""
+    came: int
+    open: int
+    """those that were given up are in neither"""
+
+
+def settle(bills: Sequence[Bill]) -> dict[int, tuple[Fraction, Fraction]]:
+    """(spent, on order) of each order. `bills` are in the order in which they were placed."""
+    paid: dict[int, tuple[Fraction, Fraction]] = {}
+    owed: dict[str, Fraction] = {}
+    for bill in bills:
+        name, kept = bill.task.name, bill.came + bill.open
+        spent, on_order = paid.get(bill.order, (Fraction(0), Fraction(0)))
+        if not kept:  # given up as a whole: whoever relied on its fee pays it
+            owed[name] = max(owed.get(name, Fraction(0)), bill.task.fee)
+        else:
+            fee = Fraction(0) if bill.task.fee else owed.get(name, Fraction(0))
+            now = bill.task.price(bill.came) + (fee if bill.came else 0)
+            spent, on_order = spent + now, on_order + bill.task.price(kept) + fee - now
+            owed[name] = Fraction(0)
+        paid[bill.order] = spent, on_order
+    return paid
+
+
+def take_rest(
+    problem: Problem,
+    account: Account,
+    have: Mapping[str, int],
+    pool: Mapping[str, int],
+    mend: str = "raise the budget in campaign.toml",
+) -> Problem:
     """The problem that is left: labels on order count as labels at hand, prices go on where they stood."""
     spent, on_order = price_of(problem, account)
     left = problem.budget - spent - on_order
     if left < 0:
         what = (
             f"budget: {show_exact(spent + on_order)} is spent or on order, more than the budget of "
-            f"{show_exact(problem.budget)}; raise the budget in campaign.toml"
+            f"{show_exact(problem.budget)}; {mend}"
         )
         raise Infeasible([what])
     bought = {task.name: account.bought(task.name) for task in problem.tasks}

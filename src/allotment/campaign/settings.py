@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from allotment.amounts import short
+from allotment.campaign.schema import FILE as STORE
+from allotment.data.mistakes import Placed
+from allotment.data.roles import TARGET_KINDS, assign_roles
+from allotment.data.scenes.labels import TARGETS as SCENES
+from allotment.data.sources import open_source
+from allotment.data.targets import guess_kind
 from allotment.errors import InputError, Mistake, suggest
+from allotment.estimates.methods import FOLDS
+from allotment.learners.metrics import check_metric
+from allotment.learners.recipe import check_recipe
 from allotment.problem import Cap, Problem, Task
 
 FILE = "campaign.toml"
@@ -53,6 +64,8 @@ TRAINING: dict[str, type] = {
     "device": str,
     "precision": str,
 }
+KINDS = {target.name: target.kind for target in SCENES}
+"""of the tasks of all complete data, which call them alike"""
 TARGET: dict[str, type] = {"kind": str, "classes": list, "metric": str, "loss_weight": float}
 """keys of a task that say what it predicts, beside those that say what it costs"""
 TOP = ("budget", "method", "trainings", "seed", "conflicts", "data", "training", "task", "cap")
@@ -105,7 +118,11 @@ def read_settings(folder: Path) -> tuple[Settings, str]:
     """The settings of a campaign's folder, and their text; raises InputError with every mistake, its file and line."""
     text = _read_text(folder / FILE)
     try:
-        return parse_settings(text), text
+        settings, wrong = parse_settings(text), Placed()
+        _check_root(settings, folder, wrong)
+        if wrong.found:
+            raise InputError(wrong.located(text))
+        return settings, text
     except InputError as error:
         found = [(f"{folder / FILE}:{each.line}", each) for each in error.mistakes]
         raise InputError(
@@ -116,7 +133,10 @@ def read_settings(folder: Path) -> tuple[Settings, str]:
 def _read_text(path: Path) -> str:
     try:
         if not path.is_file():
-            what = f"there is none; begin with: allot init {path.parent}"
+            what = f"there is none; begin with: allot init {quote(path.parent)}"
+            if (path.parent / STORE).is_file():
+                what = "is gone, but not what was measured and bought; put it back, or write it anew with the options "
+                what += f"that it was begun with: allot init {quote(path.parent)} ..."
         elif path.stat().st_size > LARGEST_FILE:
             what = f"has more than {LARGEST_FILE // 10**6} MB; is it the right file?"
         else:
@@ -126,6 +146,11 @@ def _read_text(path: Path) -> str:
     except OSError as error:
         what = f"cannot be read ({error.strerror or error}); check its permissions"
     raise InputError([Mistake(FILE, what)])
+
+
+def quote(path: str | Path) -> str:
+    """A folder or file as a shell takes it, for commands that are to be typed."""
+    return shlex.quote(str(path))
 
 
 def check_place(folder: Path) -> None:
@@ -145,52 +170,14 @@ def parse_settings(text: str) -> Settings:
         at = re.search(r"line (\d+)", str(error))
         what = f"not valid TOML: {str(error).partition(' (at ')[0][:200]}; text goes in quotes, each key stands once"
         raise InputError([Mistake("", what, int(at[1]) if at else 1)]) from None
-    wrong = _Mistakes()
+    wrong = Placed()
     settings = _build(plain, wrong)
     if wrong.found or settings is None:
         raise InputError(wrong.located(text))
     return settings
 
 
-class _Mistakes:
-    """What is wrong so far, each with the way to its key."""
-
-    def __init__(self) -> None:
-        self.found: list[tuple[tuple[str | int, ...], Mistake]] = []
-
-    def add(self, place: tuple[str | int, ...], where: str, what: str) -> None:
-        self.found.append((place, Mistake(where, what)))
-
-    def located(self, text: str) -> list[Mistake]:
-        lines = _find_lines(text)
-        found = []
-        for place, mistake in self.found:
-            while place not in lines:
-                place = place[:-1]
-            found.append(Mistake(mistake.where, mistake.what, lines[place]))
-        return sorted(found, key=lambda mistake: mistake.line or 0)
-
-
-def _find_lines(text: str) -> dict[tuple[str | int, ...], int]:
-    """On which line each table begins and each key stands; a text over several lines may mislead it."""
-    lines: dict[tuple[str | int, ...], int] = {(): 1}
-    table: tuple[str | int, ...] = ()
-    seen: dict[str, int] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        if match := re.match(r"\s*(\[\[?)\s*([\w-]+)", line):
-            name = match[2]
-            if match[1] == "[[":
-                seen[name] = seen.get(name, -1) + 1
-                table = (name, seen[name])
-            else:
-                table = (name,)
-            lines.setdefault(table, number)
-        elif match := re.match(r"\s*[\"']?([\w-]+)[\"']?\s*[.=]", line):
-            lines.setdefault((*table, match[1]), number)
-    return lines
-
-
-def _build(plain: Mapping[str, Any], wrong: _Mistakes) -> Settings | None:
+def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     for key in plain:
         if key not in TOP:
             wrong.add((key,), _shown(key), HINTS.get(key) or f"unknown key; {suggest(key, TOP)}")
@@ -201,10 +188,10 @@ def _build(plain: Mapping[str, Any], wrong: _Mistakes) -> Settings | None:
     method = plain.get("method", "response")
     if method not in METHODS:
         wrong.add(("method",), "method", f"unknown {short(method)}; {suggest(method, METHODS)}")
-    for key, least in (("trainings", 0), ("seed", 0)):
-        value = plain.get(key, least)
-        if type(value) is not int or value < least:
-            wrong.add((key,), key, f"{short(value)} is not a whole number of {least} or more")
+    _check_trainings(plain.get("trainings"), method, len(tasks), wrong)
+    seed = plain.get("seed", 0)
+    if type(seed) is not int or seed < 0:
+        wrong.add(("seed",), "seed", f"{short(seed)} is not a whole number of 0 or more")
     if plain.get("conflicts", "first") not in RULES:
         what = f"unknown {short(plain['conflicts'])}; {suggest(plain['conflicts'], RULES)}"
         wrong.add(("conflicts",), "conflicts", what)
@@ -214,7 +201,7 @@ def _build(plain: Mapping[str, Any], wrong: _Mistakes) -> Settings | None:
         problem = Problem(tasks or [Task("?", 1)], plain.get("budget", 0), caps if tasks else ())
     except InputError as error:
         for mistake in error.mistakes:
-            wrong.add((mistake.where.partition(":")[0],), mistake.where, mistake.what)
+            wrong.add(_find_place(mistake.where, plain), mistake.where, mistake.what)
         return None
     return Settings(
         tasks=tuple(tasks),
@@ -231,7 +218,31 @@ def _build(plain: Mapping[str, Any], wrong: _Mistakes) -> Settings | None:
     )
 
 
-def _read_data(given: Any, wrong: _Mistakes) -> dict[str, Any]:
+def _find_place(where: str, plain: Mapping[str, Any]) -> tuple[str | int, ...]:
+    """Of a mistake that names a task or a cap: the last one of that name, since the first is not one too many."""
+    head, _, key = where.partition(": ")
+    for kind in ("task", "cap"):
+        rows = plain.get(kind, [])
+        numbers = [number for number, row in enumerate(rows) if head == f"{kind} {row.get('name')!r}"]
+        if numbers:
+            return kind, numbers[-1], key or "name"
+    return (head,)
+
+
+def _check_trainings(given: Any, method: Any, tasks: int, wrong: Placed) -> None:
+    if isinstance(given, Mapping):
+        what = "is a table; did you mean [training]? A number of trainings stands above the first table"
+        wrong.add(("trainings",), "trainings", what)
+        return
+    # slopes are fitted with a level of each fold and a slope of each task, and need one more to see their noise
+    least = 0 if method == "neutral" else FOLDS + tasks + 1 if method == "slopes" else 1
+    if given is not None and (type(given) is not int or given < least):
+        what = f"{short(given)} is not a whole number of {least} or more"
+        what += f", which method = {short(method)} needs" if least > 1 else ""
+        wrong.add(("trainings",), "trainings", what + ('; method = "neutral" takes none' if least else ""))
+
+
+def _read_data(given: Any, wrong: Placed) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         wrong.add(("data",), "data", 'is missing; write [data] and below it name = "table"')
         return {}
@@ -246,7 +257,7 @@ def _read_data(given: Any, wrong: _Mistakes) -> dict[str, Any]:
     return found
 
 
-def _read_training(given: Any, data: Mapping[str, Any], wrong: _Mistakes) -> dict[str, Any]:
+def _read_training(given: Any, data: Mapping[str, Any], wrong: Placed) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         wrong.add(("training",), "training", "is not a table; write [training]")
         return {}
@@ -257,10 +268,12 @@ def _read_training(given: Any, data: Mapping[str, Any], wrong: _Mistakes) -> dic
     elif NETWORKS[network] and data and NETWORKS[network] != data.get("name"):
         what = f"{network!r} is for {NETWORKS[network]}, and the data are {data.get('name')}; take 'usual'"
         wrong.add(("training", "network"), "training: network", what)
+    for mistake in check_recipe(found):
+        wrong.add(("training", mistake.where), f"training: {mistake.where}", mistake.what)
     return found
 
 
-def _read_keys(given: Mapping[str, Any], known: Mapping[str, type], table: str, wrong: _Mistakes) -> dict[str, Any]:
+def _read_keys(given: Mapping[str, Any], known: Mapping[str, type], table: str, wrong: Placed) -> dict[str, Any]:
     """The known keys of a table, with their types checked."""
     found = {}
     for key, value in given.items():
@@ -284,7 +297,7 @@ def _typed(value: Any, kind: type) -> Any:
 
 
 def _read_tasks(
-    given: Any, data: Mapping[str, Any], wrong: _Mistakes
+    given: Any, data: Mapping[str, Any], wrong: Placed
 ) -> tuple[list[Task], dict[str, int], dict[str, dict[str, Any]]]:
     tasks: list[Task] = []
     starts: dict[str, int] = {}
@@ -309,6 +322,7 @@ def _read_tasks(
                 wrong.add(("task", number, mistake.where), f"{label}: {mistake.where}", mistake.what)
             continue
         tasks.append(task)
+        _check_target(("task", number), task.name, said, data, wrong)
         if said:
             targets[task.name] = said
         if "have" in row:
@@ -317,7 +331,82 @@ def _read_tasks(
     return tasks, starts, targets
 
 
-def _check_starts(names: Iterable[str], starts: Mapping[str, int], data: str, wrong: _Mistakes) -> None:
+def _check_target(
+    place: tuple[str | int, ...], name: str, said: Mapping[str, Any], data: Mapping[str, Any], wrong: Placed
+) -> None:
+    """What a task says of its labels, as far as that can be told without them."""
+
+    def add(key: str, what: str) -> None:
+        wrong.add((*place, key), f"task {name!r}: {key}", what)
+
+    complete = data.get("name") in COMPLETE
+    for key in ("kind", "classes"):
+        if complete and key in said:
+            add(key, f"is settled by {data['name']}; leave it out")
+    kind, metric, weight = said.get("kind"), said.get("metric"), said.get("loss_weight")
+    if kind is not None and not complete and kind not in TARGET_KINDS:
+        add("kind", f"a target of a table can't be {kind!r}; {suggest(kind, TARGET_KINDS)}")
+        return
+    kind = KINDS.get(name) if complete else kind
+    if metric is not None and (what := check_metric(metric, *([kind] if kind else TARGET_KINDS))):
+        add("metric", what)
+    if weight is not None and not 0 <= weight < math.inf:
+        add("loss_weight", f"{weight} is not a finite number of 0 or more")
+
+
+def _check_root(settings: Settings, folder: Path, wrong: Placed) -> None:
+    """That the data are where they are said to be and, of a table, that its head has the columns that are named."""
+    data = settings.data
+    if data["name"] not in ROOTED:
+        return
+    path = _find_data(settings, folder)
+    if not path.exists():
+        what = f"{data['root']!r}: there is no such file or folder ({path}); write where the data lie now"
+        wrong.add(("data", "root"), "data: root", what)
+    elif data["name"] == "table":
+        _check_columns(settings, path, wrong)
+
+
+def _find_data(settings: Settings, folder: Path) -> Path:
+    return Path(os.path.normpath(folder.absolute() / Path(settings.data["root"]).expanduser()))
+
+
+def find_lost(folder: Path) -> Path | None:
+    """Where the data of a campaign should be, if they are not there."""
+    settings = parse_settings(_read_text(folder / FILE))
+    if settings.data["name"] not in ROOTED or (path := _find_data(settings, folder)).exists():
+        return None
+    return path
+
+
+def _check_columns(settings: Settings, path: Path, wrong: Placed) -> None:
+    data, said = settings.data, settings.targets
+    kinds, classes = ({n: keys[k] for n, keys in said.items() if k in keys} for k in ("kind", "classes"))
+    drop, group, id_ = (data.get(key) for key in ("drop", "group", "id"))
+    try:
+        source = open_source(path, data.get("delimiter"))
+    except InputError:  # which is said when the data are read
+        return
+    try:
+        assign_roles(source, settings.names, None, group, id_, tuple(drop or ()), kinds, classes)
+    except InputError as error:
+        found: dict[str, tuple[str | int, ...]] = {f"drop {name!r}": ("data", "drop") for name in drop or ()}
+        found |= {f"group {group!r}": ("data", "group"), f"id {id_!r}": ("data", "id")}
+        for number, name in enumerate(settings.names):
+            found[f"target {name!r}"] = ("task", number, "name")
+            found |= {f"{key} of {name!r}": ("task", number, key) for key in ("kind", "classes")}
+        for mistake in error.mistakes:
+            wrong.add(found.get(mistake.where, ("data",)), mistake.where, mistake.what)
+        return
+    for number, name in enumerate(settings.names):
+        if "metric" in said.get(name, {}) and name not in kinds and name in source.names:
+            column = source.read([name], [name] if name in classes else [])[name]
+            kind = guess_kind(column, classes=classes.get(name))
+            if what := check_metric(said[name]["metric"], kind):
+                wrong.add(("task", number, "metric"), f"task {name!r}: metric", what)
+
+
+def _check_starts(names: Iterable[str], starts: Mapping[str, int], data: str, wrong: Placed) -> None:
     """Complete data need a number of labels to begin with; a table may have one, for every task or for none."""
     if not starts and data not in COMPLETE:
         return
@@ -329,7 +418,7 @@ def _check_starts(names: Iterable[str], starts: Mapping[str, int], data: str, wr
             wrong.add(("task", number), f"task {name!r}: have", what)
 
 
-def _read_caps(given: Any, wrong: _Mistakes) -> list[Cap]:
+def _read_caps(given: Any, wrong: Placed) -> list[Cap]:
     caps = []
     for number, row in _tables(given, "cap", wrong):
         try:
@@ -340,7 +429,7 @@ def _read_caps(given: Any, wrong: _Mistakes) -> list[Cap]:
     return caps
 
 
-def _tables(given: Any, kind: str, wrong: _Mistakes) -> list[tuple[int, Mapping[str, Any]]]:
+def _tables(given: Any, kind: str, wrong: Placed) -> list[tuple[int, Mapping[str, Any]]]:
     if not isinstance(given, list) or not all(isinstance(row, Mapping) for row in given):
         wrong.add((kind,), kind, f"write [[{kind}]], in double brackets, above each {kind}")
         return []

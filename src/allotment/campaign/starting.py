@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 
 from allotment.amounts import show
 from allotment.campaign.campaign import Campaign
-from allotment.campaign.labels import open_stock
-from allotment.campaign.settings import COMPLETE, FILE, ROOTED, Settings, parse_settings
+from allotment.campaign.labels import Stock, open_stock
+from allotment.campaign.settings import COMPLETE, FILE, ROOTED, Settings, parse_settings, quote
 from allotment.campaign.template import BUDGETS, OPTIONS, PRESETS, STEPS, write_template
-from allotment.data.sources import open_source
+from allotment.data.roles import find_id
 from allotment.errors import InputError, Mistake, suggest
-
-ID = "id"
-"""a column of this name, whatever its case, names the rows unless another is said to"""
+from allotment.estimates.methods import FOLDS
 
 
 class Begun(NamedTuple):
@@ -60,7 +58,7 @@ def begin(
         tasks[name] |= {"classes": classes[name].split("|")} if classes and name in classes else {}
     notes: tuple[str, ...] = ()
     if data == "table" and id is None and root is not None:
-        id, notes = _find_id(root, {*names, *drop, group})
+        id, notes = find_id(root, {*names, *drop, group})
     keys: dict[str, Any] = {"name": data} | ({} if root is None else {"root": _relative(root, folder)})
     keys |= OPTIONS[data] | {key: value for key, value in (("id", id), ("group", group)) if value is not None}
     keys |= {"drop": list(drop)} if drop else {}
@@ -69,38 +67,8 @@ def begin(
         training["weights"] = _relative(weights, folder)
     training |= {"steps": STEPS[data] if steps is None else steps} | settle_machine()
     text = write_template(keys, tasks, _number(budget or str(BUDGETS.get(data, 0))), method, training)
-    _check_data(text, folder)
+    notes += _check_data(text, folder)
     return Begun(Campaign.create(folder, text), notes)
-
-
-def _find_id(root: str, taken: Collection[str | None]) -> tuple[str | None, tuple[str, ...]]:
-    """The column of a table that names its rows, if one is called so and can; what is to be said about it."""
-    try:
-        source = open_source(root)
-        called = [name for name in source.names if name.strip().casefold() == ID and name not in taken]
-        columns = source.read(called, called)
-    except InputError:  # which is said when the data are read
-        return None, ()
-    notes = []
-    for name in called:
-        fault = _find_repeat(columns[name].texts)
-        if not fault:
-            return name, (f"column {name!r} names the rows, in orders and deliveries; it is not learned from",)
-        choice = f"--drop {name}, if there is nothing in it to learn from"
-        notes.append(f"column {name!r} does not name the rows, since {fault}; their numbers do. Perhaps {choice}")
-    return None, tuple(notes)
-
-
-def _find_repeat(ids: Sequence[str]) -> str:
-    """Why these are no names; "" if they are."""
-    seen: dict[str, int] = {}
-    for row, text in enumerate(ids, 1):
-        if not text.strip():
-            return f"row {row} has none"
-        if text in seen:
-            return f"rows {seen[text]} and {row} are both {text[:40]!r}"
-        seen[text] = row
-    return ""
 
 
 def _check(
@@ -136,16 +104,34 @@ def _check(
         raise InputError(mistakes)
 
 
-def _check_data(text: str, folder: Path) -> None:
-    """That settings and data fit; lines of a file that is not there yet help nobody."""
+def _check_data(text: str, folder: Path) -> tuple[str, ...]:
+    """That settings and data fit, and what is to be said of them; lines of a file that is not there yet help nobody."""
     try:
         settings = parse_settings(text)
     except InputError as error:
         raise InputError(Mistake(each.where, each.what) for each in error.mistakes) from None
     if (folder / FILE).exists():
-        return  # which is what is wrong
-    open_stock(settings, folder)
+        return ()  # which is what is wrong
+    stock = open_stock(settings, folder)
+    _check_kinds(settings, stock)
     _check_budget(settings)
+    notes = tuple(getattr(stock.data, "notes", ()))
+    if settings.method != "neutral" and max(stock.have.values()) < FOLDS:
+        few = f'too few labels to measure anything; until some task has {FOLDS}, plan with method = "neutral"'
+        notes += (f"{few} in campaign.toml",)
+    return notes
+
+
+def _check_kinds(settings: Settings, stock: Stock) -> None:
+    """That the kind of every task is said or can be seen: a wrong guess would turn all its labels away later."""
+    mistakes = []
+    for name in getattr(stock.data, "guessed", ()):
+        if not stock.data.known(name).any() and "classes" not in settings.targets.get(name, {}):
+            classes = f"--kind {quote(f'{name}=classification')} --classes {quote(f'{name}=A|B')}"
+            what = f"has no label that shows its kind; say it: --kind {quote(f'{name}=regression')}, or {classes}"
+            mistakes.append(Mistake(f"task {name!r}", what))
+    if mistakes:
+        raise InputError(mistakes)
 
 
 def _check_budget(settings: Settings) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from allotment.amounts import show
 from allotment.campaign.labels import Stock, open_stock
-from allotment.campaign.rounds import Account, Tranche, price_of, propose, rebase, take_rest
-from allotment.campaign.settings import Settings, read_settings
+from allotment.campaign.rounds import Account, Bill, Tranche, price_of, propose, rebase, settle, take_rest
+from allotment.campaign.rows import check_rows
+from allotment.campaign.settings import FILE, Settings, quote, read_settings
 from allotment.campaign.store import Store, Value
 from allotment.errors import InputError, Mistake
 from allotment.estimates.estimates import Estimates
@@ -21,7 +23,7 @@ from allotment.estimates.methods import METHODS
 from allotment.figures import several
 from allotment.job import JSON, Job
 from allotment.plan import Outlook, Plan, allocate, neutral_gains
-from allotment.problem import Problem
+from allotment.problem import Problem, Task
 
 CHANGES = {
     "data": "the data have changed",
@@ -50,6 +52,14 @@ class Proposal:
     tranche: Tranche
     found: Found | None
     """what it rests on; None for the neutral plan"""
+    waiting: Mapping[str, int] = field(default_factory=dict)
+    """of each task with any, the labels on order, which the plan counts as at hand"""
+    orders: tuple[int, ...] = ()
+    """that these are in"""
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(self.plan.counts.values())
 
     @cached_property
     def job(self) -> Job:
@@ -79,12 +89,18 @@ class State:
     """all there are, the oldest first"""
     outlooks: Mapping[str, JSON] = field(default_factory=dict, repr=False)
     """of plans, by the names of their diagnoses"""
+    paid: Mapping[int, tuple[Fraction, Fraction]] | None = field(default=None, repr=False)
+    """(spent, on order) of each order; None where an order does not say what it cost"""
 
     @cached_property
     def account(self) -> Account:
         waiting = Counter(task for _, task, _ in self.open)
         came = {name: len(self.ordered[name]) - waiting[name] for name in self.settings.names}
-        return Account(came, {name: waiting[name] for name in self.settings.names})
+        paid = None
+        if self.paid is not None:
+            spent, on_order = ([each[at] for each in self.paid.values()] for at in (0, 1))
+            paid = sum(spent, Fraction(0)), sum(on_order, Fraction(0))
+        return Account(came, {name: waiting[name] for name in self.settings.names}, paid)
 
     @cached_property
     def money(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -96,14 +112,51 @@ class State:
         """The problem that is left; `budget` is another one for the campaign as a whole."""
         whole = self.settings.problem() if budget is None else self.settings.problem().with_budget(budget)
         pool = {name: len(self.stock.candidates(name, self.ordered[name])) for name in self.settings.names}
-        return take_rest(whole, self.account, self.stock.have, pool)
+        mend = "raise the budget in campaign.toml" if budget is None else "give a larger --budget"
+        return take_rest(whole, self.account, self.stock.have, pool, mend)
 
     @property
     def is_affordable(self) -> bool:
-        """Whether the money that is left buys any label at all."""
-        rest = self.rest()
-        first = [task.price(task.lot) for task in rest.tasks if task.ceiling is None or task.ceiling >= task.lot]
-        return any(price <= rest.budget for price in first)
+        """Whether the money that is left buys any label at all; raises Infeasible where there is less than none."""
+        return any(not obstacle for obstacle, _ in self._obstacles.values())
+
+    @property
+    def can_buy(self) -> bool:
+        """The same for those who only look, and take less than none for none."""
+        return self.money[2] >= 0 and self.is_affordable
+
+    @cached_property
+    def _obstacles(self) -> dict[str, tuple[str, str]]:
+        """Of each task, what keeps the money that is left from buying the least of it, and the key that would help."""
+        rest, found = self.rest(), {}
+        for task in rest.tasks:
+            own = self.settings.problem()[task.name]
+            lot = "a label" if task.lot == 1 else f"a lot of {task.lot}"
+            used = [cap.name for cap in rest.caps if cap.use.get(task.name, 0) * task.lot > cap.limit]
+            obstacle = "", ""
+            if task.frozen is not None and task.frozen < task.lot:
+                obstacle = f"it is frozen at {own.frozen}, which are bought", "frozen"
+            elif task.pool is not None and task.pool < task.lot:
+                obstacle = "nothing is left to label", ""
+            elif task.most is not None and task.most < task.lot:
+                obstacle = f"most is {own.most}", "most"
+            elif used:
+                obstacle = f"{lot} takes more than is left of {used[0]!r}", "cap"
+            elif task.price(task.lot) > rest.budget:
+                obstacle = f"{lot} costs {show(task.price(task.lot))}", "budget"
+            found[task.name] = obstacle
+        return found
+
+    def tell_obstacles(self) -> str:
+        """Why nothing more can be bought, and what in the settings would change that."""
+        if self.money[2] < 0:
+            return "that is more than there is: raise the budget"
+        found = self._obstacles
+        keys = list(dict.fromkeys(key for _, key in found.values() if key))
+        if keys == ["budget"] and all(key for _, key in found.values()):
+            return "that buys nothing more: raise the budget"
+        why = "; ".join(f"{name}: {obstacle}" for name, (obstacle, _) in found.items())
+        return f"that buys nothing more ({why}): {'raise the ' + ' or the '.join(keys) if keys else ''}".rstrip(": ")
 
     @cached_property
     def needs(self) -> dict[str, JSON]:
@@ -134,7 +187,7 @@ class State:
         problem = self.rest(budget)
         if self.settings.method == "neutral":
             plan = allocate(problem, neutral_gains(problem))
-            return Proposal(plan, propose(plan, None, self.settings.budget, learns=False), None)
+            return Proposal(plan, propose(plan, None, self.settings.budget, learns=False), None, *self._waiting)
         if self.found is None:
             raise InputError([Mistake("", self._why_unmeasured())])
         have = {task.name: task.have for task in problem.tasks}
@@ -144,7 +197,12 @@ class State:
             outlook = Outlook.from_dict(known)
             vars(plan).update(outlook=outlook, plateau=outlook.plateau)
         whole = self.settings.budget if budget is None else problem.budget
-        return Proposal(plan, propose(plan, plan.outlook, whole), self.found)
+        return Proposal(plan, propose(plan, plan.outlook, whole), self.found, *self._waiting)
+
+    @property
+    def _waiting(self) -> tuple[dict[str, int], tuple[int, ...]]:
+        counts = {name: count for name, count in self.account.open.items() if count}
+        return counts, tuple(sorted({number for number, _, _ in self.open}))
 
     @property
     def is_looked_through(self) -> bool:
@@ -154,7 +212,7 @@ class State:
         return neutral or known
 
     def _why_unmeasured(self) -> str:
-        name = self.folder.name or self.folder
+        name = quote(self.folder)
         if not self.estimates:
             return f'nothing is measured yet; type: allot estimate {name}   (or set method = "neutral")'
         reasons = min((self.changes(value.body["needs"]) for value in reversed(self.estimates)), key=len)
@@ -163,8 +221,9 @@ class State:
 
     def tell_money(self) -> str:
         """Spent, on order and left, in one line."""
-        spent, on_order, left = map(show, self.money)
-        return f"{show(self.settings.budget)}: {spent} spent, {on_order} on order, {left} left"
+        spent, on_order, left = self.money
+        rest = f"{show(left)} left" if left >= 0 else f"{show(-left)} too much"
+        return f"{show(self.settings.budget)}: {show(spent)} spent, {show(on_order)} on order, {rest}"
 
 
 def look(folder: Path, store: Store) -> State:
@@ -172,17 +231,55 @@ def look(folder: Path, store: Store) -> State:
     settings, text = read_settings(folder)
     given = {name: store.delivered(name, settings.conflicts) for name in settings.names}
     stock = open_stock(settings, folder, given)
+    ordered = {name: tuple(store.ordered(name)) for name in settings.names}
+    check_rows(store, settings, folder, stock, {*chain(*ordered.values(), *given.values())})
+    # what somebody filled into the table itself has come back, too
+    waiting = tuple(item for item in store.open_items() if not stock.has(*item[1:]))
     return State(
         folder=folder,
         settings=settings,
         text=text,
         stock=stock,
-        ordered={name: tuple(store.ordered(name)) for name in settings.names},
-        # what somebody filled into the table itself has come back, too
-        open=tuple(item for item in store.open_items() if not stock.has(*item[1:])),
+        ordered=ordered,
+        open=waiting,
         estimates=tuple(store.values("estimates")),
         outlooks={value.key: value.body["outlook"] for value in store.values("diagnosis")},
+        paid=_find_paid(store, waiting),
     )
+
+
+def _find_paid(store: Store, waiting: Sequence[tuple[int, str, str]]) -> dict[int, tuple[Fraction, Fraction]] | None:
+    """What each order cost when it was placed, as far as it was not given up; None if one does not say."""
+    kept = Counter((number, task) for number, task, _ in store.kept_items())
+    still = Counter((number, task) for number, task, _ in waiting)
+    bills = []
+    for value in store.orders():
+        terms = _find_terms(store, value)
+        if terms is None:
+            return None
+        for name, task in terms.items():
+            pair = value.number, name
+            bills.append(Bill(value.number, task, kept[pair] - still[pair], still[pair]))
+    return settle(bills)
+
+
+def _find_terms(store: Store, order: Value) -> dict[str, Task] | None:
+    """The tasks of an order as its plan knew them, with their prices; None where no plan is on record for it."""
+    try:
+        plan = store.find_value("plan", order.body["plan"])
+        asked = {task for task, _ in order.body["order"]["items"]}
+        tasks = [] if plan is None else plan.body["plan"]["problem"]["tasks"]
+        terms = {task["name"]: Task.from_dict(task) for task in tasks if task["name"] in asked}
+    except (KeyError, TypeError, ValueError):  # an archive may hold anything
+        return None
+    return terms if set(terms) == asked else None
+
+
+def tell_spent(state: State) -> str:
+    """Why nothing can be planned any more, and what to do then."""
+    why = state.tell_obstacles()
+    where = f" in {state.folder / FILE}, or" if "raise" in why else ";"
+    return f"budget {state.tell_money()}; {why}{where} look back with: allot report {quote(state.folder)}"
 
 
 def name_diagnosis(estimates: str, problem: Problem) -> str:

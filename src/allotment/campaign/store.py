@@ -108,6 +108,13 @@ class Store(Ledger):
         rows = self._rows("SELECT key, needs, body FROM results WHERE kind = ? ORDER BY number", kind)
         return [(key, self._parse(needs), self._parse(body)) for key, needs, body in rows]
 
+    def last_result(self, kind: str) -> tuple[str, JSON, JSON] | None:
+        """(key, needs, body) of the job of a kind that was done last."""
+        sql = "SELECT key, needs, body FROM results WHERE kind = ? ORDER BY number DESC LIMIT 1"
+        for key, needs, body in self._rows(sql, kind):
+            return key, self._parse(needs), self._parse(body)
+        return None
+
     def put_artifact(self, job: Job, files: Mapping[str, bytes]) -> Path:
         """Keep files that a job gave: they are in place, whole, before the store knows of them."""
         listed = canonical(list_files(files, f"artifact of {job}"))
@@ -152,7 +159,7 @@ class Store(Ledger):
         if kind not in VALUES:
             raise InputError([Mistake("kind of a value", f"unknown {short(kind)}; {suggest(kind, VALUES)}")])
         with self._adding():
-            return self._find(kind, key) or self._note(kind, body, key)
+            return self.find_value(kind, key) or self._note(kind, body, key)
 
     def values(self, kind: str) -> list[Value]:
         """All of a kind, from the first to the last."""
@@ -163,7 +170,8 @@ class Store(Ledger):
         sql = "SELECT number, kind, key, body, at FROM records WHERE kind = ? ORDER BY number DESC LIMIT 1"
         return next(map(self._value, self._rows(sql, kind)), None)
 
-    def _find(self, kind: str, key: str) -> Value | None:
+    def find_value(self, kind: str, key: str) -> Value | None:
+        """The one of this key."""
         sql = "SELECT number, kind, key, body, at FROM records WHERE kind = ? AND key = ?"
         return next(map(self._value, self._rows(sql, kind, key)), None)
 
@@ -183,7 +191,7 @@ class Store(Ledger):
     def add_order(self, body: JSON, items: Sequence[tuple[str, str]], key: str) -> Value:
         """Order labels of (task, instance) pairs, none of which is on order; the same key again orders nothing."""
         with self._adding():
-            if known := self._find("order", key):
+            if known := self.find_value("order", key):
                 return known
             self._check_items(items)
             value = self._note("order", body, key)
@@ -228,6 +236,19 @@ class Store(Ledger):
             "ORDER BY order_id, position"
         )
         return [(number, task, instance) for number, task, instance in self._rows(sql)]
+
+    def kept_items(self) -> list[tuple[int, str, str]]:
+        """(number of the order, task, instance) of all that is to be paid: what came, and what is on order, once."""
+        sql = (
+            "SELECT records.number, task, instance FROM items JOIN records ON records.id = order_id WHERE "
+            "order_id NOT IN (SELECT order_id FROM cancellations) OR EXISTS "
+            "(SELECT 1 FROM labels WHERE labels.task = items.task AND labels.instance = items.instance) "
+            "ORDER BY order_id IN (SELECT order_id FROM cancellations), order_id, position"
+        )
+        owner: dict[tuple[str, str], int] = {}
+        for number, task, instance in self._rows(sql):
+            owner.setdefault((task, instance), number)  # that of an order in force, if it was ordered again
+        return [(number, task, instance) for (task, instance), number in owner.items()]
 
     def cancel(self, number: int) -> None:
         """Take back what is open of an order; what came of it stays."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from allotment.advice.doctor import Diagnosis
 from allotment.campaign.evaluation import LEVEL, Evaluation
 from allotment.campaign.rounds import is_groundless, rebase
+from allotment.campaign.settings import quote
 from allotment.campaign.state import Proposal, State
 from allotment.campaign.store import Value
 from allotment.estimates.estimates import Estimates
@@ -44,6 +45,7 @@ class Status:
     spent: str
     on_order: str
     left: str
+    """below zero where more is spent or on order than there is"""
     tasks: tuple[dict[str, Any], ...]
     """of each: name, kind, cost, have, start, came, open, pool"""
     notes: tuple[str, ...]
@@ -51,6 +53,12 @@ class Status:
     """of the plan for the money that is left"""
     next: str
     """the command to type"""
+
+    @property
+    def money(self) -> str:
+        """Spent, on order and left, in one line."""
+        rest = f"{self.left[1:]} too much" if self.left.startswith("-") else f"{self.left} left"
+        return f"{self.budget}: {self.spent} spent, {self.on_order} on order, {rest}"
 
     def to_dict(self) -> dict[str, Any]:
         return {key: getattr(self, key) for key in ("budget", "spent", "on_order", "left", "expected", "next")} | {
@@ -83,8 +91,13 @@ def summarise(state: State, conflicts: int, evaluated: bool, recorded: Sequence[
         )
     for number in sorted({number for number, _, _ in state.open}):
         waiting = sum(number == each for each, _, _ in state.open)
-        give_up = f"to give them up: allot order {state.folder} --cancel {number}"
+        give_up = f"to give them up: allot order {quote(state.folder)} --cancel {number}"
         notes.append(f"{several(waiting, 'label')} of order {number} did not come back yet; {give_up}")
+    if state.money[2] < 0:
+        over = show_exact(-state.money[2])
+        notes.append(f"{over} more is spent or on order than the budget; nothing is bought until it is raised")
+    elif state.money[2] > 0 and not state.open and not state.can_buy:
+        notes.append(state.tell_obstacles().replace("that buys", f"the {left} left buys", 1))
     if state.found is not None and not state.found.fresh:
         notes.append("labels came in since the last estimate; a new one would know more")
     step, expected = _find_next(state, evaluated, recorded)
@@ -93,20 +106,26 @@ def summarise(state: State, conflicts: int, evaluated: bool, recorded: Sequence[
 
 def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[str, str]:
     """The next command, and what the plan for the money that is left promises."""
-    name = str(state.folder)
+    name = quote(state.folder)
     if state.open:
         return f"allot ingest {name} FILE", ""
-    if not state.is_affordable:
-        done = "evaluate" if state.stock.oracle and not evaluated else "report"
-        return f"allot {done} {name}", ""
+    if not state.can_buy:
+        return f"allot {_find_end(state, evaluated)} {name}", ""
     measures = state.settings.method != "neutral"
     if measures and (state.found is None or not state.found.fresh):
         return f"allot estimate {name}", ""
     if not state.is_looked_through:
         return f"allot plan {name}", ""
     proposal = state.propose()
+    if proposal.is_empty:
+        return f"allot {_find_end(state, evaluated)} {name}", ""
     step = "order" if proposal.job.key in recorded else "plan"
     return f"allot {step} {name}", tell_outlook(proposal.plan)
+
+
+def _find_end(state: State, evaluated: bool) -> str:
+    """What to do where nothing is left to buy."""
+    return "evaluate" if state.stock.oracle and not evaluated else "report"
 
 
 def tell_outlook(plan: Plan) -> str:
@@ -146,7 +165,9 @@ def collect(
     plan = proposal.plan if proposal is not None else None if last is None else Plan.from_dict(last.body["plan"])
     if plan is not None:
         evidence = _find_evidence(state, plan, last)
-        values["plan"] = _plan(plan)
+        values["plan"] = _plan(plan, None if proposal is None else state.stock.have)
+        if proposal is None:
+            values["decision"] = _tell_done(state, plan)
         values["comparison"] = _compare(plan, evidence)
         if plan.outlook is not None:
             look = plan.outlook
@@ -203,12 +224,21 @@ def _few(plans: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, in
     return plans if len(plans) <= 12 else {name: plans[name] for name in ("equal images", "equal budget", "neutral")}
 
 
-def _plan(plan: Plan) -> dict[str, Any]:
+def _tell_done(state: State, plan: Plan) -> str:
+    """In place of a decision where none is left to take."""
+    bought = ", ".join(f"{count} {name}" for name, count in plan.counts.items() if count) or "nothing"
+    price = show_exact(plan.problem.price(plan.counts))
+    return f"Nothing new is planned (budget {state.tell_money()}). The last plan on record was: {bought} for {price}."
+
+
+def _plan(plan: Plan, have: Mapping[str, int] | None) -> dict[str, Any]:
+    """`have` is what is at hand, without what is on order; None leaves it out, for a plan of the past."""
     look, rows = plan.outlook, []
     plateau = plan.plateau if look is None else look.plateau
     for task in plan.problem.tasks:
         count = plan.counts[task.name]
-        row = {"name": task.name, "cost": show_exact(task.cost), "have": task.have, "count": count}
+        row = {"name": task.name, "cost": show_exact(task.cost), "count": count}
+        row |= {} if have is None else {"have": have[task.name]}
         row |= {"spend": show_exact(task.price(count)), "plateau": list(plateau[task.name])}
         if look is not None:
             row["low"], row["high"] = look.counts[task.name]
@@ -303,18 +333,13 @@ def _rounds(state: State, orders: Sequence[Value], status: Status) -> list[dict[
         waiting[number][task] += 1
     rounds: list[dict[str, Any]] = []
     for order in orders:
-        total = sum((_exact(cost) for cost in order.body["order"]["costs"].values()), start=_exact("0"))
-        rounds.append({"number": order.number, "spent": show_exact(total), "open": waiting.get(order.number, {})})
+        rounds.append({"number": order.number, "open": waiting.get(order.number, {})})
+        if state.paid is not None and order.number in state.paid:
+            rounds[-1]["spent"] = show_exact(state.paid[order.number][0])
     rounds.append({"number": len(orders) + 1, "open": {}, "next": status.next})
     if status.expected:
         rounds[-1]["expected"] = status.expected
     return rounds
-
-
-def _exact(text: str) -> Any:
-    from allotment.amounts import exact
-
-    return exact(text)
 
 
 def _about(state: State) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -55,6 +56,7 @@ def init(folder: str, **given: Any) -> None:
                 --cost price=1 --cost style=20 --budget 500
               allot init my-campaign --data scenes
     """
+    from allotment.campaign.intake import tell_guessed
     from allotment.campaign.starting import begin
     from allotment.tables.campaigns import show_tasks
     from allotment.tables.page import Page
@@ -64,7 +66,7 @@ def init(folder: str, **given: Any) -> None:
     named = [*(given.pop("targets") or "").split(","), *given.pop("single")]
     targets = [name.strip() for name in named if name.strip()]
     begun = begin(folder, targets=targets, id=given.pop("id_"), **given)
-    status = begun.campaign.summarise()[1]
+    state, status = begun.campaign.summarise()
     page = Page()
     page.text(f"{begun.campaign.folder / 'campaign.toml'} is written; every key in it has a comment.")
     page.text()
@@ -72,6 +74,8 @@ def init(folder: str, **given: Any) -> None:
     page.text()
     for note in begun.notes:
         page.text(f"Note: {note}.")
+    for line in tell_guessed(state):
+        page.text(line)
     page.text(f"Next: {status.next}")
 
 
@@ -95,13 +99,14 @@ def estimate(
     \b
     Example:  allot estimate my-campaign
     """
+    from allotment.campaign.settings import quote
     from allotment.runs.local import default_workers
     from allotment.tables.campaigns import show_measured
     from allotment.tables.page import Page
 
     campaign = _open(folder, learner)
     campaign.claim("estimate")
-    with stoppable(f"allot estimate {folder}"):
+    with stoppable(f"allot estimate {quote(folder)}"):
         seconds, state = None, campaign.look()
         if dry_run or not campaign.is_begun(state):
             with Meter("timing a few steps"):
@@ -120,7 +125,7 @@ def estimate(
         found = None if measured.diagnosis is None else measured.diagnosis.to_dict()
         print_json({"number": measured.value.number, "estimates": measured.value.body["estimates"], "diagnosis": found})
     else:
-        show_measured(Page(), measured, folder)
+        show_measured(Page(), measured, quote(folder))
 
 
 @click.command()
@@ -139,24 +144,27 @@ def order(
     \b
     Example:  allot order my-campaign -o order.csv
     """
+    from allotment.campaign.settings import quote
     from allotment.tables.campaigns import show_order
     from allotment.tables.page import Page
 
     campaign = _open(folder)
     if cancel is not None:
-        campaign.cancel(cancel)
+        given_up = campaign.cancel(cancel)
         then = campaign.summarise()[1].next
         if as_json:
-            print_json({"cancelled": cancel, "next": then})
-        else:
+            print_json({"cancelled": cancel, "labels": given_up, "next": then})
+        elif given_up:
             click.echo(f"What was open of order {cancel} is given up. Next: {then}")
+        else:
+            click.echo(f"Nothing of order {cancel} is open, so nothing is given up. Next: {then}")
         return
     ordered = campaign.order(output, everything=everything, together=together, more=more)
     if as_json:
         about = {"number": ordered.value.number, "new": ordered.is_new, "sheet": str(ordered.path)}
         print_json(about | {"total": ordered.order.total, "counts": ordered.order.counts} | ordered.order.to_dict())
     else:
-        show_order(Page(), ordered, campaign.look(), folder)
+        show_order(Page(), ordered, campaign.look(), quote(folder))
 
 
 @click.command()
@@ -217,12 +225,15 @@ def evaluate(
     \b
     Example:  allot evaluate my-campaign --repeats 5
     """
+    from allotment.campaign.settings import quote
     from allotment.tables.campaigns import show_evaluation
     from allotment.tables.page import Page
 
     campaign = _open(folder, learner)
     yours = [_pairs("--plan", plan.split(",")) for plan in plans]
-    with stoppable(f"allot evaluate {folder}"), Meter("trainings") as meter:
+    for warning in campaign.judge_prices(yours):
+        click.echo(f"note: {warning}", err=True)
+    with stoppable(f"allot evaluate {quote(folder)}"), Meter("trainings") as meter:
         value, found = campaign.evaluate(yours, repeats, workers, meter)
     if as_json:
         print_json({"number": value.number, "rows": found.rows()} | found.to_dict())
@@ -230,7 +241,7 @@ def evaluate(
         page = Page()
         show_evaluation(page, found)
         page.text()
-        page.text(f"Next: allot report {folder}")
+        page.text(f"Next: allot report {quote(folder)}")
 
 
 @click.command()
@@ -271,12 +282,19 @@ def report(folder: str, output: str | None, as_json: bool) -> None:
 
 
 def write_page(values: Mapping[str, Any], path: Path) -> Path:
-    """The report of these values as a file, in the place of an earlier one."""
+    """The report of these values as a file, in the place of an earlier one, but of nothing else."""
     from allotment.errors import InputError, Mistake
     from allotment.reports.page import render
 
     text = render(values)
+    usual = text[: text.index("<title")].encode()  # before which all reports are the same
     try:
+        if path.is_file():
+            with path.open("rb") as file:
+                other = file.read(len(usual)) != usual
+            if other:
+                what = "is there already and is no report; name another file with -o, or move it away"
+                raise InputError([Mistake(str(path), what)])
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         what = f"cannot be written ({error.strerror or error}); name another file with -o"
@@ -294,10 +312,16 @@ def pack(folder: str, output: str | None) -> None:
     Example:  allot pack my-campaign -o my-campaign.zip
     """
     from allotment.campaign.archive import pack as pack_up
+    from allotment.campaign.settings import quote
 
-    path = Path(output) if output is not None else Path(f"{folder.rstrip('/')}.zip")
+    if output is not None and Path(output).suffix.lower() != ".zip":
+        raise click.UsageError(f"-o {output}: the archive is a zip; give it a name that ends in .zip.")
+    nameless = Path(folder).name in ("", "..")  # as . and .. are
+    usual = f"{Path(folder).resolve().name or 'campaign'}.zip" if nameless else f"{folder.rstrip('/')}.zip"
+    path = Path(usual if output is None else output)
     pack_up(Path(folder), path)
-    click.echo(f"{path} is written; the data themselves are not in it. Unpack it with: allot unpack {path} FOLDER")
+    then = f"Unpack it with: allot unpack {quote(path)} FOLDER"
+    click.echo(f"{path} is written; the data themselves are not in it. {then}")
 
 
 @click.command()
@@ -310,9 +334,12 @@ def unpack(path: str, folder: str) -> None:
     Example:  allot unpack my-campaign.zip my-copy
     """
     from allotment.campaign.archive import unpack as take_out
+    from allotment.campaign.settings import find_lost, quote
 
     take_out(Path(path), Path(folder))
-    click.echo(f"{folder} is there. Next: allot status {folder}")
+    click.echo(f"{folder} is there. Next: allot status {quote(folder)}")
+    if where := find_lost(Path(folder)):
+        click.echo(f"Its data are not at {where}; write where they lie into campaign.toml, under root.")
 
 
 def _open(folder: str, learner: str | None = None) -> Campaign:
@@ -331,13 +358,17 @@ def stoppable(command: str) -> Iterator[None]:
         raise SystemExit(INTERRUPTED) from None
 
 
+_EXAMPLES = {"--kind": "regression", "--classes": "A|B"}
+
+
 def _pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
     """`NAME=VALUE` in parts; a name may hold an equals sign itself."""
     pairs: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.strip().rpartition("=")
         if not equals or not name:
-            raise click.UsageError(f"{option} {text!r} is not NAME=VALUE, such as {option} {text or 'price'}=3.")
+            known, value = re.split("[:=]", text)[0].strip() or "price", _EXAMPLES.get(option, "3")
+            raise click.UsageError(f"{option} {text!r} is not NAME=VALUE, such as {option} {known}={value}.")
         if name in pairs:
             raise click.UsageError(f"{option} is given twice for {name!r}.")
         pairs[name] = value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -34,7 +35,7 @@ def data(ctx: click.Context) -> None:
 @click.option("--kind", "kinds", multiple=True, metavar="NAME=KIND", help="What a target or a feature is.")
 @click.option("--classes", multiple=True, metavar="NAME=A|B", help="All classes of a target.")
 @click.option("--group", metavar="COLUMN", help="Rows of one group stay in one split.")
-@click.option("--id", "id_", metavar="COLUMN", help="Names of the instances.")
+@click.option("--id", "id_", metavar="COLUMN", help="Names of the rows. [default: a column called id]")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out.")
 @click.option("--delimiter", metavar="CHARACTER", help="Between cells of a CSV file. [default: by its name]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the splits.")
@@ -58,10 +59,14 @@ def table(
     Kinds of features:  numeric, categorical, text, image
     Example:  allot data table pets.csv --target species --target weight --drop notes
     """
+    from allotment.data.roles import find_id
     from allotment.data.summary import describe
     from allotment.data.table import read_table
     from allotment.errors import InputError
 
+    notes: tuple[str, ...] = ()
+    if id_ is None:  # as `allot init` does
+        id_, notes = find_id(path, {*targets, *drop, group}, delimiter)
     try:
         read = read_table(
             path,
@@ -75,7 +80,7 @@ def table(
         )
     except InputError as error:
         fail(locate(error, path), BAD_INPUT)
-    _show(describe(read, seed), as_json)
+    _show(describe(replace(read, notes=(*notes, *read.notes)), seed), as_json)
 
 
 @data.command()

@@ -69,6 +69,8 @@ def _check_campaign(ctx: click.Context, path: str) -> None:
     page.text()
     for note in getattr(state.stock.data, "notes", ()):
         page.text(f"Note: {note}.")
+    for note in status.notes:
+        page.text(f"Note: {note}.")
     page.text(f"{file} is fine. Next: {status.next}")
 
 

@@ -58,7 +58,8 @@ def takes_problem(command: Function) -> Function:
 
 def is_campaign(path: str) -> bool:
     """Whether the path is the folder of a campaign rather than a problem file."""
-    return (Path(path) / "campaign.toml").is_file()
+    folder = Path(path)
+    return any((folder / name).is_file() for name in ("campaign.toml", "campaign.sqlite"))  # settings may be gone
 
 
 def _read_campaign(path: str, budget: str | None, count_implied: bool) -> Given:

@@ -61,9 +61,10 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
             show_ranges(page, best)
         show_beside(page, best, given.neutral, given.asked is None, "--json has them")
         if given.asked is not None:
+            from allotment.campaign.settings import quote
             from allotment.tables.campaigns import show_proposal
 
-            show_proposal(page, given.asked.proposal, given.asked.folder, given.asked.what_if)
+            show_proposal(page, given.asked.proposal, quote(given.asked.folder), given.asked.what_if)
     if given.asked is not None and not given.asked.what_if:
         _record(given.asked)
 

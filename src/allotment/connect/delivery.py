@@ -4,7 +4,6 @@ is listed with its place and a reason.
 
 from __future__ import annotations
 
-import bisect
 import csv
 import hashlib
 import io
@@ -14,14 +13,15 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
 from allotment.connect.guard import (
     Fetch,
     Refused,
+    Row,
     decode,
+    find_form,
     open_plain,
     parse_json,
     read_lines,
@@ -32,17 +32,20 @@ from allotment.connect.guard import (
     walk_folder,
 )
 from allotment.connect.masks import take_mask
-from allotment.connect.rows import Form, Forms, Size, Value, is_empty, make_reader
+from allotment.connect.names import Names, compose, find_alike
+from allotment.connect.rows import ID_COLUMNS, TASK, ClassNames, Form, Forms, Size, Value, is_empty, make_reader
 from allotment.data.augment import MAPS
-from allotment.data.columns import plain
 from allotment.data.dataset import Target
 from allotment.data.mistakes import Collected
 from allotment.data.pixels import shown
 from allotment.errors import InputError, suggest
-from allotment.orders.sheet import place_file, protect, settle_folder, unprotect
+from allotment.orders.sheet import LABEL, place_file, protect, settle_folder, unprotect
 
+INSTANCE = ID_COLUMNS[0]
 DELIMITERS = ",;\t|"
 MOST_LABELS = 1_000_000
+MOST_NAMED = 20
+"""classes that are told"""
 MOST_VALUES = 10
 """different ones for one label that are kept, for people to decide"""
 
@@ -65,6 +68,8 @@ class Parts:
     """what could not be taken: where, and why"""
     notes: tuple[str, ...] = ()
     """what is worth knowing besides"""
+    rows: tuple[Row | None, ...] = ()
+    """of each that was rejected its task, instance and label as they were written, if they can be mended"""
 
 
 def read_delivery(
@@ -78,25 +83,26 @@ def read_delivery(
     separator: str = "|",
     size_of: SizeOf | None = None,
     keep: str | os.PathLike[str] | None = None,
+    guessed: Collection[str] = (),
 ) -> Parts:
     """The labels in a CSV or JSONL file, or in a folder or zip archive of masks called TASK/INSTANCE.png.
 
     Rows have a task, an instance and a label, or an instance and a column for each task. `task` is meant where none is
     named. The instance stands in `id_column`, or, if that is not said, in `own_id` (as the data call it), `instance` or
     `id`. `size_of` gives the size that a mask must have; `keep` is the folder that accepted masks are put into, and
-    nothing is written anywhere else. Raises InputError only for what can't be read as a delivery at all.
+    nothing is written anywhere else. The classes of `guessed` tasks are those of the labels at hand, so there may be
+    more. Raises InputError only for what can't be read as a delivery at all.
     """
     path = Path(path)
     columns = (id_column, own_id)
     reading = _Reading(tasks, known_ids, columns, task, separator, size_of, None if keep is None else Path(keep))
-    suffix = path.suffix.lower()
+    reading.guessed = guessed
     if os.path.isdir(path):  # unlike Path's own it never raises
-        reading.take_files(walk_folder(path, reading.refused))
+        reading.take_files(path, walk_folder(path, reading.refused))
         return reading.finish(path, "folder")
-    if suffix not in (".csv", ".tsv", ".jsonl", ".ndjson", ".zip"):
-        what = "can't be told by its name; give a .csv or .jsonl file, or masks in a folder or a .zip"
-        raise refuse(path, what if os.path.exists(path) else "there is no such file; check the path")
     with open_plain(path) as file:
+        suffix = find_form(path, file)
+        file.seek(0)
         digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
         file.seek(0)
         reading.beside = path.parent
@@ -104,18 +110,25 @@ def read_delivery(
             _take_csv(path, file, reading, "\t" if suffix == ".tsv" else "")
         elif suffix == ".zip":
             with tempfile.TemporaryDirectory(prefix="allot-") as scratch:
-                reading.take_files(walk_archive(path, Path(scratch), reading.refused))
+                reading.take_files(path, walk_archive(path, Path(scratch), reading.refused))
         else:
             _take_jsonl(path, file, reading)
     return reading.finish(path, digest)
 
 
 def write_rejected(parts: Parts, path: str | os.PathLike[str]) -> Path:
-    """The list of what could not be taken, as CSV without formulas."""
+    """The list of what could not be taken, as CSV without formulas; once its rows are mended it is a delivery."""
+    names: tuple[str, ...] = ("where", "reason")
+    rows: list[tuple[str, ...]] = list(parts.rejected)
+    if any(parts.rows):
+        names = (TASK, INSTANCE, LABEL, "reason", "where")
+        pairs = zip(parts.rows, parts.rejected, strict=True)
+        rows = [(*(row or ("", "", "")), reason, where) for row, (where, reason) in pairs]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerows([[protect(cell) for cell in row] for row in (("where", "reason"), *parts.rejected)])
-    return place_file(Path(path), text.getvalue().encode(errors="replace"))
+    writer.writerows([[protect(cell.replace("\0", "")) for cell in row] for row in (names, *rows)])
+    encoding = "utf-8" if text.getvalue().isascii() else "utf-8-sig"  # as an order's sheet, for the same spreadsheets
+    return place_file(Path(path), text.getvalue().encode(encoding, errors="replace"))
 
 
 class _Reading:
@@ -135,81 +148,46 @@ class _Reading:
         if not tasks:
             wrong.add("tasks", "there is none to take labels for")
         if task is not None and task not in tasks:
-            wrong.add("task", f"there is no {task!r}; {suggest(task, tasks)}")
+            alike = find_alike(tasks).get(compose(task))
+            if alike is None:
+                wrong.add("task", f"there is no {task!r}; {suggest(task, tasks)}")
+            task = alike
         if not separator or separator.isspace():
             wrong.add("separator", f"{separator!r} can't stand between classes")
         wrong.raise_all()
-        self.tasks, self.known = tasks, known_ids if isinstance(known_ids, set | frozenset | dict) else set(known_ids)
-        self.keep, self.size_of = keep, size_of
-        self.usual = task or (next(iter(tasks)) if len(tasks) == 1 else None)
-        """the task that is meant where none is named"""
+        known = known_ids if isinstance(known_ids, set | frozenset | dict) else set(known_ids)
+        self.tasks, self.keep, self.size_of = tasks, keep, size_of
         self.refused = Refused()
-        self.readers = {name: make_reader(target, separator, self.refused) for name, target in tasks.items()}
+        usual = task or (next(iter(tasks)) if len(tasks) == 1 else None)
+        self.names = Names(tasks, known, usual, self.refused)
+        listed = {name: each for name, each in tasks.items() if each.kind in ("classification", "multilabel")}
+        self.classes = {name: ClassNames(target, self.refused) for name, target in listed.items()}
+        self.readers = {name: make_reader(each, separator, self.classes.get(name)) for name, each in tasks.items()}
+        self.guessed: Collection[str] = ()
+        """tasks of which more classes may turn up"""
         self.beside: Path | None = None
         """where a label that names a file is looked for"""
         self.accepted: list[Label] = []
         self.values: dict[tuple[str, str], list[Value]] = {}
         self.notes: Counter[str] = Counter()
         self.remarks: list[str] = []
-        self.strangers = 0
-        """names of instances that are not known"""
         self.forms = Forms(tasks, columns[0], task, self.refused, columns[1])
-
-    def find_task(self, given: Any) -> str:
-        """The task that is meant; raises ValueError with the reason if there is none."""
-        if (given is None or given == "") and self.usual is not None:
-            return self.usual
-        if isinstance(given, str):
-            for each in (unprotect(given), given, given.strip()):
-                if each in self.tasks:
-                    return each
-        raise ValueError(f"there is no task {told(given)}; {self.refused.hint(_brief(given), self.tasks)}")
-
-    def find_instance(self, given: Any) -> str:
-        """The instance that is meant; raises ValueError with the reason if there is none."""
-        if isinstance(given, int | float) and not isinstance(given, bool):
-            given = plain(given) if isinstance(given, float) else str(given)
-        if not isinstance(given, str) or not given.strip():
-            raise ValueError("names no instance; each label needs one")
-        for each in (unprotect(given), given, given.strip()):
-            if each in self.known:
-                return each
-        if (alike := self.numbered.get(_bare_number(given))) is not None:
-            return alike
-        self.strangers += 1
-        hint = self.refused.hint(given, self._around(given))
-        known = hint if hint.startswith("did you mean") else "write it as the order does"
-        raise ValueError(f"there is no instance {told(given)}; {known}")
-
-    def _around(self, name: str) -> list[str]:
-        """The known instances next to a name in alphabetical order, where most misspelt ones belong."""
-        at = bisect.bisect_left(self.sorted, name)
-        return self.sorted[max(0, at - 200) : at + 200]
-
-    @cached_property
-    def sorted(self) -> list[str]:
-        return sorted(self.known)
-
-    @cached_property
-    def numbered(self) -> dict[str, str]:
-        """Instances by their number, for those who write 7 for 007, as spreadsheets do; none that could be two."""
-        counts = Counter(bare for each in self.known if (bare := _bare_number(each)))
-        return {bare: each for each in self.known if (bare := _bare_number(each)) and counts[bare] == 1}
 
     def take_row(self, where: str, row: Mapping[str, Any], form: Form) -> None:
         """The labels in one row or object."""
         for task, given in form.labels(row):
             try:
-                name = self.find_task(task)
                 if is_empty(given):
                     self.notes["no label yet"] += 1
                     continue
-                instance = self.find_instance(row.get(form.id))
+                name = self.names.find_task(task)
+                instance = self.names.find_instance(row.get(form.id))
                 self._take(name, instance, self._read(name, instance, given), where)
             except InputError:
                 raise
             except ValueError as error:
-                self.refused.add(where, str(error) if form.label else f"task {told(task)}: {error}")
+                reason = str(error) if form.label else f"task {told(task)}: {error}"
+                self.refused.add(where, reason, _as_written(task, row.get(form.id), given))
 
     def _read(self, task: str, instance: str, given: Any) -> Value:
         target = self.tasks[task]
@@ -243,14 +221,13 @@ class _Reading:
         elif len(self.accepted) >= MOST_LABELS:
             raise ValueError(f"more than {MOST_LABELS:,} labels in one delivery; give it in parts")
         else:
-            if held:
-                self.notes["another answer than an earlier one of the same delivery"] += 1
             held.append(value)
             self.accepted.append((task, instance, value))
 
-    def take_files(self, files: Iterable[tuple[str, Fetch]]) -> None:
-        """The masks among the files."""
-        for name, fetch in files:
+    def take_files(self, path: Path, files: Iterable[tuple[str, Fetch]]) -> None:
+        """The masks among the files of a folder or archive."""
+        count = 0
+        for count, (name, fetch) in enumerate(files, 1):  # noqa: B007
             try:
                 task, instance = self._of_file(name)
                 self._take(task, instance, self._read_mask(task, instance, *fetch()), shown(name))
@@ -258,6 +235,8 @@ class _Reading:
                 raise
             except ValueError as error:
                 self.refused.add(shown(name), str(error))
+        if not count and not self.refused.listed:
+            raise refuse(path, "there is no file in it; give the folder with the masks, called TASK/INSTANCE.png")
 
     def _of_file(self, name: str) -> tuple[str, str]:
         """The task and the instance that a file is for, by its path; one folder around all is nothing unusual."""
@@ -267,14 +246,15 @@ class _Reading:
         paths = [stem, stem.partition("/")[2]]
         for path in paths:
             for task in sorted(self.tasks, key=len, reverse=True):
-                if path.startswith(f"{task}/"):
-                    return task, self.find_instance(path[len(task) + 1 :])
-        usual = self.usual or self._only_map()
+                for folder, inside in ((task, path), (compose(task), compose(path))):
+                    if inside.startswith(f"{folder}/"):
+                        return task, self.names.find_instance(inside[len(folder) + 1 :])
+        usual = self.names.usual or self._only_map()
         for path in paths if usual is not None else ():
-            if path in self.known:
+            if path in self.names.known:
                 return usual or "", path
         if usual is not None and "/" not in stem:
-            return usual, self.find_instance(stem)
+            return usual, self.names.find_instance(stem)
         tasks = ", ".join(map(told, list(self.tasks)[:10]))
         raise ValueError(f"is in no folder of a task; masks are called TASK/INSTANCE.png, with one of {tasks}")
 
@@ -286,9 +266,9 @@ class _Reading:
         """What it all comes to, once kept masks are safe."""
         if self.keep is not None and self.keep.is_dir():
             settle_folder(self.keep)
-        if self.strangers and not self.accepted:
-            names = ", ".join(map(told, self.sorted[:3]))
-            self.remarks.append(f"none of its instances is known here, where they are called {names} and so on")
+        if self.names.strangers and not self.names.met:
+            self.remarks.append(f"none of its instances is known here, where {self.names.describe()}")
+        self.remarks += [_name_more(task, self.classes[task]) for task in self.guessed if self._lacks_classes(task)]
         rejected = self.refused.all()
         outcome = hashlib.sha256(content.encode())
         for each in (*self.accepted, "", *rejected):
@@ -300,21 +280,39 @@ class _Reading:
             accepted=tuple(self.accepted),
             rejected=tuple((f"{name}: {where}" if where else name, reason) for where, reason in rejected),
             notes=(*self.remarks, *(f"{what}: {count}" for what, count in self.notes.items())),
+            rows=(*self.refused.rows, *[None] * (len(rejected) - len(self.refused.rows))),
         )
 
+    def _lacks_classes(self, task: str) -> bool:
+        return task in self.classes and bool(self.classes[task].unknown)
 
-def _brief(given: Any) -> str:
-    return given if isinstance(given, str) else ""
+
+def _name_more(task: str, classes: ClassNames) -> str:
+    """How to add classes that no label at hand has."""
+    known = [*classes.names[:MOST_NAMED], *(["..."] if len(classes.names) > MOST_NAMED else []), *classes.unknown]
+    told_ = ", ".join(map(told, classes.unknown))
+    names = ", ".join(json.dumps(each[:40], ensure_ascii=False) for each in known)
+    many = "are classes" if len(classes.unknown) > 1 else "is a class"
+    what = f"the classes of {told(task)} were read from the labels at hand; if {told_} {many}, too, name all of them"
+    return f"{what} under the task in campaign.toml, classes = [{names}], and ingest the same file again"
+
+
+def _as_written(task: Any, instance: Any, label: Any) -> Row | None:
+    """What a row says, to be mended; None for one that names a file, which is looked for beside the delivery alone."""
+    return None if _is_file(label) else (_cell(task), _cell(instance), _cell(label))
+
+
+def _cell(given: Any) -> str:
+    if given is None or isinstance(given, str):
+        return given or ""
+    try:
+        return json.dumps(given, ensure_ascii=False)
+    except RecursionError:  # which nobody mends in a cell
+        return ""
 
 
 def _is_file(given: Any) -> bool:
     return isinstance(given, str) and given.strip().lower().endswith(".png")
-
-
-def _bare_number(name: str) -> str:
-    """A whole number without what spreadsheets and frames add or take away; "" if it is none."""
-    digits = name.strip().removesuffix(".0")
-    return digits.lstrip("0") or "0" if digits.isascii() and digits.isdecimal() else ""
 
 
 def _take_csv(path: Path, file: IO[bytes], reading: _Reading, delimiter: str) -> None:
@@ -378,10 +376,12 @@ def _find_start(path: Path, file: IO[bytes]) -> int:
 
 def _take_jsonl(path: Path, file: IO[bytes], reading: _Reading) -> None:
     file.seek(_find_start(path, file))
+    is_blank = True
     for line, piece in read_lines(file):
         where = f"line {line}"
         if piece is not None and not piece.strip():
             continue
+        is_blank = False
         try:
             row = parse_json(decode(piece))
             if not isinstance(row, dict):
@@ -391,3 +391,5 @@ def _take_jsonl(path: Path, file: IO[bytes], reading: _Reading) -> None:
             reading.refused.add(where, str(error))
             continue
         reading.take_row(where, row, form)
+    if is_blank:
+        raise refuse(path, "is empty; each line holds an object with an instance and a label")

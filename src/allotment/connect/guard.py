@@ -30,6 +30,8 @@ MOST_LINES = 10_000
 """of a CSV record"""
 MOST_LISTED = 100_000
 """refusals that are listed; more are only counted"""
+MOST_KEPT = 1 << 25
+"""letters of refused rows that are kept to be mended, in all, and a thousandth of that in one row"""
 MOST_HINTS = 50
 """near misses that are looked for in one delivery, since each takes milliseconds"""
 MOST_DIGITS = 300
@@ -50,19 +52,30 @@ Fetch = Callable[[], tuple[Path, str]]
 """puts a file where it can be read: a root and the path below it"""
 
 
+Row = tuple[str, str, str]
+"""a task, an instance and a label as they were written"""
+
+
 class Refused:
     """What could not be taken, each with its place and a reason; a bounded list."""
 
     def __init__(self) -> None:
         self.listed: list[tuple[str, str]] = []
+        self.rows: list[Row | None] = []
+        """of each that is listed what can be mended and given again; None where it can't be read, or is too long"""
         self.more = 0
         self._hints = 0
+        self._kept = 0
 
-    def add(self, where: str, reason: str) -> None:
-        if len(self.listed) < MOST_LISTED:
-            self.listed.append((where, reason))
-        else:
+    def add(self, where: str, reason: str, row: Row | None = None) -> None:
+        if len(self.listed) >= MOST_LISTED:
             self.more += 1
+            return
+        size = 0 if row is None else sum(map(len, row))
+        fits = size <= MOST_KEPT >> 10 and self._kept + size <= MOST_KEPT
+        self._kept += size if fits else 0
+        self.listed.append((where, reason))
+        self.rows.append(row if fits else None)
 
     def hint(self, name: object, known: Iterable[str]) -> str:
         """A near miss while there are few to look for, and then only what is known."""
@@ -108,6 +121,22 @@ def open_plain(path: Path) -> Iterator[IO[bytes]]:
         if not stat.S_ISREG(os.fstat(handle).st_mode):  # reading a pipe or a device could wait forever
             raise refuse(path, "is not a plain file; save the labels to one first")
         yield file
+
+
+def find_form(path: Path, file: IO[bytes]) -> str:
+    """What a file is by the ending of its name or, where that says nothing, by how it begins."""
+    suffix = path.suffix.lower()
+    if suffix in (".csv", ".tsv", ".jsonl", ".ndjson", ".zip"):
+        return suffix
+    head = file.read(1 << 10)
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith(b"{"):
+        return ".jsonl"
+    wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")  # UTF-16, about which there is something better to say
+    if text.startswith((b"PK", b"%PDF", b"[")) or (b"\0" in head and not wide):
+        what = "is no text with a label in each line; save a spreadsheet as .csv, write JSON as .jsonl with an object"
+        raise refuse(path, f"{what} in each line, and put masks into a folder or a .zip")
+    return ".csv"
 
 
 # Lines, records, JSON

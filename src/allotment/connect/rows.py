@@ -15,12 +15,14 @@ Names rather than numbers, so that a class that is added later moves no label.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from allotment.connect.guard import Refused, parse_json, told
+from allotment.connect.names import compose, find_alike
 from allotment.data.columns import NOTHING, plain
 from allotment.data.dataset import Target
 from allotment.data.roles import PREFIXES
@@ -38,6 +40,10 @@ BETWEEN = ":_.-/ "
 MOST_FORMS = 200
 """sets of keys of objects that are remembered, and keys of one"""
 MOST_POINTS = 2000
+MOST_UNKNOWN, MOST_TALLIED = 3, 1000
+"""texts that are none of the classes: those that are named, and those that are counted"""
+SURE = 3
+"""times that what looks like a misspelt class stands there until it may be another one"""
 LARGEST_NUMBER = 3.4e38
 
 
@@ -104,12 +110,20 @@ class Forms:
         if key not in self.found:
             meant: dict[str, str] = {}
             for name in key:
-                meant.setdefault(unprotect(name).strip(), name)
+                meant.setdefault(self._call(unprotect(name).strip()), name)
             form = self._make(meant)
             if len(self.found) >= MOST_FORMS or len(key) > MOST_FORMS:
                 return form
             self.found[key] = form
         return self.found[key]
+
+    def _call(self, name: str) -> str:
+        """A column as the tasks are called, however its letters are put together."""
+        return name if name.isascii() else self.composed.get(compose(name), name)
+
+    @cached_property
+    def composed(self) -> dict[str, str]:
+        return find_alike([*self.places, *self.spread])
 
     def _make(self, names: dict[str, str]) -> Form:
         alike = {name.casefold(): given for name, given in reversed(names.items()) if name not in self.places}
@@ -118,7 +132,8 @@ class Forms:
             hint = self.refused.hint(self.ids[0], names)
             called = " or ".join(map(told, self.ids))
             raise ValueError(f"nothing is called {called}, to name the instance; {hint}. Another column? Give its --id")
-        has_task = TASK in names and TASK not in self.tasks
+        is_sheet = {TASK, ID_COLUMNS[0], LABEL} <= names.keys()  # even if a task is called like one of its columns
+        has_task = is_sheet or (TASK in names and TASK not in self.tasks)
         if LABEL in names and (has_task or (self.has_usual and LABEL not in self.tasks)):
             return Form(id, names[TASK] if has_task else None, names[LABEL])
         columns: dict[str, str] = {}
@@ -131,22 +146,25 @@ class Forms:
         if columns or classes:
             return Form(id, columns=columns, classes=classes)
         tasks = ", ".join(map(told, list(self.tasks)[:10]))
-        hint = "say which task the labels are for" if LABEL in names else self.refused.hint(LABEL, names)
+        if LABEL in names and not self.has_usual:
+            what = f"it has a column {LABEL!r}, but none says which task the labels are for ({tasks})"
+            raise ValueError(f"{what}; say so with --task NAME, or add a column {TASK!r}")
+        hint = self.refused.hint(LABEL, names)
         raise ValueError(f"nothing is called {LABEL!r}, or like a task ({tasks}); {hint}")
 
 
 class ClassNames:
-    """The classes of a task, found by name or by number."""
+    """The classes of a task, found by name; a number is one only where it is a class's name."""
 
     def __init__(self, target: Target, refused: Refused):
         self.names = target.classes
         self.place = {name: at for at, name in enumerate(self.names)}
         self.refused = refused
-        # where names are numbers themselves, 1 is the class "1" and never the second class
-        self.by_number = not any(_number(name) is not None for name in self.names)
+        self.tally: Counter[str] = Counter()
+        """texts that are no class and no number: the more often, the less likely it is that they are misspelt"""
         self.folded: dict[str, str | None] = {}
         for name in self.names:
-            key = name.strip().casefold()
+            key = _fold(name)
             self.folded[key] = None if key in self.folded else name
 
     def find(self, given: Any) -> str:
@@ -158,21 +176,25 @@ class ClassNames:
             if each in self.place:
                 return each
         number = _number(text)
-        if number is not None:
-            if plain(number) in self.place:
-                return plain(number)
-            if self.by_number and number.is_integer():
-                return self._numbered(int(number))
-        alike = self.folded.get(text.strip().casefold())
+        if number is not None and plain(number) in self.place:
+            return plain(number)
+        alike = self.folded.get(_fold(text))
         if alike is not None:
             return alike
-        raise ValueError(f"{told(given)} is none of the classes; {self.refused.hint(text, self.names)}")
+        hint = self.refused.hint(text, self.names)
+        if number is None and len(self.tally) < MOST_TALLIED:
+            self.tally[text.strip()] += 1 if hint.startswith("did you mean") else SURE
+        by_name = "" if number is None else ", which go by their names"
+        raise ValueError(f"{told(given)} is none of the classes{by_name}; {hint}")
 
-    def _numbered(self, number: int) -> str:
-        if not 0 <= number < len(self.names):
-            last = len(self.names) - 1
-            raise ValueError(f"there is no class number {told(number)}; they are numbered 0 to {last}")
-        return self.names[number]
+    @property
+    def unknown(self) -> list[str]:
+        """The first few that may be classes of which nobody has said so."""
+        return [text for text, count in self.tally.items() if count >= SURE][:MOST_UNKNOWN]
+
+
+def _fold(name: str) -> str:
+    return compose(name.strip()).casefold()
 
 
 def _text(given: Any) -> str | None:
@@ -212,15 +234,14 @@ Reader = Callable[[Any, Size | None], Value]
 label. Raises ValueError with the reason."""
 
 
-def make_reader(target: Target, separator: str, refused: Refused) -> Reader:
-    """What reads the labels of a task that are not pictures."""
+def make_reader(target: Target, separator: str, names: ClassNames | None) -> Reader:
+    """What reads the labels of a task that are not pictures; `names` are the classes where a label is one of them."""
     if target.kind == "regression":
         return lambda given, _: _read_number(given)
     if target.kind == "keypoints":
         return _read_points
-    if target.kind not in ("classification", "multilabel"):
+    if names is None:
         return _no_picture
-    names = ClassNames(target, refused)
     if target.kind == "classification":
         return lambda given, _: _read_class(names, given)
     return lambda given, _: _read_classes(names, given, separator)
@@ -313,7 +334,14 @@ def _float(given: int | float) -> float:
 def _what_number(text: str) -> str:
     if text.lstrip("+-").lower() in ("inf", "infinity"):
         return "finite number; leave it empty where it is unknown"
-    return "number; write a decimal point, as in 3.5" if "," in text else "number"
+    if "," not in text:
+        return "number"
+    bare = text.replace(",", "") if text.rfind(".") > text.rfind(",") or text.count(",") > 1 else ""
+    if not bare and "." in text:  # as it is written where the comma is the decimal sign
+        bare = text.replace(".", "").replace(",", ".")
+    if bare and _number(bare) is not None:
+        return f"number; write it without a thousands separator, as in {bare[:40]}"
+    return "number; write a decimal point, as in 3.5, and nothing between thousands"
 
 
 def _read_points(given: Any, size: Size | None) -> Value:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from allotment.data.mistakes import SHOWN, Collected
-from allotment.data.sources import Source
-from allotment.errors import suggest
+from allotment.data.sources import Source, open_source
+from allotment.errors import InputError, suggest
 
 PREFIXES = ("target:", "label:")
 """names of columns that are targets without being named as such"""
 TARGET_KINDS = ("classification", "multilabel", "regression")
+ID = "id"
+"""a column of this name, whatever its case, names the rows unless another is said to"""
 FORMS = ("numeric", "categorical", "text", "image")
 """what a feature column can hold"""
 
@@ -177,3 +179,35 @@ def _check_kinds(
 def _unknown(name: str, known: Sequence[str]) -> str:
     """What to say of a column that is not there."""
     return f"is not a column of the table; {suggest(name, known)}"
+
+
+def find_id(
+    root: str, taken: Collection[str | None], delimiter: str | None = None
+) -> tuple[str | None, tuple[str, ...]]:
+    """The column of a table that names its rows, if one is called so and can; what is to be said about it."""
+    try:
+        source = open_source(root, delimiter)
+        called = [name for name in source.names if name.strip().casefold() == ID and name not in taken]
+        columns = source.read(called, called)
+    except InputError:  # which is said when the data are read
+        return None, ()
+    notes = []
+    for name in called:
+        fault = _find_repeat(columns[name].texts)
+        if not fault:
+            return name, (f"column {name!r} names the rows, in orders and deliveries; it is not learned from",)
+        choice = f"--drop {name}, if there is nothing in it to learn from"
+        notes.append(f"column {name!r} does not name the rows, since {fault}; their numbers do. Perhaps {choice}")
+    return None, tuple(notes)
+
+
+def _find_repeat(ids: Sequence[str]) -> str:
+    """Why these are no names; "" if they are."""
+    seen: dict[str, int] = {}
+    for row, text in enumerate(ids, 1):
+        if not text.strip():
+            return f"row {row} has none"
+        if text in seen:
+            return f"rows {seen[text]} and {row} are both {text[:40]!r}"
+        seen[text] = row
+    return ""

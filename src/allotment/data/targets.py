@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ def _classification(task: TaskColumns, column: Column) -> EncodedTask:
     _check_outside(column, classes, [row for row, each in enumerate(column.texts) if each not in place], column.texts)
     values = np.array([place[each] for each in column.texts], dtype=np.int64)
     target = Target(task.name, "classification", classes)
-    return EncodedTask(target, values, values < 0, _odd_classes(task, classes))
+    return EncodedTask(target, values, values < 0, (*_odd_classes(task, classes), *_lonely_class(task, classes)))
 
 
 def _classes(column: Column) -> tuple[str, ...]:
@@ -122,6 +123,15 @@ def _odd_classes(task: TaskColumns, classes: Sequence[str]) -> tuple[str, ...]:
         shown = " and ".join(map(repr, twins[:2]))
         notes.append(f"task {task.name!r}: classes {shown} differ only in spaces or capitals")
     return tuple(notes)
+
+
+def _lonely_class(task: TaskColumns, classes: Sequence[str]) -> tuple[str, ...]:
+    """A word on a task with nothing to tell apart, so that it can't be scored."""
+    if len(classes) > 1:
+        return ()
+    told = f"has one class so far, {classes[0][:40]!r}, so that there is nothing to tell apart"
+    ways = f"--classes {shlex.quote(f'{task.name}={classes[0][:40]}|OTHER')}; in campaign.toml classes = [...]"
+    return (f"task {task.name!r}: {told}; name all its classes ({ways})",)
 
 
 def _multilabel(task: TaskColumns, column: Column, separator: str) -> EncodedTask:

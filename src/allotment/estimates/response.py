@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +19,8 @@ from allotment.learners.learner import Learner, Measure, State, train_many
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+FEW = 3
+"""trainings: of fewer nobody can tell how much they vary"""
 UNTRAINED = 8
 """states that are scored before any step, to see what chance scores; they cost no training"""
 
@@ -200,3 +203,36 @@ def _each(rows: list[list[Measure | None]], key: str) -> Array:
 
 def _is_higher_better(measures: tuple[Measure | None, ...]) -> bool:
     return next((each.higher_is_better for each in measures if each is not None), True)
+
+
+@dataclass(frozen=True)
+class Level:
+    """How a task scores, and whether that is more than chance."""
+
+    score: float
+    untrained: float
+    near_chance: bool
+
+
+def find_scored(response: Response, task: str) -> NDArray[np.bool_]:
+    """[training]: whether it had labels of the task, and others to score on."""
+    at = response.tasks.index(task)
+    return np.isfinite(response.scores[:, at]) & (response.counts[:, at] > 0)
+
+
+def find_level(response: Response | None, task: str) -> Level | None:
+    """What a task scores with all its labels and with none, where both are known."""
+    if response is None or task not in response.tasks:
+        return None
+    at = response.tasks.index(task)
+    scores, start = response.scores[:, at], response.untrained[:, at]
+    known = find_scored(response, task)
+    start = start[np.isfinite(start)]
+    if known.sum() < 2 or not len(start):
+        return None
+    most = known & (response.counts[:, at] > 0.95 * response.counts[known, at].max())  # folds differ a little
+    # where hardly any has all labels, the others too: what fewer lose is small beside what was learnt at all
+    taken = scores[most if most.sum() >= FEW else known]
+    gap = float(taken.mean() - start.mean()) * (1 if response.higher_is_better[at] else -1)
+    noise = math.sqrt(sum(float(each.var(ddof=1)) / len(each) for each in (taken, start) if len(each) > 1))
+    return Level(float(scores[most].mean()), float(start.mean()), gap < 2 * noise)

@@ -98,7 +98,7 @@ def mean_iou(predictions: Values, values: Values) -> float:
 def _iou_of(table: Values) -> float:
     both = np.diag(table)
     either = table.sum(axis=0) + table.sum(axis=1) - both
-    return float(np.mean(both[either > 0] / either[either > 0])) if either.any() else float("nan")
+    return float(np.mean(both[either > 0] / either[either > 0])) if _is_question(table) else float("nan")
 
 
 def accuracy(predictions: Values, values: Values) -> float:
@@ -110,7 +110,12 @@ def accuracy(predictions: Values, values: Values) -> float:
 
 
 def _accuracy_of(table: Values) -> float:
-    return float(np.trace(table) / table.sum()) if table.any() else float("nan")
+    return float(np.trace(table) / table.sum()) if _is_question(table) else float("nan")
+
+
+def _is_question(table: Values) -> bool:
+    """Whether there was anything to be said, and more than one thing that could be: one class alone is always right."""
+    return len(table) > 1 and bool(table.any())
 
 
 def f1(predictions: Values, values: Values) -> float:
@@ -124,7 +129,8 @@ def f1(predictions: Values, values: Values) -> float:
 
 
 def _f1_of(table: Values) -> float:
-    return float(np.mean(2 * np.diag(table) / np.maximum(table.sum(axis=0) + table.sum(axis=1), 1)))
+    scores = 2 * np.diag(table) / np.maximum(table.sum(axis=0) + table.sum(axis=1), 1)
+    return float(np.mean(scores)) if len(table) > 1 else float("nan")
 
 
 def roc_auc(predictions: Values, values: Values) -> float:
@@ -142,8 +148,8 @@ def _mean_over_classes(rank: Callable[[Values, Values], float], predictions: Val
         pairs = [(predictions[:, c], values[:, c]) for c in range(values.shape[1])]
     else:
         classes = predictions.shape[1]
-        # of two classes the second is the positive one: both together would count it twice
-        chosen = range(classes) if classes > 2 else (1,)
+        # of two classes the second is the positive one: both together would count it twice; of one there is none
+        chosen = range(classes) if classes > 2 else range(1, classes)
         pairs = [(predictions[:, c], np.where(np.isnan(values), np.nan, values == c)) for c in chosen]
     found = []
     for score, true in pairs:
@@ -290,13 +296,18 @@ USUAL = {
 """the metric of each kind unless the task names another; `loss` is the task's own loss, as in the paper's Taskonomy"""
 
 
+def check_metric(name: str, *kinds: str) -> str:
+    """Why it can't score a task of any of these kinds; "" if it can."""
+    fitting = [*(each.name for each in METRICS.values() if set(kinds) & set(each.kinds)), "loss"]
+    told = f"of kind {kinds[0]}" if len(kinds) == 1 else "of a table"
+    return "" if name in fitting else f"{name!r} does not score a task {told}; {suggest(name, fitting)}"
+
+
 def metric_of(target: Target) -> Metric | None:
     """How a task is scored; None if by its loss."""
     name = target.metric or USUAL[target.kind]
     if name == "loss":
         return None
-    fitting = [each.name for each in METRICS.values() if target.kind in each.kinds]
-    if name not in fitting:
-        what = f"{name!r} does not score a task of kind {target.kind}; {suggest(name, [*fitting, 'loss'])}"
+    if what := check_metric(name, target.kind):
         raise InputError([Mistake(f"task {target.name!r}: metric", what)])
     return METRICS[name]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from allotment.errors import InputError, Mistake, suggest
 
 OPTIMISERS = ("sgd", "adam", "adamw")
 PRECISIONS = ("auto", "float32", "bfloat16")
+DEVICES = ("auto", "cpu", "cuda", "mps", "xpu", "hpu", "xla")
+"""that torch can train on; a number may follow, as in cuda:1"""
 
 
 @dataclass(frozen=True)
@@ -73,3 +78,21 @@ class Recipe:
         if precision == "auto":
             precision = "bfloat16" if kind == "cuda" and torch.cuda.is_bf16_supported() else "float32"
         return replace(self, device=device, precision=precision)
+
+
+def check_recipe(given: Mapping[str, Any]) -> list[Mistake]:
+    """What is wrong with what settings say of it, without torch: also what would train nothing, or not count."""
+    mistakes = []
+    known = {each.name for each in fields(Recipe)}
+    try:
+        Recipe(**{key: value for key, value in given.items() if key in known})
+    except InputError as error:
+        mistakes += [replace(each, where=each.where.rpartition(" ")[2]) for each in error.mistakes]
+    if given.get("steps") == 0:
+        mistakes.append(Mistake("steps", '0 would train nothing; give 1 or more, or set method = "neutral"'))
+    if "steps" in given and "epochs" in given:
+        mistakes.append(Mistake("epochs", "does not count beside steps; leave one of them out"))
+    device = given.get("device", "auto")
+    if not re.fullmatch(rf"({'|'.join(DEVICES)})(:\d+)?", device):
+        mistakes.append(Mistake("device", f"unknown {device!r}; known: {', '.join(DEVICES)}"))
+    return mistakes

@@ -260,10 +260,12 @@ class TorchLearner:
         if isinstance(instances, Labels):
             self._check(instances)
             twin._scored = {task: np.sort(instances[task].instances) for task in self.tasks}
-            instances = np.concatenate([*twin._scored.values(), np.zeros(0, dtype=np.int64)])
+            # a fold may have no label of any task: then nothing is scored, which is no mistake of anybody
+            chosen = np.unique(np.concatenate([*twin._scored.values(), np.zeros(0, dtype=np.int64)]))
         else:
             twin._scored = {}
-        twin.split = replace(self.split, validation=_check_instances(instances, self.data.size))
+            chosen = _check_instances(instances, self.data.size)
+        twin.split = replace(self.split, validation=chosen)
         return twin
 
     def score_gradients(self, task: str) -> float:

@@ -158,6 +158,21 @@ def place_file(path: Path, content: bytes, *, settle: bool = True) -> Path:
     return path
 
 
+def check_free(path: Path) -> None:
+    """Raises InputError where a new file could not be put, before anything is done that needs it."""
+    try:
+        taken = path.exists() or path.is_symlink()
+        reason = "" if path.parent.is_dir() else "there is no such folder"
+        if not reason and not os.access(path.parent, os.W_OK):
+            reason = "its folder may not be written to"
+    except (OSError, ValueError) as error:
+        taken, reason = False, str(getattr(error, "strerror", None) or error)
+    if taken:
+        raise InputError([Mistake(shown(str(path)), "is there already; choose another name, or move it away")])
+    if reason:
+        raise InputError([Mistake(shown(str(path)), f"can't be written ({reason}); choose another place")])
+
+
 def _fill(path: Path, content: bytes) -> None:
     with path.open("xb") as file:
         file.write(content)

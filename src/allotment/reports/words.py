@@ -88,7 +88,7 @@ KINDS = {
     "method": "Method {name}",
     "task": "Task {name}",
     "curve": "Curve of {name}",
-    "cell": "What labels of {name} bring",
+    "cell": "What labels of {source} bring to {name}",
 }
 PARTS = {"why": "Why", "effect": "What it does to the plan", "mend": "What would mend it"}
 KEYS = {
@@ -382,7 +382,9 @@ def describe_curve(curve: Mapping[str, Any]) -> str:
 
 def name_verdict(verdict: Mapping[str, Any]) -> Html:
     """What a verdict is about."""
-    return fill(KINDS.get(verdict.get("kind") or "", "{name}"), name=name(verdict["name"]))
+    kind = verdict.get("kind") or ""
+    source, _, target = verdict["name"].partition(" to ") if kind == "cell" else ("", "", verdict["name"])
+    return fill(KINDS.get(kind, "{name}"), name=name(target), source=name(source))
 
 
 def list_reasons(verdict: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
@@ -392,7 +394,7 @@ def list_reasons(verdict: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
         said = verdict.get(key) or ()
         lines = [line for line in ([said] if isinstance(said, str) else said) if line]
         if key == "effect" and verdict.get("share"):
-            lines.append(f"{percent(verdict['share'])} of the budget hang on it")
+            lines.append(f"{percent(verdict['share'])} of the budget hangs on it")
         if lines:
             found.append((title, lines))
     return found

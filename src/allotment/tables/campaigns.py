@@ -8,12 +8,14 @@ from typing import Any
 
 from allotment.advice.doctor import Diagnosis
 from allotment.amounts import show
-from allotment.campaign.campaign import Intake, Measured, Ordered
+from allotment.campaign.campaign import Measured, Ordered
 from allotment.campaign.evaluation import BASE, LEVEL, SAME, Evaluation
+from allotment.campaign.intake import Intake
+from allotment.campaign.settings import quote
 from allotment.campaign.state import Proposal, State
 from allotment.campaign.summary import Status, tell_outlook
 from allotment.figures import percent, several
-from allotment.tables.page import FEW, MOST_LINES, Column, Page
+from allotment.tables.page import FEW, GAP, MOST_LINES, Column, Page, fit, split
 
 NEUTRAL = (
     'method = "neutral" measures nothing: every task is taken to be worth the same, and a label the less the more of '
@@ -35,14 +37,18 @@ def show_tasks(page: Page, status: Status) -> None:
             Column("bought", [str(row["came"]) for row in rows]),
             Column("on order", [str(row["open"]) for row in rows]),
         ]
-    page.table([*columns, Column("could be labelled", [str(row["pool"]) for row in rows])])
+    columns.append(Column("could be labelled", [str(row["pool"]) for row in rows]))
+    if page.width is not None and len(split(fit(columns, page.width), page.width + GAP)) > 1:  # numbers are never cut
+        page.tables(columns[0], columns[1:])
+    else:
+        page.table(columns)
 
 
 def show_status(page: Page, status: Status) -> None:
     """Spent, open, expected, next."""
     show_tasks(page, status)
     page.text()
-    page.text(f"Budget {status.budget}: {status.spent} spent, {status.on_order} on order, {status.left} left.")
+    page.text(f"Budget {status.money}.")
     if status.expected:
         page.text(f"Expected of the plan for what is left: {status.expected}.")
     for note in status.notes:
@@ -60,10 +66,19 @@ def show_measured(page: Page, measured: Measured, folder: str) -> None:
         page.text(f"{several(measured.earlier, 'training')} of earlier rounds count, too.")
     for reason, count in measured.left_over.items():
         page.text(f"{several(count, 'earlier training')} kept but not used: {reason}.")
-    if measured.diagnosis is not None:
-        show_diagnosis(page, measured.diagnosis)
+    if measured.diagnosis is None:
+        page.text(f"There is nothing to plan with: {measured.idle}.")
+        return
+    show_diagnosis(page, measured.diagnosis)
+    _tell_waiting(page, measured.waiting)
     page.text()
     page.text(f"Next: allot plan {folder}")
+
+
+def _tell_waiting(page: Page, waiting: Mapping[str, int]) -> None:
+    """That labels are counted which did not come back yet."""
+    if counts := ", ".join(f"{count} {name}" for name, count in waiting.items() if count):
+        page.text(f"What is on order ({counts}) is counted here as if it were at hand.")
 
 
 def show_diagnosis(page: Page, diagnosis: Diagnosis) -> None:
@@ -85,9 +100,12 @@ def show_proposal(page: Page, proposal: Proposal, folder: str, what_if: bool) ->
             page.text(f"Expected: {told}.")
         if not proposal.found.fresh:
             page.text(f"Labels came in since the last estimate: allot estimate {folder} would know more.")
-    ordered = ", ".join(f"{count} {name}" for name, count in tranche.counts.items() if count) or "nothing"
+    _tell_waiting(page, proposal.waiting)
+    ordered = ", ".join(f"{count} {name}" for name, count in tranche.counts.items() if count)
     money = show(plan.problem.price(tranche.counts))
-    if tranche.is_all:
+    if not ordered:
+        page.text(f"Nothing{': why is said above, below Unspent' if plan.unspent else ''}.")
+    elif tranche.is_all:
         page.text(f"All of it, {ordered} for {money}: {tranche.why}.")
     else:
         page.text(f"{ordered} for {money}, {percent(tranche.share)} of the plan: {tranche.why}.")
@@ -95,8 +113,19 @@ def show_proposal(page: Page, proposal: Proposal, folder: str, what_if: bool) ->
     if what_if:
         page.text("This is for another budget than the campaign's; to order it, write the budget into campaign.toml.")
         return
-    all_of_it = "" if tranche.is_all else f"   (or all of the plan at once: allot order {folder} --all)"
-    page.text(f"Next: allot order {folder}{all_of_it}")
+    page.text(f"Next: {_find_step(proposal, folder)}")
+
+
+def _find_step(proposal: Proposal, folder: str) -> str:
+    """What to type after a plan: nothing is ordered while an order is open, unless somebody insists."""
+    if proposal.orders:
+        back = f"order {proposal.orders[-1]} is" if len(proposal.orders) == 1 else "the open orders are"
+        more = "" if proposal.is_empty else f"   (or order this before {back} back: allot order {folder} --more)"
+        return f"allot ingest {folder} FILE{more}"
+    if proposal.is_empty:
+        return f"allot report {folder}"
+    all_of_it = "" if proposal.tranche.is_all else f"   (or all of the plan at once: allot order {folder} --all)"
+    return f"allot order {folder}{all_of_it}"
 
 
 def show_order(page: Page, ordered: Ordered, state: State, folder: str) -> None:
@@ -106,43 +135,66 @@ def show_order(page: Page, ordered: Ordered, state: State, folder: str) -> None:
         page.text(f"Order {ordered.value.number}: {counts} for {show(ordered.order.total)}.")
     else:
         page.text(f"Order {ordered.value.number} is still open ({counts}); nothing new was ordered.")
-        page.text(f"To order more before it is back: allot order {folder} --more")
+        page.text(f"To order more before it is back: allot order {folder} {ordered.more}")
     page.text(f"Fill in the last column of {ordered.path}, as far as you get; a part of it is a random part.")
-    bring = "--oracle" if state.stock.oracle else str(ordered.path)
+    bring = "--oracle" if state.stock.oracle else quote(ordered.path)
     page.text(f"Next: allot ingest {folder} {bring}")
 
 
 def show_intake(page: Page, intake: Intake, status: Status) -> None:
     """What was taken, what was not, and where that is listed."""
     delivery = intake.delivery
-    if delivery.again:
+    if delivery.again and intake.parts.accepted:
         page.text(f"{intake.parts.name} was taken in before (delivery {delivery.number}); nothing was changed.")
         page.text(f"Next: {status.next}")
         return
-    page.text(f"{several(delivery.new, 'new label')} from {intake.parts.name}.")
-    if delivery.duplicates:
-        page.text(f"{several(delivery.duplicates, 'label')} as known already.")
-    if delivery.conflicts:
-        page.text(f"{several(delivery.conflicts, 'label')} that contradict one that came before; both are kept.")
+    if intake.is_empty:
+        page.text(f"Nothing came back yet: there is no label in {intake.parts.name}.")
+    elif not intake.parts.accepted:
+        page.text(f"Nothing in {intake.parts.name} can be used; is it the right file?")
+    else:
+        _show_taken(page, intake)
     for note in intake.parts.notes:
-        page.text(f"{note[:1].upper()}{note[1:]}.")
+        page.text(f"{note[:1].upper()}{note[1:]}{'' if note.endswith('?') else '.'}")
     for where, reason in intake.parts.rejected[:MOST_LINES]:
         page.text(f"  {where}: {reason}", indent="    ")
     if len(intake.parts.rejected) > MOST_LINES:
         page.text(f"  and {len(intake.parts.rejected) - MOST_LINES} more")
     if intake.rejected is not None:
-        page.text(f"All that could not be taken is listed in {intake.rejected}; mend it and ingest it again.")
-    page.text(f"Budget {status.budget}: {status.spent} spent, {status.on_order} on order, {status.left} left.")
+        again = f"mend {intake.parts.name} and ingest it again"
+        mend = "mend the rows there and ingest that file" if any(intake.parts.rows) else again
+        page.text(f"All that could not be taken is listed in {intake.rejected} with the reason; {mend}.")
+        if any(intake.parts.rows) and not all(intake.parts.rows):
+            page.text(f"What has no row there could not be read; mend it in {intake.parts.name}.")
+    page.text(f"Budget {status.money}.")
     page.text(f"Next: {status.next}")
+
+
+def _show_taken(page: Page, intake: Intake) -> None:
+    """How many labels are new, known, or other than those that are there."""
+    delivery, counts = intake.delivery, f'conflicts = "{intake.rule}" in campaign.toml'
+    page.text(f"{several(intake.new, 'new label')} from {intake.parts.name}.")
+    if delivery.duplicates:
+        page.text(f"{several(delivery.duplicates, 'label')} as known already.")
+    if delivery.conflicts:
+        contradict = "contradicts an earlier one" if delivery.conflicts == 1 else "contradict earlier ones"
+        which = "the majority" if intake.rule == "majority" else f"the {intake.rule} one"
+        page.text(f"{several(delivery.conflicts, 'label')} {contradict}; all are kept, and {which} counts ({counts}).")
+    if had := intake.same + intake.differ:
+        which = "what was delivered" if intake.rule == "last" else "what is in the data"
+        differ = f"{intake.differ} {'differs' if intake.differ == 1 else 'differ'}: both are kept, and {which} counts"
+        told = f"{intake.same} the same, {differ} ({counts})" if intake.differ else "All the same"
+        page.text(f"Where the data have a label already: {had}. {told}.")
 
 
 def show_evaluation(page: Page, evaluation: Evaluation) -> None:
     """The table of the paper: gains of every plan with their spread, and how far the first is ahead."""
     rows = evaluation.rows()
     _show_gains(page, rows, evaluation.tasks)
+    own = "each with its own draw and training" if evaluation.repeats > 1 else "with its own draw and training"
     page.text(
         f"Gains in % of the score with the {BASE}, on the test part: mean ± standard deviation of "
-        f"{several(evaluation.repeats, 'repeat')}, each with its own draw and training. D_T is their mean over tasks. "
+        f"{several(evaluation.repeats, 'repeat')}, {own}. D_T is their mean over tasks. "
         f"Ahead: the paired difference in D_T, with its {LEVEL * 100:.0f} % interval."
     )
     if any(row["name"] == SAME for row in rows):

@@ -25,6 +25,7 @@ FEW = 12
 """tasks or columns; more are not given a place each"""
 HEAD = 16
 """cells of a task's name above its column, where columns go into several tables"""
+TIED = "\N{NO-BREAK SPACE}"
 MOST_ROWS = 30
 """of a table; the rest is summed up"""
 MOST_LINES = 8
@@ -72,8 +73,9 @@ class Page:
     def text(self, text: str = "", indent: str = "") -> None:
         """A paragraph; an empty one is an empty line."""
         width = self.width or 10**9
-        lines = textwrap.wrap(text, max(width, 20), subsequent_indent=indent, break_on_hyphens=False)
-        self._write(Text("\n".join(lines)))
+        whole = text.replace(" %", f"{TIED}%")  # no line begins with a sign of what stands at the end of the one before
+        lines = textwrap.wrap(whole, max(width, 20), subsequent_indent=indent, break_on_hyphens=False)
+        self._write(Text("\n".join(lines).replace(TIED, " ")))
 
     def table(self, columns: Sequence[Column], elsewhere: str = "") -> None:
         """The columns side by side; if they are too wide, without those of single tasks, which are `elsewhere`."""

@@ -1,0 +1,111 @@
+"""What became of labels that came back: new, known, in the data already, or different from what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from allotment.campaign.labels import Stock
+from allotment.campaign.settings import Settings
+from allotment.campaign.state import State
+from allotment.campaign.store import Delivery
+from allotment.connect.delivery import Label, Parts
+from allotment.job import JSON
+
+FEW_LABELS = 20
+"""may well be without one of the classes"""
+MOST_NAMED = 10
+"""classes that are told"""
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What became of a delivery."""
+
+    parts: Parts
+    delivery: Delivery
+    rejected: Path | None
+    """the file that lists what could not be taken"""
+    same: int = 0
+    """of the labels that no delivery had before, those that the data have"""
+    differ: int = 0
+    """and those of which the data have another"""
+    rule: str = "first"
+    """which of several answers counts"""
+
+    @property
+    def new(self) -> int:
+        """Labels that were not known at all; the same file again brings none."""
+        return 0 if self.delivery.again else self.delivery.new - self.same - self.differ
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing in it, good or bad."""
+        return not self.parts.accepted and not self.parts.rejected
+
+    def to_dict(self) -> dict[str, JSON]:
+        known = len(self.parts.accepted) if self.delivery.again else self.delivery.duplicates + self.same
+        return {
+            "number": self.delivery.number,
+            "name": self.delivery.name,
+            "new": self.new,
+            "duplicates": known,
+            "conflicts": 0 if self.delivery.again else self.delivery.conflicts + self.differ,
+            "again": self.delivery.again,
+            "rejected": [list(each) for each in self.parts.rejected],
+            "listed_in": None if self.rejected is None else str(self.rejected),
+            "notes": list(self.parts.notes),
+        }
+
+
+def note_strange(parts: Parts, state: State) -> Parts:
+    """The same with a word on labels that nobody ordered: perhaps it is another table, or another campaign's sheet."""
+    asked = {name: set(ordered) for name, ordered in state.ordered.items()}
+    own = {task: {state.stock.ids[at] for at in mine.instances.tolist()} for task, mine in state.stock.start.items()}
+    unasked = sum(name not in own[task] and name not in asked[task] for task, name, _ in parts.accepted)
+    notes = [f"labels that no order asked for: {unasked}"] if unasked else []
+    return replace(parts, notes=(*parts.notes, *notes))
+
+
+def compare_with_data(accepted: Collection[Label], stock: Stock, before: Collection[tuple[str, str]]) -> list[bool]:
+    """Of each label that the data have and no delivery had `before`, whether it is the same to whoever learns it."""
+    own = {task: set(mine.instances.tolist()) for task, mine in stock.start.items()}
+    first: dict[str, dict[str, JSON]] = {task: {} for task in own}
+    for task, name, value in accepted:
+        if stock.place[name] in own[task] and (task, name) not in before:
+            first[task].setdefault(name, value)
+    if not any(first.values()):
+        return []
+    whole, laid = stock.whole(), replace(stock, given=first).open()
+    found = []
+    for task, values in first.items():
+        for name in values:
+            place = np.array([stock.place[name]], dtype=np.int64)
+            had, came = (np.asarray(data.values(task, place), dtype=np.float64) for data in (whole, laid))
+            found.append(np.array_equal(had, came, equal_nan=True))
+    return found
+
+
+def list_guessed(settings: Settings, stock: Stock) -> list[str]:
+    """Tasks whose classes nobody named, so that they are those of the labels in the table."""
+    if settings.data["name"] != "table":
+        return []
+    with_classes = [name for name, target in stock.targets.items() if target.classes]
+    return [name for name in with_classes if "classes" not in settings.targets.get(name, {})]
+
+
+def tell_guessed(state: State) -> list[str]:
+    """What is to be said of classes that few labels show."""
+    notes = []
+    for name in list_guessed(state.settings, state.stock):
+        classes, count = state.stock.targets[name].classes, int(state.stock.data.known(name).sum())
+        if len(classes) > 1 and count >= FEW_LABELS:
+            continue
+        shown = ", ".join(each[:40] for each in classes[:MOST_NAMED]) + (", ..." if len(classes) > MOST_NAMED else "")
+        labels = "label" if count == 1 else f"{count} labels"
+        more = 'If there are more, name all of them under the task in campaign.toml: classes = ["...", "..."]'
+        notes.append(f"Classes of {name!r}, as read from its {labels}: {shown}. {more}.")
+    return notes
