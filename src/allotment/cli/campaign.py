@@ -284,17 +284,13 @@ def report(folder: str, output: str | None, as_json: bool) -> None:
 def write_page(values: Mapping[str, Any], path: Path) -> Path:
     """The report of these values as a file, in the place of an earlier one, but of nothing else."""
     from allotment.errors import InputError, Mistake
-    from allotment.reports.page import render
+    from allotment.reports.page import is_report, render
 
     text = render(values)
-    usual = text[: text.index("<title")].encode()  # before which all reports are the same
     try:
-        if path.is_file():
-            with path.open("rb") as file:
-                other = file.read(len(usual)) != usual
-            if other:
-                what = "is there already and is no report; name another file with -o, or move it away"
-                raise InputError([Mistake(str(path), what)])
+        if path.is_file() and not is_report(path):
+            what = "is there already and is no report; name another file with -o, or move it away"
+            raise InputError([Mistake(str(path), what)])
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         what = f"cannot be written ({error.strerror or error}); name another file with -o"

@@ -40,6 +40,7 @@ there; keys that are not in this list are an error at the top and left alone fur
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from allotment.amounts import exact
@@ -55,6 +56,10 @@ FEW = 12
 """tasks that get a column each"""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """nothing is loaded or run, even if a text should get through as markup"""
+GENERATOR = tag("meta", name="generator", content="allotment")
+"""by which a report is known, whatever version wrote it"""
+BEGINNING = 2000
+"""bytes of a file in which that stands"""
 
 Values = Mapping[str, Any]
 
@@ -75,10 +80,17 @@ def render(values: Values) -> str:
         tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
+        GENERATOR,
         tag("title", title),
         tag("style", Html(STYLE)),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, tag('body', body), lang='en')}\n"
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file is a report, which a newer one may replace."""
+    with path.open("rb") as file:
+        return GENERATOR.encode() in file.read(BEGINNING)
 
 
 def _show_decision(given: Values) -> Html:
