@@ -290,7 +290,8 @@ def test_workers_are_a_number(workers: Any) -> None:
 
 
 PARENT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background may have ignored
 from allotment.job import Job
 from allotment.runs.local import run_jobs
 # no guard against being run again in the workers: they must not need one
