@@ -136,7 +136,9 @@ def test_rows_with_names_may_be_sorted() -> None:
     write(Path("table.csv"), sort_rows(rows(id_=True)))
     assert fine("status", folder) == before
     with Store.open(folder, write=False) as store:
-        assert store.last_result(KIND) is None
+        last = store.last_result(KIND)
+    assert last is not None
+    assert (last[1]["id"], last[1]["columns"], last[2]) == ("name", [], "")
 
 
 def test_a_campaign_without_prints_gets_them_by_the_next_command_that_writes() -> None:
@@ -228,6 +230,41 @@ def test_the_fee_of_an_order_that_was_given_up_is_paid_by_the_one_that_relied_on
     assert settle([Bill(1, first, 0, 0), Bill(2, later, 3, 2)]) == {1: (0, 0), 2: (23, 2)}
     assert settle([Bill(1, first, 1, 0), Bill(2, later, 3, 2)]) == {1: (21, 0), 2: (3, 2)}
     assert settle([Bill(1, first, 0, 0), Bill(2, first, 0, 2)]) == {1: (0, 0), 2: (0, 22)}
+    # a label of the first that comes late brings its fee with it, which is not paid twice
+    assert settle([Bill(1, first, 1, 0), Bill(2, first, 3, 2)]) == {1: (21, 0), 2: (3, 2)}
+    dearer = al.Task("a", cost=1, fee=30)
+    assert settle([Bill(1, first, 0, 0), Bill(2, dearer, 3, 2)]) == {1: (0, 0), 2: (33, 2)}
+
+
+def test_late_labels_of_an_order_that_was_given_up_are_called_so() -> None:
+    folder = neutral(60)
+    fine("order", folder)
+    fine("order", folder, "--cancel", 1)
+    told = fine("ingest", folder, fill(folder / "order-1.csv", Path("late.csv"), {"size": 3, "look": "old"}))
+    assert "Labels of an order that was given up, which are paid now: " in told
+    assert "no order asked for" not in told
+    assert money(folder)[0] != "0"
+
+
+def test_what_was_filled_into_the_table_stays_paid_when_the_rest_is_given_up() -> None:
+    folder = neutral(60)
+    fine("order", folder)
+    items = [(row["task"], int(row["instance"]) - 1) for row in sheet(folder / "order-1.csv")]
+    before = money(folder)
+    table = rows()
+    for task, row in items[:-1]:
+        table[row][task] = "3" if task == "size" else "old"
+    write(Path("table.csv"), table)
+    spent, on_order, left = money(folder)
+    assert (before[0], left) == ("0", before[2])
+    assert float(on_order) > 0
+    fine("order", folder, "--cancel", 1)
+    assert money(folder) == (spent, "0", f"{60 - int(spent)}")
+    # what comes later into the table is paid as if it had been delivered
+    task, row = items[-1]
+    table[row][task] = "3" if task == "size" else "old"
+    write(Path("table.csv"), table)
+    assert money(folder)[0] == f"{int(spent) + int(on_order)}"
 
 
 def test_an_order_that_does_not_say_what_it_cost_is_priced_as_the_settings_say() -> None:
@@ -423,3 +460,170 @@ def test_a_plan_beyond_the_budget_is_called_so() -> None:
     assert result.exit_code == 0
     assert "note: yours costs 11, more than the budget of 10" in result.stderr
     assert Fraction(11) == campaign.look().settings.problem().price({"size": 6, "look": 1})
+
+
+# --- rows and tasks that go missing ---
+
+
+def lose_column(table: Table) -> Table:
+    return [{key: cell for key, cell in row.items() if key != "width"} for row in table]
+
+
+def rename_column(table: Table) -> Table:
+    return [{key.replace("width", "Width"): cell for key, cell in row.items()} for row in table]
+
+
+def double_column(table: Table) -> Table:
+    return [row | {"width": f"{2 * float(row['width']):.3f}"} for row in table]
+
+
+def copy_one(table: Table) -> Table:
+    return [row | {"width": "0.5", "age": "0.25"} for row in table]
+
+
+DISGUISES = [lose_column, rename_column, double_column, copy_one]
+
+
+def half_done() -> tuple[Path, str]:
+    """A campaign of which half of an order came back, and what its status is."""
+    folder = neutral()
+    fine("order", folder)
+    half = len(sheet(folder / "order-1.csv")) // 2
+    fine("ingest", folder, fill(folder / "order-1.csv", Path("half.csv"), {"size": 3, "look": "old"}, most=half))
+    return folder, fine("status", folder)
+
+
+def vouch(folder: Path, told: str) -> None:
+    digest = re.search(r'write rows = "([0-9a-f]{8})" under \[data\]', told)
+    assert digest is not None, told
+    text = re.sub(r'^rows = ".*\n', "", (folder / "campaign.toml").read_text(), flags=re.MULTILINE)
+    (folder / "campaign.toml").write_text(text.replace("[data]\n", f'[data]\nrows = "{digest[1]}"\n'))
+
+
+def test_labels_of_a_cancelled_order_go_to_no_other_rows() -> None:
+    folder = neutral()
+    fine("order", folder)
+    filled = fill(folder / "order-1.csv", Path("filled.csv"), {"size": 3, "look": "old"})
+    fine("order", folder, "--cancel", 1)
+    write(Path("table.csv"), rows()[::-1])
+    for command in (["status"], ["ingest", filled]):
+        assert "Nothing is lost" in refused(2, command[0], folder, *command[1:])
+    write(Path("table.csv"), rows())
+    fine("ingest", folder, filled)
+    assert money(folder) == ("60", "0", "0")
+
+
+def test_rows_of_a_task_that_was_taken_out_may_not_move_either() -> None:
+    folder = neutral()
+    with Store.open(folder, write=True) as store:
+        store.add_order({}, [("look", "5")], "an order of one task")
+    fine("plan", folder)  # which puts prints on record
+    text = (folder / "campaign.toml").read_text()
+    (folder / "campaign.toml").write_text(text[: text.rindex("[[task]]")])
+    fine("status", folder)
+    write(Path("table.csv"), rows()[::-1])
+    assert "row 5: " in refused(2, "status", folder)
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_table_that_was_sorted_in_disguise_is_refused_and_the_old_one_still_fits(
+    disguise: Callable[[Table], Table],
+) -> None:
+    folder, before = half_done()
+    filled = fill(folder / "order-1.csv", Path("filled.csv"), {"size": 3, "look": "old"})
+    write(Path("table.csv"), disguise(sort_rows(rows())))
+    for command in (["status"], ["order"], ["ingest", filled], ["order", "--cancel", 1]):
+        told = refused(2, command[0], folder, *command[1:])
+        assert "it can't be told whether rows stand where they stood" in told
+        assert f"under [data] in {folder / 'campaign.toml'}" in told
+    write(Path("table.csv"), rows())
+    assert fine("status", folder) == before
+
+
+@pytest.mark.parametrize("change_all", [lose_column, rename_column, double_column])
+def test_a_change_of_all_rows_is_accepted_for_one_state_of_the_table_if_the_user_vouches_for_it(
+    change_all: Callable[[Table], Table],
+) -> None:
+    folder, before = half_done()
+    write(Path("table.csv"), change_all(rows()))
+    vouch(folder, refused(2, "status", folder))
+    assert fine("status", folder) == before
+    fine("order", folder, "-o", "again.csv")  # which puts the new state on record
+    write(Path("table.csv"), sort_rows_by_age(change_all(rows())))
+    assert "Nothing is lost" in refused(2, "status", folder)
+    twice = [row | {"age": f"{3 * float(row['age']):.3f}"} for row in change_all(rows())]
+    write(Path("table.csv"), twice)
+    told = refused(2, "status", folder)
+    assert "is for another state of the file" in told
+    vouch(folder, told)
+    assert fine("status", folder) == before
+
+
+def sort_rows_by_age(table: Table) -> Table:
+    return sorted(table, key=lambda row: row["age"])
+
+
+def test_the_column_that_names_rows_stays_once_something_is_ordered() -> None:
+    folder, before = half_done()
+    keyed = [row | {"key": str(90 - number), "other": f"x{number}"} for number, row in enumerate(rows())]
+    write(Path("table.csv"), keyed)
+    fine("status", folder)
+    settings = (folder / "campaign.toml").read_text()
+    for name in ("key", "other"):
+        (folder / "campaign.toml").write_text(settings.replace("[data]\n", f'[data]\nid = "{name}"\n'))
+        for command in (["status"], ["order", "-o", "again.csv"]):
+            told = refused(2, command[0], folder, *command[1:])
+            assert "data: id: has changed, but rows went by their numbers" in told
+            assert "take id out of [data]" in told
+    (folder / "campaign.toml").write_text(settings)
+    assert fine("status", folder) == before
+
+
+def test_an_id_column_gives_way_to_no_other_and_to_none() -> None:
+    table = [row | {"key": f"k{number}"} for number, row in enumerate(rows(id_=True))]
+    folder = neutral(60, "--id", "name", table=table)
+    settings = (folder / "campaign.toml").read_text()
+    fine("plan", folder)
+    change(folder, 'id = "name"', 'id = "key"')
+    fine("plan", folder)  # nothing is ordered yet
+    change(folder, 'id = "key"', 'id = "name"')
+    fine("order", folder)
+    before = fine("status", folder)
+    for new in ('id = "key"', ""):
+        change(folder, 'id = "name"', new)
+        told = refused(2, "status", folder)
+        assert "the column 'name' named the rows" in told
+        assert 'write id = "name" under [data]' in told
+        (folder / "campaign.toml").write_text(settings)
+    assert fine("status", folder) == before
+
+
+def test_rows_with_names_that_are_gone_are_told_and_marked_in_the_sheet() -> None:
+    folder = neutral(60, "--id", "name", table=rows(id_=True))
+    fine("order", folder)
+    ordered = [row["instance"] for row in sheet(folder / "order-1.csv")]
+    gone = sorted(set(ordered))[:2]
+    write(Path("table.csv"), [row for row in rows(id_=True) if row["name"] not in gone])
+    told = " ".join(fine("status", folder).split())
+    assert f"2 ordered instances are not in the data any more ({', '.join(gone)});" in told
+    fine("order", folder, "-o", "again.csv")
+    again = {row["instance"]: row["width"] for row in sheet(Path("again.csv"))}
+    known = {row["name"]: f"{float(row['width']):g}" for row in rows(id_=True)}
+    lost = "not in the data any more; leave it empty"
+    assert again == {name: lost if name in gone else known[name] for name in ordered}
+
+
+def test_what_is_on_order_of_a_task_that_was_taken_out_is_named() -> None:
+    folder = neutral()
+    fine("order", folder)
+    tasks = [row["task"] for row in sheet(folder / "order-1.csv")]
+    sizes, looks = tasks.count("size"), tasks.count("look")
+    assert min(sizes, looks) > 1
+    paid = money(folder)
+    text = (folder / "campaign.toml").read_text()
+    (folder / "campaign.toml").write_text(text[: text.rindex("[[task]]")])
+    told = " ".join(fine("status", folder).split())
+    assert f"Note: {sizes} labels of order 1 did not come back yet; to give them up: " in told
+    lost = f"Note: order 1 also asked for {looks} labels of 'look', which is no task any more; put it back, or give "
+    assert f"{lost}them up: allot order {folder} --cancel 1." in told
+    assert money(folder) == paid

@@ -389,3 +389,340 @@ def test_a_learner_scored_on_nothing_scores_nothing() -> None:
     learner = TorchLearner(data, split(data, 0), Recipe(steps=1)).with_validation(Labels({"a": [], "b": []}))
     state = learner.start(Labels({"a": list(NUMBERS), "b": list(WORDS)}), 0)
     assert np.isnan(learner.score(state, "a").metric)
+
+
+# --- errors that are in the way ---
+
+
+def homes(*more: object) -> None:
+    """60 homes with 15 prices and 24 styles, and a campaign that buys 20 prices for all of its 60."""
+    rng = random.Random(1)
+    lines = ["area,age,garden,price,style"]
+    for row in range(60):
+        area, age, garden = rng.randint(400, 2000) / 10, rng.randint(0, 800) / 10, rng.choice(("yes", "no"))
+        price = f"{3 * area - age:.1f}" if row % 4 == 0 else ""
+        style = ("old", "modern")[age < 20] if row % 5 < 2 else ""
+        lines.append(f"{area},{age},{garden},{price},{style}")
+    Path("homes.csv").write_text("\n".join(lines) + "\n")
+    costs = ("--cost", "price=3", "--cost", "style=5", "--budget", 60, "--method", "neutral", "--steps", 20)
+    fine("init", "camp", "--root", "homes.csv", "--targets", "price,style", *costs, *more)
+
+
+def under(task: str, line: str) -> int:
+    """Write a line below the name of a task; its number."""
+    return change(rf'^name = "{task}"$', f'name = "{task}"\n{line}')
+
+
+def fill_in(path: str, first: int = 0, last: int | None = None) -> str:
+    with Path("camp/order-1.csv").open(newline="") as file:
+        head, *rows = list(csv.reader(file))
+    for row in rows[first:last]:
+        row[-1] = "123.5" if row[1] == "price" else "old"
+    with Path(path).open("w", newline="") as file:
+        csv.writer(file).writerows([head, *rows])
+    return path
+
+
+def infeasible(*args: object) -> str:
+    result = allot(*args)
+    assert result.exit_code == 1, result.output
+    return result.output
+
+
+def test_a_least_out_of_reach_stops_plans_and_nothing_else() -> None:
+    homes()
+    fine("order", "camp")
+    under("style", "least = 10")
+    assert "5 new labels" in fine("ingest", "camp", fill_in("some.csv", 0, 5))
+    clash = (
+        "least of style takes 50, but 45 of the budget of 60 is left: raise the budget to 65 or lower least of style"
+    )
+    told = fine("order", "camp", "--cancel", 1)
+    assert "What was open of order 1 is given up." in told
+    assert f"Note: {clash}." in told
+    assert "Next: edit camp/campaign.toml" in told
+    for command in ("status", "report"):
+        assert f"Note: {clash}." in fine(command, "camp")
+    values = json.loads(fine("report", "camp", "--json"))
+    assert clash in values["decision"]
+    assert values["rounds"][-1]["next"].startswith("edit camp/campaign.toml")
+    for command in ("check", "plan", "order"):
+        assert clash in infeasible(command, "camp")
+    change("^budget = 60", "budget = 65")
+    assert "10 style" in fine("order", "camp")
+
+
+def test_labels_that_came_are_said_where_no_plan_is_possible() -> None:
+    homes()
+    fine("order", "camp")
+    under("style", "least = 10")
+    told = fine("ingest", "camp", fill_in("some.csv", 0, 2))
+    assert "2 new labels" in told
+    assert "Note: least of style takes 50, but 0 of the budget of 60 is left: raise the budget to 110" in told
+
+
+def test_a_frozen_count_below_what_is_bought_stops_plans_and_nothing_else() -> None:
+    homes()
+    under("price", "frozen = 3")
+    fine("order", "camp")
+    change("^frozen = 3", "frozen = 1")
+    clash = "task 'price': 3 labels are bought, but frozen is 1; raise it or take it out"
+    assert "13 new labels" in fine("ingest", "camp", fill_in("all.csv"))
+    for command in ("status", "report"):
+        assert f"Note: {clash}." in fine(command, "camp")
+    for command in ("check", "plan", "order"):
+        assert clash in infeasible(command, "camp")
+
+
+def test_advice_on_a_budget_counts_what_is_spent() -> None:
+    homes()
+    fine("order", "camp")
+    fine("ingest", "camp", fill_in("all.csv"))
+    assert "raise the budget to at least 63" in infeasible("plan", "camp", "--budget", 60)
+    assert json.loads(fine("plan", "camp", "--budget", 63, "--json"))["counts"] == {"price": 1, "style": 0}
+
+
+def test_advice_on_a_cap_counts_what_is_bought() -> None:
+    homes()
+    fine("order", "camp")
+    fine("order", "camp", "--cancel", 1)
+    under("style", "least = 4")
+    change(r"\Z", '\n[[cap]]\nname = "hours"\nlimit = 3\nuse = { style = 1 }\n')
+    told = infeasible("plan", "camp")
+    assert "least of style takes 4 of 'hours' with what is bought, its limit is 3: raise the limit to 4" in told
+
+
+@pytest.mark.parametrize("key", ["least", "frozen"])
+def test_nobody_is_told_to_raise_a_pool(key: str) -> None:
+    homes()
+    under("style", f"{key} = 1000")
+    told = infeasible("check", "camp")
+    assert f"{key} of style is 1000, what can be labelled is 36: lower {key}" in told
+    assert "pool" not in told
+
+
+KINDS_OF_VALUES = ('"x"', '""', "7", "-1", "2.5", "nan", "true", "[]", '["x"]', "[{}]", "[[1]]", "{}", "{ a = 1 }")
+DATES = ("2026-01-02", "2026-01-02T03:04:05", "03:04:05")
+WRITTEN = """budget = 60
+method = "neutral"
+trainings = 0
+seed = 0
+conflicts = "first"
+[data]
+name = "table"
+root = "homes.csv"
+id = "a"
+group = "b"
+drop = ["c"]
+delimiter = ","
+image_size = 8
+rows = "x"
+[training]
+network = "usual"
+weights = "w"
+steps = 1
+epochs = 1
+batch_size = 1
+optimiser = "adam"
+trunk_rate = 1.0
+head_rate = 1.0
+weight_decay = 1.0
+device = "cpu"
+precision = "auto"
+[[task]]
+name = "price"
+cost = 3
+have = 1
+least = 0
+most = 9
+weight = 1
+frozen = 3
+lot = 1
+fee = 1
+tiers = [{ after = 5, cost = 2 }]
+pool = 3
+implies = []
+gain = 1
+kind = "classification"
+classes = ["x", "y"]
+metric = "accuracy"
+loss_weight = 1.0
+[[cap]]
+name = "hours"
+limit = 5
+use = { price = 1 }
+"""
+
+
+@pytest.mark.parametrize("number", [at for at, line in enumerate(WRITTEN.splitlines()) if "=" in line])
+def test_any_value_for_any_key_is_fine_or_said(number: int) -> None:
+    lines = WRITTEN.splitlines()
+    key = lines[number].partition(" = ")[0]
+    for value in (*KINDS_OF_VALUES, *DATES):
+        for budget in ("60", "[]"):
+            text = "\n".join([*lines[:number], f"{key} = {value}", *lines[number + 1 :]])
+            with contextlib.suppress(al.InputError):
+                parse_settings(text.replace("budget = 60", f"budget = {budget}", 1))
+
+
+@pytest.mark.parametrize("table", ["data", "training", "task", "cap", "unknown"])
+def test_any_value_for_a_table_is_fine_or_said(table: str) -> None:
+    parts = re.split(r"^(?=\[)", WRITTEN, flags=re.MULTILINE)
+    rest = "".join(part for part in parts if not part.lstrip("[").startswith(f"{table}]"))
+    for value in (*KINDS_OF_VALUES, *DATES):
+        for budget in ("60", "[]"):
+            with contextlib.suppress(al.InputError):
+                parse_settings(f"{table} = {value}\n" + rest.replace("budget = 60", f"budget = {budget}", 1))
+
+
+def test_a_method_that_is_a_list_is_said_with_its_line() -> None:
+    homes()
+    line = change("^method = .*$", 'method = ["x"]')
+    assert refused("status", "camp").startswith(f"error: camp/campaign.toml:{line}: method: unknown")
+
+
+def test_labels_that_a_changed_kind_can_not_have_are_said() -> None:
+    homes()
+    fine("order", "camp")
+    fine("ingest", "camp", fill_in("some.csv", 0, 5))
+    line = under("price", 'kind = "classification"')
+    for command in ("check", "status", "plan"):
+        told = allot(command, "camp")
+        assert told.exit_code == 2
+        assert f"camp/campaign.toml:{line}: task 'price': kind: it is classification now" in told.output
+        assert 'put kind = "regression" back' in told.output
+    change('^kind = "classification"', 'kind = "regression"')
+    fine("check", "camp")
+
+
+def test_labels_of_a_class_that_was_taken_back_are_said() -> None:
+    homes()
+    under("style", 'classes = ["modern", "old", "x"]')
+    Path("x.csv").write_text("instance,style\n4,x\n5,x\n")
+    fine("ingest", "camp", "x.csv")
+    line = change(r'^classes = \["modern", "old", "x"\]', 'classes = ["modern", "old"]')
+    told = allot("check", "camp")
+    assert told.exit_code == 2
+    assert f"camp/campaign.toml:{line}: task 'style': classes: " in told.output
+    advice = re.search(r"classes = \[.*\]", told.output)
+    assert advice is not None
+    change(r'^classes = \["modern", "old"\]', advice[0])
+    fine("check", "camp")
+
+
+@pytest.mark.parametrize(("size", "is_fine"), [(1_000_000, True), (1_000_001, False)])
+def test_a_batch_of_millions_is_a_mistake(size: int, is_fine: bool) -> None:
+    homes()
+    line = change(r"^\[training\]$", f"[training]\nbatch_size = {size}")
+    told = allot("check", "camp")
+    assert told.exit_code == (0 if is_fine else 2)
+    assert is_fine or f"camp/campaign.toml:{line}: training: batch_size: {size} is above 1000000" in told.output
+
+
+def test_decimal_commas_are_no_words() -> None:
+    homes()
+    table = Path("homes.csv").read_text().replace(",", ";").replace(".", ",")
+    Path("homes.csv").write_text(table)
+    change(r"^\[data\]$", '[data]\ndelimiter = ";"')
+    told = allot("check", "camp")
+    assert told.exit_code == 2
+    for name in ("area", "age", "price"):
+        assert f"homes.csv: column '{name}': its numbers have decimal commas (" in told.output
+    assert "write decimal points" in told.output
+    assert "garden" not in told.output
+    under("price", 'kind = "regression"')
+    assert "is not a number; write a decimal point" in allot("check", "camp").output
+    Path("homes.csv").write_text(table.replace(",", "."))
+    fine("check", "camp")
+
+
+@pytest.mark.parametrize("cells", [("1,2", "b"), ("a,5", "b,5"), ("1,2,3", "4,5,6"), ("x", "")])
+def test_words_with_commas_are_words(cells: tuple[str, str]) -> None:
+    from allotment.data.columns import Column, check_commas
+
+    check_commas(Column("a", words=cells))
+    with pytest.raises(al.InputError, match="decimal commas"):
+        check_commas(Column("a", words=("1,5", "", "2", "-1.234,5")))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "new", "what"),
+    [
+        (r"^\[data\]$", '[data]\ndelimiter = "ab"', "data: delimiter: 'ab' is not a single character"),
+        (r"^\[data\]$", '[data]\ndelimiter = "x"', "data: delimiter: "),
+        (r"^root = .*$", 'root = ""', "data: root: is empty; write where the data lie"),
+        (r'^name = "style"$', 'name = "style"\ntiers = {}', "task 'style': tiers: is empty"),
+    ],
+)
+def test_settings_that_do_not_fit_the_table_are_said_with_their_line(pattern: str, new: str, what: str) -> None:
+    homes()
+    line = change(pattern, new)
+    told = allot("check", "camp")
+    assert told.exit_code == 2
+    assert told.output.startswith(f"camp/campaign.toml:{line}: {what}")
+
+
+def test_more_labels_to_begin_with_than_there_are_is_said_with_its_line() -> None:
+    homes()
+    under("price", "have = 3")
+    line = under("style", "have = 50")
+    told = allot("check", "camp")
+    assert told.exit_code == 2
+    assert told.output.startswith(f"camp/campaign.toml:{line}: task 'style': have: 50 labels wanted")
+
+
+@pytest.mark.parametrize("line", ['kind = "regression"', 'classes = ["x"]'])
+def test_a_line_of_the_table_is_not_taken_for_one_of_the_settings(line: str) -> None:
+    homes()
+    under("style", line)
+    told = allot("check", "camp")
+    assert told.exit_code == 2
+    assert told.output.startswith("homes.csv:2: row 1, column 'style': ")
+
+
+def test_an_order_whose_sheet_can_not_be_written_is_said_to_be_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    homes()
+    with monkeypatch.context() as patch:
+        patch.setattr("allotment.orders.sheet._fill", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+        told = refused("order", "camp", "-o", "there.csv")
+    assert "there.csv: can't be written" in told
+    assert "order 1: is placed all the same; to write its sheet: allot order camp -o FILE" in told
+    assert "60 on order" in fine("status", "camp")
+    fine("order", "camp", "-o", "again.csv")
+    assert Path("again.csv").read_text().count("price") == 20
+
+
+@pytest.mark.parametrize("name", ["sheet.xlsx", "-", "sheet", "sheet.csv.gz"])
+def test_a_sheet_has_a_name_that_says_what_it_is(name: str) -> None:
+    homes()
+    assert "ends in .csv, .tsv, .txt, .jsonl or .ndjson" in refused("order", "camp", "-o", name)
+    assert not Path(name).exists()
+    assert "0 on order" in fine("status", "camp")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "txt", "jsonl", "ndjson"])
+def test_a_sheet_of_any_name_comes_back(suffix: str) -> None:
+    homes()
+    path = Path(f"sheet.{suffix}")
+    fine("order", "camp", "-o", path)
+    text = path.read_text()
+    empty, filled = (r'"label": null', '"label": 1.5') if "json" in suffix else (r"(?<=[,\t])$", "1.5")
+    path.write_text(re.sub(empty, filled, text, flags=re.MULTILINE))
+    assert "20 new labels" in fine("ingest", "camp", path)
+
+
+def test_a_folder_that_looks_like_an_option_is_quoted() -> None:
+    assert quote("-dash") == "./-dash"
+    assert shlex.split(quote("-a b")) == ["./-a b"]
+    assert quote("a-b") == "a-b"
+
+
+def test_a_hint_on_classes_that_are_numbers_names_the_numbers() -> None:
+    begin({"a": NUMBERS, "b": {row: str(1 + row % 2) for row in range(20)}}, "--method", "neutral")
+    Path("back.csv").write_text('instance,b\n22,3\n23,"1,0"\n')
+    told = allot("ingest", "camp", "back.csv")
+    advice = re.search(r"classes = \[.*?\]", told.output)
+    assert advice is not None
+    assert advice[0] == 'classes = ["1", "2", "3"]'
+    under("b", advice[0])
+    assert "1 new label" in allot("ingest", "camp", "back.csv").output

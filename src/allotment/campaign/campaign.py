@@ -43,7 +43,7 @@ from allotment.estimates.methods import FOLDS, METHODS
 from allotment.estimates.paper import Paper
 from allotment.job import JSON, Job
 from allotment.orders.order import Order, choose
-from allotment.orders.sheet import check_free, place_file, write_csv, write_jsonl
+from allotment.orders.sheet import check_free, check_name, place_file, write_csv, write_jsonl
 from allotment.plan import baselines, check_counts
 from allotment.runs.local import one_thread, run_jobs
 
@@ -251,6 +251,8 @@ class Campaign:
 
         While an order is open its sheet is written again and nothing is ordered, unless `more` is wanted.
         """
+        if path is not None:
+            check_name(Path(path))
         with self._write("order") as store:
             state = self._begin(store)
             form = {"everything": everything, "together": together}
@@ -263,7 +265,13 @@ class Campaign:
         order = Order.from_dict(value.body["order"])
         write = write_jsonl if sheet.suffix.lower() in (".jsonl", ".ndjson") else write_csv
         show = show_columns(state, {name for _, name in order.items})
-        write(order, sheet, number=value.number, show=show, targets=state.stock.targets)
+        try:
+            write(order, sheet, number=value.number, show=show, targets=state.stock.targets)
+        except InputError as error:
+            if not is_new:
+                raise
+            what = f"is placed all the same; to write its sheet: allot order {quote(self.folder)} -o FILE"
+            raise InputError([*error.mistakes, Mistake(f"order {value.number}", what)]) from None
         options = [*(f"--{name}" for name, wanted in (("all", everything), ("together", together)) if wanted), "--more"]
         return Ordered(value, order, sheet, is_new, " ".join(options))
 
@@ -290,7 +298,8 @@ class Campaign:
                 keep=self.folder / MASKS,
                 guessed=list_guessed(state.settings, stock),
             )
-            parts = note_strange(parts, state)
+            ever = {(task, name) for _, task, name in store.kept_items(lambda task, name: True)}
+            parts = note_strange(parts, state, ever)
             before = {(task, name) for task in stock.targets for name in store.delivered(task)}
             had = compare_with_data(parts.accepted, stock, before)
             delivery = store.add_delivery(parts.name, parts.digest, parts.accepted, parts.rejected)

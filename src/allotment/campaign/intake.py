@@ -61,12 +61,17 @@ class Intake:
         }
 
 
-def note_strange(parts: Parts, state: State) -> Parts:
-    """The same with a word on labels that nobody ordered: perhaps it is another table, or another campaign's sheet."""
+def note_strange(parts: Parts, state: State, ever: Collection[tuple[str, str]]) -> Parts:
+    """The same with a word on labels that nobody ordered: perhaps it is another table, or another campaign's sheet.
+
+    `ever` are all (task, instance) that were ordered at some time, given up or not.
+    """
     asked = {name: set(ordered) for name, ordered in state.ordered.items()}
     own = {task: {state.stock.ids[at] for at in mine.instances.tolist()} for task, mine in state.stock.start.items()}
-    unasked = sum(name not in own[task] and name not in asked[task] for task, name, _ in parts.accepted)
-    notes = [f"labels that no order asked for: {unasked}"] if unasked else []
+    strange = {(task, name) for task, name, _ in parts.accepted if name not in own[task] and name not in asked[task]}
+    late, unasked = len(strange & {*ever}), len(strange - {*ever})
+    notes = [f"labels of an order that was given up, which are paid now: {late}"] if late else []
+    notes += [f"labels that no order asked for: {unasked}"] if unasked else []
     return replace(parts, notes=(*parts.notes, *notes))
 
 

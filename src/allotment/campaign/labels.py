@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,13 @@ from numpy.typing import NDArray
 
 from allotment.campaign import disk
 from allotment.campaign.settings import COMPLETE, Settings
+from allotment.connect.guard import told
 from allotment.connect.masks import find_sizes, to_array
 from allotment.connect.rows import Size
 from allotment.data.augment import MAPS, fit_label
 from allotment.data.dataset import ArrayData, Dataset, Instances, Target
 from allotment.data.labels import Labels, Split, draw, split
+from allotment.data.roles import TARGET_KINDS
 from allotment.data.scenes.labels import TARGETS as SCENES
 from allotment.errors import InputError, Mistake, suggest
 from allotment.job import JSON, canonical
@@ -28,6 +32,8 @@ OWN = {"own": True}
 """the value of a label that was bought from the data set itself: it is the one that the data have"""
 TEST = 0.25
 """of complete data, for evaluation alone"""
+MOST_LOST, MOST_NAMED = 3, 50
+"""classes that are told where they are missed, and where all are listed"""
 MASKS = disk.MASKS
 """the folder of a campaign that delivered masks are kept in"""
 
@@ -217,9 +223,53 @@ def open_stock(settings: Settings, folder: Path, given: Given | None = None) -> 
         start = Labels({name: np.flatnonzero(data.known(name)).tolist() for name in settings.names})
     else:
         parts = _split(data, settings.seed)
-        start = draw(data, parts.train, dict(settings.starts), settings.seed)
+        start = _draw_start(data, parts.train, settings, folder)
     stock = Stock(data, ids, parts, start, {}, oracle, folder)
-    return replace(stock, given=_without_own(stock, given or {}, settings.conflicts))
+    stock = replace(stock, given=_without_own(stock, given or {}, settings.conflicts))
+    _check_given(stock, settings)
+    return stock
+
+
+def _draw_start(data: Any, train: Instances, settings: Settings, folder: Path) -> Labels:
+    """The labels to begin with; where there are not so many, the line that asks for them is named."""
+    try:
+        return draw(data, train, dict(settings.starts), settings.seed)
+    except InputError as error:
+        places = {f"task {name!r}": settings.locate(folder, name, "have") for name in settings.names}
+        raise InputError(replace(each, where=places.get(each.where, each.where)) for each in error.mistakes) from None
+
+
+def _check_given(stock: Stock, settings: Settings) -> None:
+    """Raises InputError where labels were delivered that a task, as the settings have it now, can't have."""
+    mistakes = []
+    for name, target in stock.targets.items():
+        values = [each for at, each in stock.given.get(name, {}).items() if each != OWN and at in stock.place]
+        if target.kind not in TARGET_KINDS or not values:
+            continue
+        if other := [each for each in values if not _has_form(each, target.kind)]:
+            was = next((kind for kind in TARGET_KINDS if _has_form(other[0], kind)), "something else")
+            what = f'it is {target.kind} now, but {told(other[0])} was delivered as {was}; put kind = "{was}" back'
+            mistakes.append(Mistake(settings.locate(stock.folder, name, "kind"), what))
+        elif target.kind != "regression" and (lost := _list_lost(values, target.classes)):
+            more = ", ..." if len(lost) > MOST_LOST else ""
+            what = f"labels were delivered that are none of them now: {', '.join(map(told, lost[:MOST_LOST]))}{more}"
+            listed = ", ".join(json.dumps(each, ensure_ascii=False) for each in (*target.classes, *lost)[:MOST_NAMED])
+            what += f"; put them back, as in classes = [{listed}]"
+            mistakes.append(Mistake(settings.locate(stock.folder, name, "classes"), what))
+    if mistakes:
+        raise InputError(mistakes)
+
+
+def _has_form(value: JSON, kind: str) -> bool:
+    """Whether a kept value is one of the kind, whatever the classes are."""
+    forms: dict[str, tuple[type, ...]] = {"classification": (str,), "multilabel": (list, dict)}
+    return isinstance(value, forms.get(kind, (int, float)))
+
+
+def _list_lost(values: Collection[JSON], classes: Collection[str]) -> list[str]:
+    """The classes of delivered labels that the task does not have."""
+    named = chain.from_iterable([each] if isinstance(each, str) else each for each in values)
+    return [each for each in dict.fromkeys(named) if each not in set(classes)]
 
 
 def _without_own(stock: Stock, given: Given, rule: str) -> Given:
@@ -277,13 +327,24 @@ def _open_table(settings: Settings, root: Path, options: Mapping[str, Any]) -> A
     from allotment.data.table import read_table
 
     said = settings.targets
-    return read_table(
-        root,
-        list(settings.names),
-        kinds={name: keys["kind"] for name, keys in said.items() if "kind" in keys},
-        classes={name: keys["classes"] for name, keys in said.items() if "classes" in keys},
-        **options,
-    )
+    try:
+        return read_table(
+            root,
+            list(settings.names),
+            kinds={name: keys["kind"] for name, keys in said.items() if "kind" in keys},
+            classes={name: keys["classes"] for name, keys in said.items() if "classes" in keys},
+            **options,
+        )
+    except InputError as error:
+        raise InputError(_name_table(each, root) for each in error.mistakes) from None
+
+
+def _name_table(mistake: Mistake, root: Path) -> Mistake:
+    """The same with the file that it is in: a line alone would be taken for one of the settings."""
+    where = "" if mistake.where == repr(str(root)) else mistake.where
+    if mistake.line is not None:
+        return Mistake(f"{root}:{mistake.line}: {where}" if where else f"{root}:{mistake.line}", mistake.what)
+    return mistake.under(str(root)) if where.startswith(("row ", "column ")) else mistake
 
 
 def _choose_targets(data: Any, settings: Settings) -> Any:

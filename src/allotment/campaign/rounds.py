@@ -11,6 +11,7 @@ import numpy as np
 
 from allotment.errors import Infeasible
 from allotment.estimates.estimates import Estimates
+from allotment.limits import explain_idle_budget, find_clashes
 from allotment.plan import Outlook, Plan
 from allotment.problem import Cap, Problem, Task, show_exact
 
@@ -58,16 +59,18 @@ def settle(bills: Sequence[Bill]) -> dict[int, tuple[Fraction, Fraction]]:
     """(spent, on order) of each order. `bills` are in the order in which they were placed."""
     paid: dict[int, tuple[Fraction, Fraction]] = {}
     owed: dict[str, Fraction] = {}
+    settled: set[str] = set()
     for bill in bills:
-        name, kept = bill.task.name, bill.came + bill.open
+        task, kept = bill.task, bill.came + bill.open
         spent, on_order = paid.get(bill.order, (Fraction(0), Fraction(0)))
-        if not kept:  # given up as a whole: whoever relied on its fee pays it
-            owed[name] = max(owed.get(name, Fraction(0)), bill.task.fee)
+        # a fee is paid once; where its order is given up as a whole, the next one that relied on it pays
+        fee = Fraction(0) if task.name in settled else task.fee or owed.get(task.name, Fraction(0))
+        if not kept:
+            owed[task.name] = max(owed.get(task.name, Fraction(0)), task.fee)
         else:
-            fee = Fraction(0) if bill.task.fee else owed.get(name, Fraction(0))
-            now = bill.task.price(bill.came) + (fee if bill.came else 0)
-            spent, on_order = spent + now, on_order + bill.task.price(kept) + fee - now
-            owed[name] = Fraction(0)
+            now = task.price(bill.came) + (fee - task.fee if bill.came else 0)
+            spent, on_order = spent + now, on_order + task.price(kept) + fee - task.fee - now
+            settled |= {task.name} if fee else set()
         paid[bill.order] = spent, on_order
     return paid
 
@@ -110,6 +113,49 @@ def _shift(task: Task, bought: int, have: int, pool: int) -> Task:
     plain["fee"] = Fraction(0) if bought else task.fee
     plain["tiers"] = [(after - bought, price) for after, _, price in later]
     return Task(**plain)
+
+
+def tell_clashes(problem: Problem, rest: Problem, bought: Mapping[str, int]) -> list[str]:
+    """Limits that no plan for what is left can meet, in the amounts of the campaign as a whole."""
+    if not (clashes := find_clashes(rest)):
+        return []
+    if told := [clash for task in rest.tasks for clash in _tell_clash(problem[task.name], task, bought[task.name])]:
+        return told
+    floors = {task.name: task.floor for task in rest.tasks}
+    who = [f"{'least' if task.frozen is None else 'frozen'} of {task.name}" for task in rest.tasks if task.floor]
+    names, cost = " and ".join(who), rest.price(floors)
+    if cost > rest.budget:
+        left = f"{show_exact(rest.budget)} of the budget of {show_exact(problem.budget)} is left"
+        whole = show_exact(problem.budget - rest.budget + cost)
+        told.append(f"{names} takes {show_exact(cost)}, but {left}: raise the budget to {whole} or lower {names}")
+    for cap, now in zip(problem.caps, rest.caps, strict=True):
+        if now.used(floors) > now.limit:
+            whole = show_exact(cap.used(bought) + now.used(floors))
+            needs = f"{names} takes {whole} of {cap.name!r} with what is bought, its limit is {show_exact(cap.limit)}"
+            told.append(f"{needs}: raise the limit to {whole} or lower {names}")
+    return told or clashes
+
+
+def _tell_clash(own: Task, task: Task, bought: int) -> list[str]:
+    """The same of one task alone; a campaign counts the pool from the data, so that nobody can raise it."""
+    if not (clashes := find_clashes(_alone(task))):
+        return []
+    pool = None if task.pool is None else task.pool + bought
+    told = find_clashes(_alone(Task.from_dict(own.to_dict() | {"pool": pool}))) or clashes
+    return [each.replace(", pool is ", ", what can be labelled is ").replace(" or raise pool", "") for each in told]
+
+
+def _alone(task: Task) -> Problem:
+    return Problem([task], task.price(task.floor))
+
+
+def tell_idle(problem: Problem, rest: Problem) -> str:
+    """Why what is left buys nothing and what the budget should be, if that is so although some task has room."""
+    if not explain_idle_budget(rest):
+        return ""
+    cheapest = min(task.price(task.lot) for task in rest.tasks if task.ceiling is None or task.ceiling)
+    left = f"budget {show_exact(problem.budget)}, of which {show_exact(rest.budget)} is left, buys nothing more"
+    return f"{left}: raise the budget to at least {show_exact(problem.budget - rest.budget + cheapest)}"
 
 
 def rebase(estimates: Estimates, have: Mapping[str, int]) -> Estimates:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.campaign.labels import Stock, find_root
-from allotment.campaign.settings import Settings
+from allotment.campaign.settings import FILE, Settings
 from allotment.campaign.store import Store
 from allotment.data.columns import Column
 from allotment.data.sources import open_source
@@ -27,40 +28,64 @@ WIDTH = 6
 """bytes of a print"""
 MOST = 1_900_000
 """rows whose prints fit into one result; a longer table goes without"""
+SHORT = 8
+"""letters of a file's digest by which a user vouches for it"""
 
 Prints = NDArray[np.uint64]
 """one for each row, made of its features alone: the targets are filled in by and by"""
 
 
-def check_rows(store: Store, settings: Settings, folder: Path, stock: Stock, names: Iterable[str]) -> None:
-    """Raises InputError if rows that labels were ordered or delivered for, by these names, stand elsewhere now."""
-    last = _find_last(store) if _goes_by_number(settings, stock) else None
-    numbers = sorted({int(name) - 1 for name in names if name.isdecimal()})
-    if last is None or not numbers:
+def check_rows(store: Store, settings: Settings, folder: Path) -> None:
+    """Raises InputError if rows that labels were ever ordered or delivered for go by another name or stand elsewhere.
+
+    That holds for cancelled orders and for tasks that were taken out, too: their labels are taken, if they come.
+    """
+    last = _find_last(store) if settings.data["name"] == "table" else None
+    if last is None:
         return
     root = find_root(settings, folder)
-    if last.digest == _digest(root):
-        return
+    if last.id != settings.data.get("id"):
+        if _list_names(store):
+            raise InputError([_tell_renamed(folder, last.id)])
+    elif last.columns and last.digest != (digest := _digest(root)) and settings.vouched != digest[:SHORT]:
+        numbers = sorted({int(name) - 1 for name in _list_names(store) if name.isdecimal()})
+        rows = [number for number in numbers if 0 <= number < len(last.prints)]
+        if rows:
+            _compare(last, rows, settings, root, _tell_way_out(folder, settings, digest))
+
+
+def _compare(last: _Kept, rows: Sequence[int], settings: Settings, root: Path, way_out: str) -> None:
+    """Raises InputError if the rows moved, or if too little is as it was to tell."""
+    known = open_source(root, settings.data.get("delimiter")).names
+    if gone := [name for name in last.columns if name not in known]:
+        more = f" and {several(len(gone) - 1, 'other column')}" if len(gone) > 1 else ""
+        what = f"gone or renamed, and rows were told apart by what stood there. {way_out}"
+        raise InputError([Mistake(f"{str(root)!r}, column {gone[0]!r}{more}", what)])
     now = _print_rows(settings, root, last.columns)
-    if now is None:  # a column is gone, so that nothing can be compared
-        return
-    old = last.prints
-    if moved := find_moved(old, now, [number for number in numbers if 0 <= number < len(old)]):
-        raise InputError([_tell(root, moved, np.flatnonzero(now == old[moved[0]]))])
+    changed = np.array(rows)[_find_changed(last.prints, now)[rows]]
+    are_many = 2 * len(changed) > len(rows)
+    # where a column was rewritten, a few rows look like others by accident, but most like none that was there
+    are_new = are_many and 2 * int(np.isin(last.prints[changed], now).sum()) < len(changed)
+    moved = find_moved(last.prints, now, rows)
+    if moved and not are_new:
+        raise InputError([_tell_moved(root, moved, np.flatnonzero(now == last.prints[moved[0]]))])
+    if are_many:
+        of = f"{len(changed)} of the {several(len(rows), 'row')} that labels were ordered or delivered for"
+        raise InputError([Mistake(repr(str(root)), f"{of} have changed or are gone. {way_out}")])
 
 
 def keep_rows(store: Store, settings: Settings, folder: Path, stock: Stock) -> None:
-    """Put the prints on record, unless they are."""
-    if not _goes_by_number(settings, stock) or stock.data.size > MOST:
+    """Put on record which column names the rows and, where none does, the prints, unless they are."""
+    if settings.data["name"] != "table":
         return
-    root, last = find_root(settings, folder), _find_last(store)
-    digest, columns = _digest(root), _list_features(settings, root)
-    if last is not None and (last.digest, last.columns) == (digest, columns):
+    root, last, id_ = find_root(settings, folder), _find_last(store), settings.data.get("id")
+    digest, columns = "", list[str]()
+    if id_ is None and stock.data.size <= MOST:
+        digest, columns = _digest(root), _list_features(settings, root)
+    if last is not None and last.id == id_ and (not columns or (last.digest, last.columns) == (digest, columns)):
         return
-    prints = _print_rows(settings, root, columns)
-    if prints is not None:
-        needs = {"file": digest, "columns": columns, "after": None if last is None else last.key}
-        store.put_result(Job(KIND, needs), _fold(prints))
+    needs = {"file": digest, "columns": columns, "id": id_, "after": None if last is None else last.key}
+    store.put_result(Job(KIND, needs), _fold(_print_rows(settings, root, columns)))
 
 
 @dataclass(frozen=True)
@@ -70,16 +95,27 @@ class _Kept:
     key: str
     digest: str
     columns: list[str]
+    """that the prints are made of; none where there are no prints"""
     prints: Prints
+    id: str | None
+    """the column that names the rows"""
 
 
 def _find_last(store: Store) -> _Kept | None:
     """None where there is none, or none that makes sense: an archive may hold anything."""
     last = store.last_result(KIND)
-    try:
-        return None if last is None else _Kept(last[0], last[1]["file"], list(last[1]["columns"]), _unfold(last[2]))
-    except (KeyError, TypeError, ValueError):
+    if last is None:
         return None
+    key, needs, body = last
+    try:
+        return _Kept(key, needs["file"], list(map(str, needs["columns"])), _unfold(body), needs.get("id"))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _list_names(store: Store) -> set[str]:
+    """Of all that was ever ordered or delivered."""
+    return {row["instance"] for table in ("items", "labels") for row in store.table(table)}
 
 
 def find_moved(old: Prints, now: Prints, rows: Sequence[int]) -> list[int]:
@@ -90,11 +126,17 @@ def find_moved(old: Prints, now: Prints, rows: Sequence[int]) -> list[int]:
     >>> find_moved(np.array([7, 8, 9]), np.array([7, 5, 9]), [1])
     []
     """
+    changed = _find_changed(old, now)
+    suspects = [row for row in rows if changed[row]]
+    return suspects if suspects and _are_moved(old, now) else [row for row in suspects if row >= len(now)]
+
+
+def _find_changed(old: Prints, now: Prints) -> NDArray[np.bool_]:
+    """Of each row that was there, whether it is gone or not what it was."""
     there = min(len(old), len(now))
     changed = np.ones(len(old), dtype=bool)
     changed[:there] = old[:there] != now[:there]
-    suspects = [row for row in rows if changed[row]]
-    return suspects if suspects and _are_moved(old, now) else [row for row in suspects if row >= len(now)]
+    return changed
 
 
 def _are_moved(old: Prints, now: Prints) -> bool:
@@ -114,7 +156,7 @@ def _are_moved(old: Prints, now: Prints) -> bool:
     return kept == there and changed > abs(len(old) - len(now))
 
 
-def _tell(root: Path, moved: Sequence[int], places: NDArray[np.int64]) -> Mistake:
+def _tell_moved(root: Path, moved: Sequence[int], places: NDArray[np.int64]) -> Mistake:
     """Of the first of the rows, with where it stands now."""
     gone = f"is row {places[0] + 1} now" if len(places) else "is not there any more"
     more = f", and {several(len(moved) - 1, 'other row')} likewise" if len(moved) > 1 else ""
@@ -126,8 +168,25 @@ def _tell(root: Path, moved: Sequence[int], places: NDArray[np.int64]) -> Mistak
     return Mistake(f"{str(root)!r}, row {moved[0] + 1}", what)
 
 
-def _goes_by_number(settings: Settings, stock: Stock) -> bool:
-    return settings.data["name"] == "table" and not getattr(stock.data, "ids", ())
+def _tell_renamed(folder: Path, id_: str | None) -> Mistake:
+    before = "rows went by their numbers" if id_ is None else f"the column {id_!r} named the rows"
+    mend = "take id out of" if id_ is None else f"write id = {json.dumps(id_, ensure_ascii=False)} under"
+    what = (
+        f"has changed, but {before} when labels were ordered or delivered, and these are filed under such names, so "
+        f"that they would be lost or go to other rows. Nothing is lost yet: {mend} [data] and type it again"
+    )
+    return Mistake(f"{folder / FILE}: data: id", what)
+
+
+def _tell_way_out(folder: Path, settings: Settings, digest: str) -> str:
+    """What to do where nobody can tell from the table whether rows moved; only the user can."""
+    again = f" (rows = {settings.vouched!r} is for another state of the file)" if settings.vouched else ""
+    return (
+        "So it can't be told whether rows stand where they stood, and labels are filed under their numbers. Nothing is "
+        "lost: put the table back as it was and type it again. Only if you changed it on purpose and know that every "
+        f'row stands where it stood, vouch for it as it is now: write rows = "{digest[:SHORT]}" under [data] in '
+        f"{folder / FILE}{again}"
+    )
 
 
 def _digest(path: Path) -> str:
@@ -144,12 +203,11 @@ def _list_features(settings: Settings, root: Path) -> list[str]:
     return [name for name in names if not several_columns or not name.startswith(several_columns)]
 
 
-def _print_rows(settings: Settings, root: Path, names: Sequence[str]) -> Prints | None:
-    """None where a column is not there, or where there is none at all."""
-    source = open_source(root, settings.data.get("delimiter"))
-    if not names or not set(names) <= set(source.names):
-        return None
-    columns = source.read(names, ())
+def _print_rows(settings: Settings, root: Path, names: Sequence[str]) -> Prints:
+    """Of the columns of these names; none at all where there are no names."""
+    if not names:
+        return np.zeros(0, dtype=np.uint64)
+    columns = open_source(root, settings.data.get("delimiter")).read(names, ())
     prints = np.zeros(len(columns[names[0]].missing), dtype=np.uint64)
     for name in names:
         prints = _mix(prints ^ _print_cells(columns[name]))

@@ -8,7 +8,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 
 from allotment.amounts import short
 from allotment.campaign.schema import FILE as STORE
-from allotment.data.mistakes import Placed
+from allotment.data.mistakes import Placed, find_lines
 from allotment.data.roles import TARGET_KINDS, assign_roles
 from allotment.data.scenes.labels import TARGETS as SCENES
 from allotment.data.sources import open_source
@@ -38,7 +38,7 @@ METHODS = {
     "neutral": "no training at all: every task is taken to be worth the same",
 }
 DATA: dict[str, dict[str, type]] = {
-    "table": {"root": str, "id": str, "group": str, "drop": list, "delimiter": str, "image_size": int},
+    "table": {"root": str, "id": str, "group": str, "drop": list, "delimiter": str, "image_size": int} | {"rows": str},
     "scenes": {"count": int, "size": int, "seed": int},
     "voc": {"root": str, "side": int},
     "taskonomy": {"root": str, "side": int},
@@ -99,6 +99,18 @@ class Settings:
     starts: Mapping[str, int] = field(default_factory=dict)
     targets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """of each task, what it says of its labels: kind, classes, metric, loss_weight"""
+    vouched: str = ""
+    """how the digest of a table begins of which the user says that its rows stand where they stood"""
+    lines: Mapping[tuple[str | int, ...], int] = field(default_factory=dict, repr=False, compare=False)
+    """of the text, on which tables begin and keys stand"""
+
+    def locate(self, folder: Path, task: str, key: str) -> str:
+        """Where a task says something, as messages begin that are found out only with the data."""
+        if not (folder / FILE).exists():  # it is about to be written
+            return f"task {task!r}: {key}"
+        place = ("task", self.names.index(task))
+        line = self.lines.get((*place, key), self.lines.get(place, 1))
+        return f"{folder / FILE}:{line}: task {task!r}: {key}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -150,7 +162,8 @@ def _read_text(path: Path) -> str:
 
 def quote(path: str | Path) -> str:
     """A folder or file as a shell takes it, for commands that are to be typed."""
-    return shlex.quote(str(path))
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)  # which would be an option
 
 
 def check_place(folder: Path) -> None:
@@ -174,7 +187,7 @@ def parse_settings(text: str) -> Settings:
     settings = _build(plain, wrong)
     if wrong.found or settings is None:
         raise InputError(wrong.located(text))
-    return settings
+    return replace(settings, lines=find_lines(text))
 
 
 def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
@@ -186,7 +199,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     tasks, starts, targets = _read_tasks(plain.get("task", []), data, wrong)
     caps = _read_caps(plain.get("cap", []), wrong)
     method = plain.get("method", "response")
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         wrong.add(("method",), "method", f"unknown {short(method)}; {suggest(method, METHODS)}")
     _check_trainings(plain.get("trainings"), method, len(tasks), wrong)
     seed = plain.get("seed", 0)
@@ -215,6 +228,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         caps=problem.caps,
         starts=starts,
         targets=targets,
+        vouched=data.pop("rows", ""),
     )
 
 
@@ -222,8 +236,8 @@ def _find_place(where: str, plain: Mapping[str, Any]) -> tuple[str | int, ...]:
     """Of a mistake that names a task or a cap: the last one of that name, since the first is not one too many."""
     head, _, key = where.partition(": ")
     for kind in ("task", "cap"):
-        rows = plain.get(kind, [])
-        numbers = [number for number, row in enumerate(rows) if head == f"{kind} {row.get('name')!r}"]
+        rows = _tables(plain.get(kind, []), kind, Placed())
+        numbers = [number for number, row in rows if head == f"{kind} {row.get('name')!r}"]
         if numbers:
             return kind, numbers[-1], key or "name"
     return (head,)
@@ -247,13 +261,15 @@ def _read_data(given: Any, wrong: Placed) -> dict[str, Any]:
         wrong.add(("data",), "data", 'is missing; write [data] and below it name = "table"')
         return {}
     name = given.get("name")
-    if name not in DATA:
+    if not isinstance(name, str) or name not in DATA:
         what = "is missing" if name is None else f"unknown {short(name)}"
         wrong.add(("data", "name"), "data: name", f"{what}; {suggest(name or '', DATA)}")
         return {}
     found = _read_keys(given, {"name": str} | DATA[name], "data", wrong)
     if name in ROOTED and "root" not in given:
         wrong.add(("data",), "data: root", "is missing; write where the data lie")
+    elif not found.get("root", "?").strip():
+        wrong.add(("data", "root"), "data: root", "is empty; write where the data lie")
     return found
 
 
@@ -314,6 +330,9 @@ def _read_tasks(
         if hinted := [key for key in row if key in HINTS]:
             for key in hinted:
                 wrong.add(("task", number, key), f"{label}: {key}", HINTS[key])
+        if row.get("tiers") == {}:
+            what = "is empty; write [{ after = 1000, cost = 15 }], or leave it out"
+            wrong.add(("task", number, "tiers"), f"{label}: tiers", what)
         rest = {key: value for key, value in row.items() if key not in TARGET and key not in HINTS}
         try:
             task = Task.from_dict(rest)
@@ -385,7 +404,12 @@ def _check_columns(settings: Settings, path: Path, wrong: Placed) -> None:
     drop, group, id_ = (data.get(key) for key in ("drop", "group", "id"))
     try:
         source = open_source(path, data.get("delimiter"))
-    except InputError:  # which is said when the data are read
+    except InputError as error:
+        key = "delimiter" if "delimiter" in data else "root"
+        for each in error.mistakes:
+            line = "" if each.line is None else f", line {each.line}"
+            where = "" if each.where == key else f"{each.where}{line}: "
+            wrong.add(("data", key), f"data: {key}", f"{where}{each.what}")
         return
     try:
         assign_roles(source, settings.names, None, group, id_, tuple(drop or ()), kinds, classes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
 from allotment.campaign.labels import find_root
 from allotment.campaign.state import State
@@ -11,6 +11,8 @@ MOST = 12
 """columns of a table; more would hide the one to be filled in"""
 TAKEN = ("order", "task", "instance", "answer", "label")
 """columns that the sheet has itself"""
+GONE = "not in the data any more; leave it empty"
+"""in place of what would be shown"""
 
 
 def show_columns(state: State, names: Collection[str]) -> dict[str, dict[str, object]]:
@@ -18,7 +20,7 @@ def show_columns(state: State, names: Collection[str]) -> dict[str, dict[str, ob
     stock, data = state.stock, state.stock.data
     files = getattr(data, "image_files", None)
     if files is not None:
-        return {"file": {name: files[stock.place[name]] for name in names}}
+        return {"file": _fill(names, stock.place, files)}
     if state.settings.data["name"] != "table":
         return {}
     from allotment.data.sources import open_source
@@ -28,8 +30,11 @@ def show_columns(state: State, names: Collection[str]) -> dict[str, dict[str, ob
     chosen = [name for name in source.names if name.strip() and name not in left_out][:MOST]
     columns = source.read(chosen, ())
     return {
-        (f"{column} (data)" if column in TAKEN else column): {
-            name: columns[column].texts[stock.place[name]] for name in names
-        }
+        (f"{column} (data)" if column in TAKEN else column): _fill(names, stock.place, columns[column].texts)
         for column in chosen
     }
+
+
+def _fill(names: Collection[str], place: Mapping[str, int], cells: Sequence[object]) -> dict[str, object]:
+    """Rows with ids may have been taken out of the data since they were ordered."""
+    return {name: cells[place[name]] if name in place else GONE for name in names}

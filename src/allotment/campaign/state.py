@@ -7,17 +7,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from allotment.amounts import show
 from allotment.campaign.labels import Stock, open_stock
-from allotment.campaign.rounds import Account, Bill, Tranche, price_of, propose, rebase, settle, take_rest
+from allotment.campaign.rounds import (
+    Account,
+    Bill,
+    Tranche,
+    price_of,
+    propose,
+    rebase,
+    settle,
+    take_rest,
+    tell_clashes,
+    tell_idle,
+)
 from allotment.campaign.rows import check_rows
 from allotment.campaign.settings import FILE, Settings, quote, read_settings
 from allotment.campaign.store import Store, Value
-from allotment.errors import InputError, Mistake
+from allotment.errors import Infeasible, InputError, Mistake
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.methods import METHODS
 from allotment.figures import several
@@ -108,22 +118,39 @@ class State:
         spent, on_order = price_of(self.settings.problem(), self.account)
         return spent, on_order, self.settings.budget - spent - on_order
 
+    def _whole(self, budget: Any = None) -> Problem:
+        problem = self.settings.problem()
+        return problem if budget is None else problem.with_budget(budget)
+
     def rest(self, budget: Any = None) -> Problem:
         """The problem that is left; `budget` is another one for the campaign as a whole."""
-        whole = self.settings.problem() if budget is None else self.settings.problem().with_budget(budget)
+        whole = self._whole(budget)
         pool = {name: len(self.stock.candidates(name, self.ordered[name])) for name in self.settings.names}
         mend = "raise the budget in campaign.toml" if budget is None else "give a larger --budget"
         return take_rest(whole, self.account, self.stock.have, pool, mend)
 
+    @cached_property
+    def clashes(self) -> tuple[str, ...]:
+        """Why no plan for the money that is left can meet the settings; those who only look get on without one."""
+        try:
+            return tuple(self._tell_clashes(self._whole(), self.rest()))
+        except Infeasible as error:
+            return error.clashes
+
+    def _tell_clashes(self, whole: Problem, rest: Problem) -> list[str]:
+        return tell_clashes(whole, rest, {name: self.account.bought(name) for name in whole.names})
+
     @property
     def is_affordable(self) -> bool:
-        """Whether the money that is left buys any label at all; raises Infeasible where there is less than none."""
+        """Whether the money that is left buys any label at all; raises Infeasible where limits clash."""
+        if self.clashes:
+            raise Infeasible(self.clashes)
         return any(not obstacle for obstacle, _ in self._obstacles.values())
 
     @property
     def can_buy(self) -> bool:
-        """The same for those who only look, and take less than none for none."""
-        return self.money[2] >= 0 and self.is_affordable
+        """The same for those who only look, and take a clash for no."""
+        return not self.clashes and self.is_affordable
 
     @cached_property
     def _obstacles(self) -> dict[str, tuple[str, str]]:
@@ -151,6 +178,8 @@ class State:
         """Why nothing more can be bought, and what in the settings would change that."""
         if self.money[2] < 0:
             return "that is more than there is: raise the budget"
+        if self.clashes:
+            return "; ".join(self.clashes)
         found = self._obstacles
         keys = list(dict.fromkeys(key for _, key in found.values() if key))
         if keys == ["budget"] and all(key for _, key in found.values()):
@@ -184,7 +213,9 @@ class State:
 
     def propose(self, budget: Any = None) -> Proposal:
         """The best plan for the money that is left; raises InputError if nothing was measured that it could rest on."""
-        problem = self.rest(budget)
+        whole, problem = self._whole(budget), self.rest(budget)
+        if told := self._tell_clashes(whole, problem) or [each for each in [tell_idle(whole, problem)] if each]:
+            raise Infeasible(told)
         if self.settings.method == "neutral":
             plan = allocate(problem, neutral_gains(problem))
             return Proposal(plan, propose(plan, None, self.settings.budget, learns=False), None, *self._waiting)
@@ -196,8 +227,8 @@ class State:
         if known is not None:  # which takes seconds to find out
             outlook = Outlook.from_dict(known)
             vars(plan).update(outlook=outlook, plateau=outlook.plateau)
-        whole = self.settings.budget if budget is None else problem.budget
-        return Proposal(plan, propose(plan, plan.outlook, whole), self.found, *self._waiting)
+        money = self.settings.budget if budget is None else problem.budget
+        return Proposal(plan, propose(plan, plan.outlook, money), self.found, *self._waiting)
 
     @property
     def _waiting(self) -> tuple[dict[str, int], tuple[int, ...]]:
@@ -231,8 +262,9 @@ def look(folder: Path, store: Store) -> State:
     settings, text = read_settings(folder)
     given = {name: store.delivered(name, settings.conflicts) for name in settings.names}
     stock = open_stock(settings, folder, given)
-    ordered = {name: tuple(store.ordered(name)) for name in settings.names}
-    check_rows(store, settings, folder, stock, {*chain(*ordered.values(), *given.values())})
+    check_rows(store, settings, folder)
+    kept = store.kept_items(stock.has)
+    ordered = {name: tuple(each for _, task, each in kept if task == name) for name in settings.names}
     # what somebody filled into the table itself has come back, too
     waiting = tuple(item for item in store.open_items() if not stock.has(*item[1:]))
     return State(
@@ -244,14 +276,15 @@ def look(folder: Path, store: Store) -> State:
         open=waiting,
         estimates=tuple(store.values("estimates")),
         outlooks={value.key: value.body["outlook"] for value in store.values("diagnosis")},
-        paid=_find_paid(store, waiting),
+        paid=_find_paid(store, kept, waiting),
     )
 
 
-def _find_paid(store: Store, waiting: Sequence[tuple[int, str, str]]) -> dict[int, tuple[Fraction, Fraction]] | None:
+def _find_paid(
+    store: Store, items: Sequence[tuple[int, str, str]], waiting: Sequence[tuple[int, str, str]]
+) -> dict[int, tuple[Fraction, Fraction]] | None:
     """What each order cost when it was placed, as far as it was not given up; None if one does not say."""
-    kept = Counter((number, task) for number, task, _ in store.kept_items())
-    still = Counter((number, task) for number, task, _ in waiting)
+    kept, still = (Counter((number, task) for number, task, _ in each) for each in (items, waiting))
     bills = []
     for value in store.orders():
         terms = _find_terms(store, value)

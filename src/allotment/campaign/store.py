@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -237,17 +237,21 @@ class Store(Ledger):
         )
         return [(number, task, instance) for number, task, instance in self._rows(sql)]
 
-    def kept_items(self) -> list[tuple[int, str, str]]:
-        """(number of the order, task, instance) of all that is to be paid: what came, and what is on order, once."""
+    def kept_items(self, has: Callable[[str, str], bool]) -> list[tuple[int, str, str]]:
+        """(number of the order, task, instance) of all that is to be paid: what came, and what is on order, once.
+
+        Of a cancelled order that is what was delivered, and what is at hand otherwise, as `has` says of (task, name).
+        """
         sql = (
-            "SELECT records.number, task, instance FROM items JOIN records ON records.id = order_id WHERE "
-            "order_id NOT IN (SELECT order_id FROM cancellations) OR EXISTS "
+            "SELECT records.number, task, instance, order_id IN (SELECT order_id FROM cancellations) AND NOT EXISTS "
             "(SELECT 1 FROM labels WHERE labels.task = items.task AND labels.instance = items.instance) "
+            "FROM items JOIN records ON records.id = order_id "
             "ORDER BY order_id IN (SELECT order_id FROM cancellations), order_id, position"
         )
         owner: dict[tuple[str, str], int] = {}
-        for number, task, instance in self._rows(sql):
-            owner.setdefault((task, instance), number)  # that of an order in force, if it was ordered again
+        for number, task, instance, given_up in self._rows(sql):
+            if not given_up or has(task, instance):
+                owner.setdefault((task, instance), number)  # that of an order in force, if it was ordered again
         return [(number, task, instance) for (task, instance), number in owner.items()]
 
     def cancel(self, number: int) -> None:

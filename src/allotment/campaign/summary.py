@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from allotment.advice.doctor import Diagnosis
 from allotment.campaign.evaluation import LEVEL, Evaluation
 from allotment.campaign.rounds import is_groundless, rebase
-from allotment.campaign.settings import quote
+from allotment.campaign.settings import FILE, quote
 from allotment.campaign.state import Proposal, State
 from allotment.campaign.store import Value
 from allotment.estimates.estimates import Estimates
@@ -28,6 +29,8 @@ Array = NDArray[np.float64]
 
 POINTS = 24
 """of a curve"""
+NAMED = 5
+"""instances in a note"""
 EDGES = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 PERCENT = "%"
 UNITS = {PERCENT: "% of score"}
@@ -89,13 +92,12 @@ def summarise(state: State, conflicts: int, evaluated: bool, recorded: Sequence[
             f"{several(conflicts, 'label')} with contradicting answers; the {state.settings.conflicts} one counts "
             '(conflicts = "first", "last" or "majority" in campaign.toml)'
         )
-    for number in sorted({number for number, _, _ in state.open}):
-        waiting = sum(number == each for each, _, _ in state.open)
-        give_up = f"to give them up: allot order {quote(state.folder)} --cancel {number}"
-        notes.append(f"{several(waiting, 'label')} of order {number} did not come back yet; {give_up}")
+    notes += _note_open(state)
     if state.money[2] < 0:
         over = show_exact(-state.money[2])
         notes.append(f"{over} more is spent or on order than the budget; nothing is bought until it is raised")
+    elif state.clashes:
+        notes += state.clashes
     elif state.money[2] > 0 and not state.open and not state.can_buy:
         notes.append(state.tell_obstacles().replace("that buys", f"the {left} left buys", 1))
     if state.found is not None and not state.found.fresh:
@@ -104,11 +106,37 @@ def summarise(state: State, conflicts: int, evaluated: bool, recorded: Sequence[
     return Status(show_exact(state.settings.budget), spent, on_order, left, tuple(tasks), tuple(notes), expected, step)
 
 
+def _note_open(state: State) -> list[str]:
+    """What did not come back of each order, and what of it can't any more."""
+    notes = []
+    waiting = Counter((number, task) for number, task, _ in state.open)
+    for number in sorted({number for number, _ in waiting}):
+        counts = {task: count for (each, task), count in waiting.items() if each == number}
+        cancel = f"allot order {quote(state.folder)} --cancel {number}"
+        known = sum(count for task, count in counts.items() if task in state.settings.names)
+        if known:
+            notes.append(
+                f"{several(known, 'label')} of order {number} did not come back yet; to give them up: {cancel}"
+            )
+        asked = f"order {number} also asked for" if known else f"order {number} asked for"
+        for task in sorted(set(counts).difference(state.settings.names)):
+            lost = f"{several(counts[task], 'label')} of {task!r}, which is no task any more"
+            notes.append(f"{asked} {lost}; put it back, or give them up: {cancel}")
+    gone = sorted({name for names in state.ordered.values() for name in names if name not in state.stock.place})
+    if gone:
+        names = ", ".join(gone[:NAMED]) + (", ..." if len(gone) > NAMED else "")
+        lost = f"{several(len(gone), 'ordered instance')} {'is' if len(gone) == 1 else 'are'} not in the data any more"
+        notes.append(f"{lost} ({names}); such labels count for nothing until the data have these again")
+    return notes
+
+
 def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[str, str]:
     """The next command, and what the plan for the money that is left promises."""
     name = quote(state.folder)
     if state.open:
         return f"allot ingest {name} FILE", ""
+    if state.clashes and state.money[2] >= 0:
+        return f"edit {quote(state.folder / FILE)}, then: allot check {name}", ""
     if not state.can_buy:
         return f"allot {_find_end(state, evaluated)} {name}", ""
     measures = state.settings.method != "neutral"
@@ -225,10 +253,12 @@ def _few(plans: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, in
 
 
 def _tell_done(state: State, plan: Plan) -> str:
-    """In place of a decision where none is left to take."""
+    """In place of a decision where none is left to take, or none can be."""
     bought = ", ".join(f"{count} {name}" for name, count in plan.counts.items() if count) or "nothing"
     price = show_exact(plan.problem.price(plan.counts))
-    return f"Nothing new is planned (budget {state.tell_money()}). The last plan on record was: {bought} for {price}."
+    why = f" {'; '.join(state.clashes)}." if state.clashes else ""
+    last = f"The last plan on record was: {bought} for {price}."
+    return f"Nothing new is planned (budget {state.tell_money()}).{why} {last}"
 
 
 def _plan(plan: Plan, have: Mapping[str, int] | None) -> dict[str, Any]:

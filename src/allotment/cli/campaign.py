@@ -151,13 +151,19 @@ def order(
     campaign = _open(folder)
     if cancel is not None:
         given_up = campaign.cancel(cancel)
-        then = campaign.summarise()[1].next
+        state, found = campaign.summarise()
+        done = f"What was open of order {cancel} is given up."
+        if not given_up:
+            done = f"Nothing of order {cancel} is open, so nothing is given up."
         if as_json:
-            print_json({"cancelled": cancel, "labels": given_up, "next": then})
-        elif given_up:
-            click.echo(f"What was open of order {cancel} is given up. Next: {then}")
+            about = {"cancelled": cancel, "labels": given_up, "next": found.next}
+            print_json(about | {"notes": list(state.clashes)})
+        elif state.clashes:
+            click.echo(done)
+            _tell_clashes(state.clashes)
+            click.echo(f"Next: {found.next}")
         else:
-            click.echo(f"Nothing of order {cancel} is open, so nothing is given up. Next: {then}")
+            click.echo(f"{done} Next: {found.next}")
         return
     ordered = campaign.order(output, everything=everything, together=together, more=more)
     if as_json:
@@ -199,10 +205,11 @@ def ingest(
         raise click.UsageError("Give the FILE with the labels, or --oracle.")
     campaign = _open(folder)
     intake = campaign.buy() if path is None else campaign.ingest(path, task=task, id_column=id_)
-    status = campaign.summarise()[1]
+    state, status = campaign.summarise()
     if as_json:
         print_json(intake.to_dict() | {"status": status.to_dict()})
     else:
+        _tell_clashes(state.clashes)
         show_intake(Page(), intake, status)
     if intake.parts.rejected and not intake.parts.accepted:
         ctx.exit(BAD_INPUT)
@@ -273,12 +280,20 @@ def report(folder: str, output: str | None, as_json: bool) -> None:
     \b
     Example:  allot report my-campaign -o report.html
     """
-    values = _open(folder).report()
+    campaign = _open(folder)
+    values = campaign.report()
     if as_json:
         print_json(values)
         return
     path = write_page(values, Path(output) if output is not None else Path(folder) / "report.html")
     click.echo(f"{path} is written; open it in a browser.")
+    _tell_clashes(campaign.look().clashes)
+
+
+def _tell_clashes(clashes: Iterable[str]) -> None:
+    """Why nothing can be planned, for commands that do without a plan."""
+    for clash in clashes:
+        click.echo(f"Note: {clash}.")
 
 
 def write_page(values: Mapping[str, Any], path: Path) -> Path:

@@ -161,7 +161,7 @@ class ClassNames:
         self.place = {name: at for at, name in enumerate(self.names)}
         self.refused = refused
         self.tally: Counter[str] = Counter()
-        """texts that are no class and no number: the more often, the less likely it is that they are misspelt"""
+        """texts that are no class: the more often, the less likely it is that they are misspelt"""
         self.folded: dict[str, str | None] = {}
         for name in self.names:
             key = _fold(name)
@@ -182,10 +182,19 @@ class ClassNames:
         if alike is not None:
             return alike
         hint = self.refused.hint(text, self.names)
-        if number is None and len(self.tally) < MOST_TALLIED:
-            self.tally[text.strip()] += 1 if hint.startswith("did you mean") else SURE
+        self._count(text.strip(), number, hint.startswith("did you mean"))
         by_name = "" if number is None else ", which go by their names"
         raise ValueError(f"{told(given)} is none of the classes{by_name}; {hint}")
+
+    def _count(self, text: str, number: float | None, is_near: bool) -> None:
+        """Remember what may be a class; a number is one only among numbers, and one of these with a comma is not."""
+        if len(self.tally) >= MOST_TALLIED:
+            return
+        written = _number(text.replace(",", "."))
+        if number is None and (written is None or plain(written) not in self.place):
+            self.tally[text] += 1 if is_near else SURE
+        elif number is not None and all(_number(name) is not None for name in self.names):
+            self.tally[plain(number)] += SURE
 
     @property
     def unknown(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, time, timedelta
@@ -18,6 +19,8 @@ from allotment.errors import InputError, Mistake
 
 MOST_CELLS = 10**9
 """more would not fit into the memory of a laptop"""
+_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
+"""a number as it is written where the comma is the decimal sign"""
 NOTHING = frozenset(("", "na", "n/a", "#n/a", "nan", "null", "none", "?"))
 """what stands for no number between numbers"""
 
@@ -74,12 +77,25 @@ def finite_numbers(column: Column, role: str) -> NDArray[np.float64]:
     if values is None:
         parsed = [_number(each) for each in column.texts]
         if bad := [row for row, each in enumerate(parsed) if each is None]:
-            raise InputError(column.mistakes(bad, lambda row: f"{column.texts[row][:40]!r} is not a number"))
+            hint = "; write a decimal point, as in 3.5" if _COMMA.fullmatch(column.texts[bad[0]].strip()) else ""
+            raise InputError(column.mistakes(bad, lambda row: f"{column.texts[row][:40]!r} is not a number{hint}"))
         values = np.array(parsed, dtype=np.float64)
     if infinite := np.flatnonzero(np.isinf(values)).tolist():
         what = f"is not a finite number; leave the cell of a {role} empty where it is unknown"
         raise InputError(column.mistakes(infinite, lambda row: f"{values[row]} {what}"))
     return values
+
+
+def check_commas(column: Column) -> None:
+    """Raises InputError for a column of numbers with decimal commas, which would be taken for words."""
+    if column.numbers is not None:
+        return
+    known = {each.strip() for each in column.texts} - {""}
+    written = {each for each in known if _COMMA.fullmatch(each)}
+    if written and all(each in written or _number(each) is not None for each in known):
+        row = next(row for row, each in enumerate(column.texts) if each.strip() in written)
+        what = f"its numbers have decimal commas ({column.texts[row].strip()[:40]!r}); write decimal points, as in 3.5"
+        raise InputError([Mistake(f"column {column.name!r}", f"{what}, and nothing between thousands")])
 
 
 def _number(text: str) -> float | None:

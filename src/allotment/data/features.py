@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.data.columns import Column, finite_numbers
+from allotment.data.columns import Column, check_commas, finite_numbers
 from allotment.data.mistakes import SHOWN, Collected
 from allotment.data.pictures import PICTURES, load_images
 from allotment.data.roles import Roles
@@ -66,6 +66,9 @@ def encode_inputs(
         array = load_images(pictures[0], root, size)
         return Inputs(array, (FeatureColumn(pictures[0].name, "image", 1, 0),))
     wrong = Collected()
+    for column in held:
+        if column.name not in roles.forms:
+            wrong.attempt(check_commas, column)
     tried = [wrong.attempt(_encode, column, forms[column.name], standardise) for column in held]
     wrong.raise_all()
     blocks = [each for each in tried if each is not None]

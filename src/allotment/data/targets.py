@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.data.columns import MOST_CELLS, NOTHING, Column, finite_numbers, plain
+from allotment.data.columns import MOST_CELLS, NOTHING, Column, check_commas, finite_numbers, plain
 from allotment.data.dataset import Target
 from allotment.data.mistakes import Collected
 from allotment.data.roles import TaskColumns
@@ -37,6 +37,8 @@ def encode_task(task: TaskColumns, columns: dict[str, Column], separator: str) -
     if task.prefix:
         return _several_columns(task, [columns[name] for name in task.columns])
     column = columns[task.columns[0]]
+    if task.kind is None and task.classes is None:
+        check_commas(column)
     kind = task.kind or guess_kind(column, separator, task.classes)
     if kind == "regression":
         return _regression(task, column)

@@ -11,6 +11,8 @@ from allotment.errors import InputError, Mistake, suggest
 
 OPTIMISERS = ("sgd", "adam", "adamw")
 PRECISIONS = ("auto", "float32", "bfloat16")
+MOST_AT_ONCE = 1_000_000
+"""instances of a mini-batch"""
 DEVICES = ("auto", "cpu", "cuda", "mps", "xpu", "hpu", "xla")
 """that torch can train on; a number may follow, as in cuda:1"""
 
@@ -50,6 +52,8 @@ class Recipe:
             for key, least in (("epochs", 1), ("batch_size", 1), ("accumulate", 1), ("crop", 0), ("workers", 0))
             if getattr(self, key) < least
         ]
+        if self.batch_size > MOST_AT_ONCE:
+            mistakes.append(Mistake("batch_size", f"{self.batch_size} is above {MOST_AT_ONCE}; 32 is usual"))
         if self.steps is not None and self.steps < 0:
             mistakes.append(Mistake("steps", f"{self.steps} is below 0"))
         for key in ("trunk_rate", "head_rate", "final_rate", "momentum", "weight_decay"):

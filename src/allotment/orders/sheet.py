@@ -21,6 +21,8 @@ COLUMNS = ("order", "task", "instance")
 """before what is shown"""
 ANSWER, LABEL = "answer", "label"
 """after it: what may be filled in, and where"""
+SUFFIXES = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson")
+"""of sheets"""
 LONGEST_ANSWER = 300
 """letters"""
 HALF = ".half-"
@@ -59,7 +61,8 @@ def write_csv(
     """
     rows = list(_rows(order, number, show or {}, targets))
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
+    between = "\t" if Path(path).suffix.lower() == ".tsv" else ","
+    writer = csv.writer(text, delimiter=between, lineterminator="\r\n")
     for row in rows:
         writer.writerow([protect(_cell(each)) for each in row])
     # Excel takes UTF-8 for what it is only by this mark, which is in the way of simple programs.
@@ -156,6 +159,13 @@ def place_file(path: Path, content: bytes, *, settle: bool = True) -> Path:
         what = f"can't be written ({reason}); see that its folder is there, may be written to and has space"
         raise InputError([Mistake(shown(str(path)), what)]) from None
     return path
+
+
+def check_name(path: Path) -> None:
+    """Raises InputError for a name by which nobody could tell what the sheet is."""
+    if path.suffix.lower() not in SUFFIXES:
+        what = f"a sheet is text: give it a name that ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+        raise InputError([Mistake(shown(str(path)), what)])
 
 
 def check_free(path: Path) -> None:
