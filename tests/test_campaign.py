@@ -244,6 +244,15 @@ def test_names_in_settings_are_those_that_exist() -> None:
 # --- beginning ---
 
 
+def test_init_takes_a_table_that_a_spreadsheet_wrote() -> None:
+    plain = json.loads(fine("status", begin("plain"), "--json"))["tasks"]
+    Path("table.csv").write_text(Path("table.csv").read_text().replace(",", ";"))
+    given = ["--targets", "size,look", "--cost", "size=1", "--cost", "look=5", "--budget", 90]
+    assert "separated by ';'" in refused(2, "init", "sheet", "--root", "table.csv", *given)
+    fine("init", "sheet", "--root", "table.csv", *given, "--delimiter", ";")
+    assert json.loads(fine("status", "sheet", "--json"))["tasks"] == plain
+
+
 def test_init_counts_filled_cells_as_labels_and_empty_ones_as_the_pool() -> None:
     folder, table = begin(), rows()
     labelled = {name: sum(bool(row[name]) for row in table) for name in ("size", "look")}

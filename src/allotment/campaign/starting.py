@@ -37,6 +37,7 @@ def begin(
     id: str | None = None,
     group: str | None = None,
     drop: Sequence[str] = (),
+    delimiter: str | None = None,
     kinds: Mapping[str, str] | None = None,
     classes: Mapping[str, str] | None = None,
     network: str = "usual",
@@ -58,9 +59,10 @@ def begin(
         tasks[name] |= {"classes": classes[name].split("|")} if classes and name in classes else {}
     notes: tuple[str, ...] = ()
     if data == "table" and id is None and root is not None:
-        id, notes = find_id(root, {*names, *drop, group})
+        id, notes = find_id(root, {*names, *drop, group}, delimiter)
     keys: dict[str, Any] = {"name": data} | ({} if root is None else {"root": _relative(root, folder)})
-    keys |= OPTIONS[data] | {key: value for key, value in (("id", id), ("group", group)) if value is not None}
+    columns = {"id": id, "group": group, "delimiter": delimiter}
+    keys |= OPTIONS[data] | {key: value for key, value in columns.items() if value is not None}
     keys |= {"drop": list(drop)} if drop else {}
     training: dict[str, Any] = {"network": network}
     if weights is not None:

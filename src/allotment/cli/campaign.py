@@ -43,6 +43,7 @@ workers_option = click.option(
 )
 @click.option("--group", metavar="COLUMN", help="Rows of one group stay together.")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out.")
+@click.option("--delimiter", metavar="CHARACTER", help="Between cells of a CSV file. [default: by its name]")
 @click.option("--kind", "kinds", multiple=True, metavar="NAME=KIND", help="What a target is, if guessed wrong.")
 @click.option("--classes", multiple=True, metavar="NAME=A|B", help="All classes of a target.")
 @click.option("--network", default="usual", show_default=True, help="Or voc-small, taskonomy-small.")
