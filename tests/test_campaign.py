@@ -803,7 +803,7 @@ def test_probing_that_is_enough_ends_and_stays_ended(monkeypatch: pytest.MonkeyP
         patch.setattr(Paper, "is_enough", is_enough)
         ended = campaign.estimate(2, lambda done, total: told.append((done, total)))
         assert measure(folder).trained == 0
-    assert told[-1] == (ended.trained, ended.trained)
+    assert told[-1][0] == told[-1][1] >= ended.trained  # the other worker may have been ahead
     assert ended.estimates.about["probing"]["trainings"] == 2
     assert ended.trained == sum(map(size_of, jobs[: len(curves) + 2])) == ended.estimates.about["trainings"]
     # with other money its rule may want more: what is there is kept
