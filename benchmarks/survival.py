@@ -29,7 +29,7 @@ from allotment.campaign.work import cut
 from allotment.estimates.design import design
 from allotment.estimates.response import run
 from allotment.job import JSON
-from allotment.runs.local import one_thread
+from allotment.machine import settled
 
 ALLOT = [sys.executable, "-m", "allotment.cli"]
 CUT = "from allotment.campaign import jobs; jobs.LONG = {long}; from allotment.cli import main; main()"
@@ -143,7 +143,7 @@ def compare_stacks(steps: int) -> None:
     for _ in range(3):
         for together in (CHUNK, 4, 2, 1):
             began = time.process_time()
-            with one_thread():
+            with settled():
                 run(bench.learner, bench.labels, chosen, together=together, untrained=0)
             best[together] = min(best.get(together, float("inf")), time.process_time() - began)
     told = ", ".join(f"{together}: {used / best[CHUNK]:.2f}" for together, used in best.items())

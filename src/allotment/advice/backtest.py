@@ -15,6 +15,7 @@ from allotment.errors import InputError, Mistake
 from allotment.estimates.methods import estimate, prepare
 from allotment.figures import several
 from allotment.learners.learner import Learner, train_many
+from allotment.machine import settled
 from allotment.plan import allocate, baselines
 from allotment.problem import Problem, Task
 
@@ -119,6 +120,7 @@ def _show(mean: float, error: float, sign: bool = False) -> str:
     return told if math.isnan(error) else f"{told} ± {error:.2f}"
 
 
+@settled(load=False)
 def backtest(
     learner: Learner,
     labels: Labels,

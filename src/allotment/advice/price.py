@@ -14,6 +14,7 @@ from allotment.estimates.methods import METHODS, prepare
 from allotment.estimates.request import Request
 from allotment.figures import number, percent, several
 from allotment.learners.learner import Learner, labelled, train_many
+from allotment.machine import settled
 from allotment.problem import Problem
 
 WARM, TIMED = 2, 5
@@ -89,6 +90,7 @@ def _duration(seconds: float) -> str:
     return several(max(1, round(seconds)), "second")
 
 
+@settled(load=False)
 def price(
     learner: Learner,
     labels: Labels,
@@ -107,7 +109,7 @@ def price(
     `hourly` is the price of this machine, in the currency of the problem; with both, the price is set against the label
     budget.
     """
-    rate = _read_rate(hourly)
+    rate = read_rate(hourly)
     request = prepare(learner, labels, seed, method=method, trainings=trainings, folds=folds, **options)
     work = METHODS[method].weigh(request)
     seconds = 0.0
@@ -118,7 +120,8 @@ def price(
     return Price(method, work.trainings, work.steps, seconds, rate, budget)
 
 
-def _read_rate(hourly: Any) -> float | None:
+def read_rate(hourly: Any) -> float | None:
+    """The money that an hour of a machine costs; raises InputError for what is none."""
     if hourly is None:
         return None
     try:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from allotment.advice.doctor import Diagnosis, diagnose
-from allotment.advice.price import Price, price
+from allotment.advice.price import Price, read_rate
 from allotment.campaign.evaluation import BASE, Evaluation, Trial, check_oracle, list_trials, tell_dear, whole_problem
 from allotment.campaign.intake import Intake, compare_with_data, list_guessed, note_strange
 from allotment.campaign.jobs import (
@@ -42,11 +43,14 @@ from allotment.estimates.estimates import Estimates
 from allotment.estimates.methods import FOLDS, METHODS
 from allotment.estimates.paper import Paper
 from allotment.job import JSON, Job
+from allotment.machine import describe_cpu
 from allotment.orders.order import Order, choose
 from allotment.orders.sheet import check_free, check_name, place_file, write_csv, write_jsonl
 from allotment.plan import baselines, check_counts
-from allotment.runs.local import one_thread, run_jobs
+from allotment.runs.local import run_jobs
 
+MACHINE = "machine"
+"""kind of the result that names a CPU on which some of the trainings were done"""
 REPEATS = 10
 """of an evaluation, as in the paper (P16)"""
 
@@ -138,20 +142,13 @@ class Campaign:
         """The learner on the labels at hand, in this process."""
         return set_up(state.settings, state.stock, self.own)
 
-    def price(self, state: State, hourly: Any = None) -> Price:
-        """What the trainings to come take on this machine."""
-        bench, settings = self.set_up(state), state.settings
-        with one_thread():
-            return price(
-                bench.learner,
-                bench.labels,
-                settings.problem(),
-                settings.method,
-                state.needs["trainings"],
-                hourly=hourly,
-                folds=count_folds(bench),
-                seed=settings.seed,
-            )
+    def price(self, state: State, hourly: Any = None, workers: int | None = None) -> Price:
+        """What the trainings to come take on this machine, timed where they will be done."""
+        rate, timed = read_rate(hourly), list[JSON]()
+        job = Job("price", list_needs(state, self.own, 0))
+        place = 0 if workers == 0 else 1
+        run_jobs([job], PERFORM, self._context(state), workers=place, done=lambda _, body: timed.append(body))
+        return replace(Price.from_dict(timed[-1]), hourly=rate, budget=float(state.settings.problem().budget))
 
     def list_jobs(self, state: State) -> list[Job]:
         """What estimates of the labels at hand are made of."""
@@ -222,12 +219,27 @@ class Campaign:
             if progress is not None:
                 progress(total - left + round(left * finished / max(of, 1)), total)
 
+        if todo:
+            store.put_result(_name_machine(describe_cpu()), {})
         tell(0, len(todo))
-        context = {"folder": str(self.folder.resolve()), "settings": state.text, "learner": self.own}
-        run_jobs(todo, PERFORM, context, workers=workers, done=keep, progress=tell, enough=enough)
+        run_jobs(todo, PERFORM, self._context(state), workers=workers, done=keep, progress=tell, enough=enough)
         if len(done) < len(todo) and progress is not None:
             progress(total - left + sum(done.values()), total - left + sum(done.values()))
         return set(done)
+
+    def tell_machine(self) -> str:
+        """That trainings so far were done on another kind of CPU; nothing if none were, or if some were on this one."""
+        with self._read() as store:
+            known = [needs["cpu"] for _, needs, _ in store.results(MACHINE)]
+        if not known or describe_cpu() in known:
+            return ""
+        kinds = f"so far this campaign was trained on another kind of CPU ({known[-1]}); this one ({describe_cpu()})"
+        kept = "What is done is kept; figures to come agree with it closely, but not to the last digit"
+        return f"{kinds} rounds differently. {kept}"
+
+    def _context(self, state: State) -> JSON:
+        """Where jobs find what they need."""
+        return {"folder": os.path.realpath(self.folder), "settings": state.text, "learner": self.own}
 
     # Planning and buying
 
@@ -387,6 +399,11 @@ class Campaign:
                 store.orders(),
                 status,
             )
+
+
+def _name_machine(cpu: str) -> Job:
+    """Where trainings were done, as something that is on record once."""
+    return Job(MACHINE, {"cpu": cpu})
 
 
 def _diagnose(store: Store, state: State, value: Value, estimates: Estimates) -> Diagnosis | None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from allotment.advice.price import price
 from allotment.campaign.labels import Stock, find_path, find_root, open_stock
 from allotment.campaign.settings import Settings, parse_settings
 from allotment.data.dataset import Dataset
@@ -62,6 +63,9 @@ def perform(context: JSON, kind: str, needs: JSON) -> JSON:
     """One job: a pure function of what it needs. `context` says only where that is found."""
     known = (needs["data"], needs["labels"])
     bench = _set_up(context["folder"], context["settings"], context["learner"], known, kind == "evaluation")
+    if kind == "price":
+        given = {key: needs[key] for key in ("method", "trainings", "seed")}
+        return price(bench.learner, bench.labels, folds=count_folds(bench), **given).to_dict()
     if kind == "response":
         whole = design(bench.labels, needs["trainings"], needs["seed"], needs["folds"])
         first, last = needs["chunk"]

@@ -24,7 +24,7 @@ learner_option = click.option(
     "--learner", metavar="FILE.py:FUNCTION", help="Training code of your own; also ALLOT_LEARNER."
 )
 workers_option = click.option(
-    "--workers", type=click.IntRange(1), metavar="N", help="Processes that train. [default: one for each core]"
+    "--workers", type=click.IntRange(0), metavar="N", help="Processes that train; 0: only this one. [default: cores]"
 )
 
 
@@ -107,12 +107,13 @@ def estimate(
 
     campaign = _open(folder, learner)
     campaign.claim("estimate")
+    note_machine(campaign)
     with stoppable(f"allot estimate {quote(folder)}"):
         seconds, state = None, campaign.look()
         if dry_run or not campaign.is_begun(state):
             with Meter("timing a few steps"):
-                alone = campaign.price(state, hourly)
-            seconds = alone.seconds / (workers or default_workers())
+                alone = campaign.price(state, hourly, workers)
+            seconds = alone.seconds / (default_workers() if workers is None else max(workers, 1))
             price = replace(alone, seconds=seconds)
             if dry_run and as_json:
                 print_json(price.to_dict())
@@ -241,6 +242,7 @@ def evaluate(
     yours = [_pairs("--plan", plan.split(",")) for plan in plans]
     for warning in campaign.judge_prices(yours):
         click.echo(f"note: {warning}", err=True)
+    note_machine(campaign)
     with stoppable(f"allot evaluate {quote(folder)}"), Meter("trainings") as meter:
         value, found = campaign.evaluate(yours, repeats, workers, meter)
     if as_json:
@@ -358,6 +360,12 @@ def _open(folder: str, learner: str | None = None) -> Campaign:
     from allotment.campaign.campaign import Campaign
 
     return Campaign(folder, learner)
+
+
+def note_machine(campaign: Campaign) -> None:
+    """Say so, once, if the campaign came here from another kind of CPU."""
+    if note := campaign.tell_machine():
+        click.echo(f"note: {note}.", err=True)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allotment.cli.campaign import stoppable
+from allotment.cli.campaign import note_machine, stoppable
 from allotment.cli.files import EXAMPLES, read_example
 from allotment.cli.planning import show_beside
 from allotment.cli.progress import Meter, spell
@@ -47,7 +47,7 @@ MOST_WORKERS = 2
 @click.argument("folder", metavar="[FOLDER]", default="allot-demo")
 @click.option("--quick", is_flag=True, help="Hardly train at all: the way in seconds, with figures that mean nothing.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other labels to begin with.")
-@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes that train. [default: 2, if cores]")
+@click.option("--workers", type=click.IntRange(0), metavar="N", help="Processes that train. [default: 2, if cores]")
 @click.option("--paper", is_flag=True, help="Instead, plan the paper's two published instances; trains nothing.")
 def demo(folder: str, quick: bool, seed: int, workers: int | None, paper: bool) -> None:
     """A whole campaign on the built-in scenes, in a few minutes.
@@ -64,7 +64,7 @@ def demo(folder: str, quick: bool, seed: int, workers: int | None, paper: bool) 
         return
     flags = [*(["--quick"] if quick else []), *(["--seed", str(seed)] if seed else [])]
     with stoppable(shlex.join(["allot", "demo", folder, *flags])):
-        _run(folder, quick, seed, workers or _choose_workers())
+        _run(folder, quick, seed, _choose_workers() if workers is None else workers)
 
 
 def _choose_workers() -> int:
@@ -79,6 +79,7 @@ def _run(folder: str, quick: bool, seed: int, workers: int) -> None:
     form, page = QUICK if quick else FULL, Page()
     page.title("1. Six tasks, and a few labels of each")
     campaign = _open(folder, _write_settings(form, quick, seed))
+    note_machine(campaign)
     _introduce(page, campaign, quick)
     each = _measure(page, campaign, form["repeats"], workers)
     _buy(page, campaign)
@@ -144,12 +145,14 @@ def _measure(page: Page, campaign: Campaign, repeats: int, workers: int) -> floa
     seconds = each = None
     if not campaign.is_begun(state):
         with Meter("timing a few steps"):
-            price = campaign.price(state)
-        seconds = price.seconds / workers
+            price = campaign.price(state, workers=workers)
+        seconds = price.seconds / max(workers, 1)
         each = seconds / price.trainings
         page.text(str(price))
         whole = seconds + each * repeats * TRIALS
-        page.text(f"Processes that train: {workers}. With the test at the end the demo takes {spell(whole)}.")
+        page.text(
+            f"Processes that train: {workers or 'this one'}. With the test at the end the demo takes {spell(whole)}."
+        )
     with Meter("trainings", seconds) as meter:
         measured = campaign.estimate(workers, meter)
     if measured.diagnosis is not None:

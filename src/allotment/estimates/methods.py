@@ -21,6 +21,7 @@ from allotment.estimates.request import Progress, Request, Work
 from allotment.estimates.response import UNTRAINED, Response, run
 from allotment.estimates.stopping import check_probing
 from allotment.learners.learner import Learner
+from allotment.machine import settled
 from allotment.problem import Problem
 
 Array = NDArray[np.float64]
@@ -45,6 +46,7 @@ class Method:
     """where it is the paper's, whose pieces can be measured anywhere; it probes trainings, which may end early"""
 
 
+@settled(load=False)
 def estimate(
     learner: Learner,
     labels: Labels,

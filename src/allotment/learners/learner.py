@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.labels import Labels
+from allotment.machine import settled
 
 State = Any
 """whatever a learner keeps between steps; nothing but the learner looks into it"""
@@ -114,6 +115,7 @@ class Patience:
     least: float = 0.002
 
 
+@settled(load=False)
 def train(
     learner: Learner, labels: Labels, seed: int, *, patience: Patience | None = None, watch: Watch | None = None
 ) -> State:
@@ -175,6 +177,7 @@ def count_scoring(learner: Learner, arms: Arms) -> float:
     return float(sum(learner.score_gradients(task) for tasks in arms.values() for task in set(tasks)))
 
 
+@settled(load=False)
 def train_many(learner: Learner, runs: Sequence[tuple[Labels, int]]) -> list[State]:
     """Many whole trainings (labels, seed), stacked into one where the learner can."""
     if hasattr(learner, "stack"):

@@ -188,7 +188,7 @@ class Block(nn.Module):
         self.first_norm = TaskNorm(tasks, outputs)
         self.second = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
         self.second_norm = TaskNorm(tasks, outputs)
-        self.around = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+        self.around = PointConv(inputs, outputs, stride, bias=False)
 
     def forward(self, batch: Tensor) -> Tensor:
         out = functional.relu(self.first_norm(self.first(batch)))

@@ -22,6 +22,7 @@ from allotment.data.labels import Labels, Split
 from allotment.errors import InputError, Mistake, suggest
 from allotment.learners.batches import batch_places, hash_of
 from allotment.learners.feed import Cropped, Held, Wanted, to_labels
+from allotment.learners.layers import SafeConvolutions
 from allotment.learners.learner import Measure
 from allotment.learners.lookahead import Ends, look_ahead, turns_of
 from allotment.learners.losses import answer_of, loss_of
@@ -166,7 +167,7 @@ class TorchLearner:
 
     def _add_gradients(self, state: Training, tasks: Sequence[str], inputs: Tensor, labels: list[Tensor]) -> None:
         if hasattr(state.network, "together"):
-            with self._precision(), self._stream(state, *tasks):
+            with self._training(), self._stream(state, *tasks):
                 outputs = state.network.together(inputs, tasks)  # type: ignore[operator]
             losses = [self._loss(task, out, values) for task, out, values in zip(tasks, outputs, labels, strict=True)]
             torch.autograd.backward(torch.stack(losses).sum())
@@ -188,7 +189,7 @@ class TorchLearner:
         """Of one mini-batch of one task."""
         parts = min(parts or self.parts_of(state.network), batch.shape[1])
         for number, (part, wanted) in enumerate(zip(batch.chunk(parts, 1), values.chunk(parts, 1), strict=True)):
-            with self._precision(), self._stream(state, task, occasion, number):
+            with self._training(), self._stream(state, task, occasion, number):
                 out = self._output(state, part, task)
             share = part.shape[1] / batch.shape[1]
             # at once, so that only one graph is held at a time
@@ -199,11 +200,11 @@ class TorchLearner:
     ) -> None:
         """What all tasks share is done once for all their images: fewer and larger products."""
         batch = inputs[0].contiguous(memory_format=self._layout(state.network))
-        with self._precision(), self._stream(state, *tasks):
+        with self._training(), self._stream(state, *tasks):
             seen = state.network.share(batch, tasks)  # type: ignore[operator]
         losses = []
         for at, (task, part, values) in enumerate(zip(tasks, seen, labels, strict=True)):
-            with self._precision(), self._stream(state, task, list(tasks[:at]).count(task), 0):
+            with self._training(), self._stream(state, task, list(tasks[:at]).count(task), 0):
                 out = state.network.finish(part, task, batch.shape[-2:])[None]  # type: ignore[operator]
             losses.append(self._loss(task, out, values))
         torch.autograd.backward(torch.stack(losses).sum())
@@ -216,6 +217,12 @@ class TorchLearner:
         """Channels last, which is as fast or faster for most networks, unless a network says that it is not."""
         slower = self.device.type == "cpu" and not getattr(network, "channels_last", True)
         return torch.contiguous_format if slower else torch.channels_last
+
+    @contextlib.contextmanager
+    def _training(self) -> Iterator[None]:
+        """For passes whose gradients are wanted; networks of users may hold any layer."""
+        with self._precision(), contextlib.nullcontext() if self._tabular else SafeConvolutions():
+            yield
 
     def _precision(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.recipe.precision == "bfloat16")

@@ -1,7 +1,8 @@
 """Jobs on the cores of this machine: the same bytes from one process as from many.
 
-Between processes go keys and JSON only. A job is done with one torch thread and with random numbers that begin at its
-key, so that nothing it gives depends on which process did it, or on what that process did before.
+Between processes go keys and JSON only. A job is done on a settled machine and with random numbers that begin at its
+key, so that nothing it gives depends on which process did it, or on what that process did before. Native code can end
+a process: jobs have processes of their own, also where there is one at a time.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import contextlib
 import functools
 import heapq
 import importlib
-import importlib.util
 import json
 import multiprocessing
 import os
@@ -31,6 +31,7 @@ from typing import Any, TypeAlias
 from allotment.amounts import short
 from allotment.errors import AllotmentError, InputError, Mistake
 from allotment.job import JSON, Job, canonical
+from allotment.machine import settled
 
 Work: TypeAlias = Callable[[JSON, str, JSON], JSON]
 Done: TypeAlias = Callable[[Job, JSON], None]
@@ -40,6 +41,9 @@ Progress: TypeAlias = Callable[[int, int], None]
 MOST_WORKERS = 512
 HOPELESS = 3
 """jobs lost with none finished: the others would be lost too"""
+CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE")
+LESS_MEMORY = "try fewer workers (--workers 1) or smaller batches (batch_size under [training])"
+OTHER_CODE = "try ONEDNN_MAX_CPU_ISA=SSE41 in the environment, by which torch does without what is new in this CPU"
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
@@ -75,16 +79,17 @@ def run_jobs(
 ) -> None:
     """Execute `work(context, job.kind, job.needs)` ("module:function") for each job; hand results to `done` in order.
 
+    `workers` is how many processes do them, one for each core if left out; with 0 this process does, for a debugger.
     After Ctrl-C or a failure, results that were waiting for an earlier one are handed on too, and the one that `done`
     was busy with is handed on again: `done` must take the same result twice. `enough` is asked after each result; once
     it says yes no other job is begun, and one that is under way is given up.
     """
     _check_name(work)
-    count = min(default_workers() if workers is None else _check_workers(workers), len(jobs))
+    count = default_workers() if workers is None else _check_workers(workers)
     context = json.loads(canonical(context))
     results = _Results(jobs, done, progress, enough)
-    if count > 1:
-        _run_apart(jobs, work, context, results, count)
+    if jobs and count:
+        _run_apart(jobs, work, context, results, min(count, len(jobs)))
     elif jobs:
         _run_here(jobs, work, context, results)
 
@@ -93,7 +98,7 @@ def default_workers() -> int:
     """As many as this process may use cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:  # a container has fewer than its machine
-        share, period = map(int, QUOTA.read_text().split())
+        share, period = map(int, QUOTA.read_text(encoding="ascii").split())
         cores = min(cores, max(1, round(share / period)))
     except (OSError, ValueError):
         pass
@@ -101,9 +106,9 @@ def default_workers() -> int:
 
 
 def _check_workers(workers: object) -> int:
-    if isinstance(workers, int) and not isinstance(workers, bool) and 1 <= workers <= MOST_WORKERS:
+    if isinstance(workers, int) and not isinstance(workers, bool) and 0 <= workers <= MOST_WORKERS:
         return workers
-    what = f"{short(workers)} is not a number from 1 to {MOST_WORKERS}; leave it out for one per core"
+    what = f"{short(workers)} is not a number from 0 (this process) to {MOST_WORKERS}; leave it out for one per core"
     raise InputError([Mistake("workers", what)])
 
 
@@ -160,7 +165,7 @@ class _Results:
 
 
 def _run_here(jobs: Sequence[Job], work: str, context: JSON, results: _Results) -> None:
-    with one_thread(), _own_randomness():
+    with settled(), _own_randomness():
         try:
             for index, job in enumerate(jobs):
                 results.take(index, _result(job, _perform(work, context, job.kind, job.needs, job.key)))
@@ -276,7 +281,8 @@ class _Crew:
     """The workers at hand; new ones take the place of the dead."""
 
     def __init__(self, work: str, context: JSON, count: int):
-        method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+        # macOS has a forkserver too, but its frameworks do not bear being forked
+        method = "forkserver" if sys.platform == "linux" else "spawn"
         self.start: Any = multiprocessing.get_context(method)
         module = work.partition(":")[0]
         # loaded once, for all workers; what this process could not load might end the server
@@ -308,12 +314,7 @@ class _Crew:
         self.workers.remove(worker)
         worker.stop()
         worker.process.join()
-        code = worker.process.exitcode
-        if code == -signal.SIGKILL:
-            return "killed from outside (SIGKILL): mostly for want of memory; try fewer workers or smaller batches"
-        if code is not None and code < 0:
-            return f"by signal {-code} ({signal.strsignal(-code)}); try workers = 1 to see it in one process"
-        return f"with exit code {code}; try workers = 1 to see it in one process"
+        return explain_death(worker.process.exitcode)
 
     def stop(self) -> None:
         for worker in self.workers:
@@ -321,6 +322,25 @@ class _Crew:
         for worker in self.workers:
             worker.process.join()
         self.workers.clear()
+
+
+def explain_death(code: int | None) -> str:
+    """What an exit code of a worker says of its end, and what to try.
+
+    >>> explain_death(3)
+    'with exit code 3: something in it left Python; try --workers 0 to see it in one process'
+    """
+    if code is None or code >= 0:
+        return f"with exit code {code}: something in it left Python; try --workers 0 to see it in one process"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    if name == "SIGKILL":
+        return f"killed from outside ({name}), mostly for want of memory: {LESS_MEMORY}"
+    if name in CRASHES:
+        return f"of a crash in native code ({name}): {OTHER_CODE}, or for want of memory {LESS_MEMORY}"
+    return f"ended from outside ({name}): type the command again"
 
 
 def _start_server() -> None:
@@ -358,7 +378,7 @@ def _serve(pipe: Connection) -> None:
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, inbox), daemon=True).start()
     work, context = json.loads(inbox.get())
-    with one_thread():
+    with settled():
         while True:
             kind, needs, key = json.loads(inbox.get())
             reply = _perform(work, context, kind, needs, key)
@@ -414,22 +434,6 @@ def _load(work: str) -> Work:
     except AttributeError as error:
         raise InputError([Mistake("work", f"{error}; check the name after the colon")]) from error
     return loaded
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Sums of several threads round differently from those of one."""
-    if importlib.util.find_spec("torch") is None:
-        yield
-        return
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _seed(seed: int) -> None:
