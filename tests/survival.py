@@ -32,7 +32,7 @@ TRAININGS = 20
 INIT = ["init", NAME, "--root", "table.csv", "--targets", "size,look", "--cost", "size=1", "--cost", "look=5"]
 INIT += ["--budget", "60", "--steps", "8"]
 STATUS = ["status", NAME, "--json"]
-ESTIMATE = ["estimate", NAME, "--workers", "1"]
+ESTIMATE = ["estimate", NAME, "--workers", "0"]
 COMMANDS: list[list[str]] = [
     INIT,
     ["edit", "trainings", str(TRAININGS)],

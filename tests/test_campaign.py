@@ -555,7 +555,7 @@ def measured(folder: Path) -> list[tuple[str, Any]]:
 def test_estimate_plan_order_and_a_second_round_that_knows_more() -> None:
     folder = begin("camp", budget=60)
     shorten(folder, trainings=9)
-    told = allot("estimate", folder, "--workers", 1)
+    told = allot("estimate", folder, "--workers", 0)
     assert told.exit_code == 0, told.output
     assert "Method response: 9 trainings, 27 steps, about" in told.stdout
     assert "9 of 9" in told.stderr
@@ -581,7 +581,7 @@ def test_estimate_plan_order_and_a_second_round_that_knows_more() -> None:
     assert not state.found.fresh
     assert state.is_affordable
     assert "Next: allot estimate camp" in fine("status", folder)
-    again = fine("estimate", folder, "--workers", 1)
+    again = fine("estimate", folder, "--workers", 0)
     assert "9 trainings of earlier rounds count, too" in again
     assert "kept but not used" not in again
     later = Campaign(folder).look().found
@@ -597,13 +597,13 @@ def test_estimate_plan_order_and_a_second_round_that_knows_more() -> None:
 def test_changed_settings_and_data_are_noticed_and_never_mixed() -> None:
     folder = begin("camp")
     shorten(folder, trainings=8)
-    fine("estimate", folder, "--workers", 1)
+    fine("estimate", folder, "--workers", 0)
     first = measured(folder)
     text = (folder / "campaign.toml").read_text()
     (folder / "campaign.toml").write_text(text.replace("steps = 3", "steps = 4"))
     told = refused(2, "plan", folder)
     assert "[training] or a task's metric has changed since (1 set of estimates kept, but not used)" in told
-    told = fine("estimate", folder, "--workers", 1)
+    told = fine("estimate", folder, "--workers", 0)
     assert "8 earlier trainings kept but not used: [training] or a task's metric has changed" in told
     assert measured(folder)[0] == first[0]
     (folder / "campaign.toml").write_text(text)
@@ -632,7 +632,7 @@ def test_a_job_refuses_data_and_labels_that_it_was_not_made_for() -> None:
 
 
 def test_the_same_bytes_from_one_process_and_from_two() -> None:
-    for name, workers in (("one", 1), ("two", 2)):
+    for name, workers in (("one", 0), ("two", 2)):
         folder = begin(name)
         shorten(folder, trainings=20)
         fine("estimate", folder, "--workers", workers, "--learner", "own.py:make")
@@ -644,10 +644,10 @@ def test_the_same_bytes_from_one_process_and_from_two() -> None:
 def test_killed_at_any_training_it_goes_on_to_the_same_bytes() -> None:
     undisturbed = begin("whole")
     shorten(undisturbed, trainings=20)
-    fine("estimate", undisturbed, "--workers", 1, "--learner", "own.py:make")
+    fine("estimate", undisturbed, "--workers", 0, "--learner", "own.py:make")
     folder = begin("camp")
     shorten(folder, trainings=20)
-    command = [*ALLOT, "estimate", "camp", "--workers", "1", "--learner", "own.py:make"]
+    command = [*ALLOT, "estimate", "camp", "--workers", "0", "--learner", "own.py:make"]
     env = dict(os.environ) | {"STOP_FILE": str(Path("stop").absolute())}
     kept = []
     for number in (12, 4, 7):  # of the first run 7 are those of the price tag
@@ -658,7 +658,7 @@ def test_killed_at_any_training_it_goes_on_to_the_same_bytes() -> None:
             kept.append(len(store.results("response")))
             assert store.latest("estimates") is None
     assert kept == [5, 9, 16]  # all but the training that each was in
-    fine("estimate", folder, "--workers", 1, "--learner", "own.py:make")
+    fine("estimate", folder, "--workers", 0, "--learner", "own.py:make")
     assert measured(folder) == measured(undisturbed)
 
 
@@ -668,12 +668,12 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(monkeypatch: pytest.Mon
     monkeypatch.setenv("STOP_FILE", str(Path("stop").absolute()))
     monkeypatch.setenv("ALLOT_LEARNER", "own.py:make")
     Path("stop").write_text("interrupt 20")
-    result = allot("estimate", folder, "--workers", 1)
+    result = allot("estimate", folder, "--workers", 0)
     assert result.exit_code == 130
     assert "Stopped. What is done is kept; to go on from there: allot estimate camp" in result.stderr
     with Store.open(folder, write=False) as store:
         assert len(store.results("response")) == 13
-    told = allot("estimate", folder, "--workers", 1)
+    told = allot("estimate", folder, "--workers", 0)
     assert told.exit_code == 0
     assert "13 trainings were there already, 7 were done now." in told.stdout
     assert "on this machine" not in told.stdout  # the price tag is for the start
@@ -695,12 +695,12 @@ def test_a_learner_of_ones_own_comes_from_the_command_line_only(monkeypatch: pyt
     ):
         assert words in allot("estimate", folder, "--learner", name).stderr
     monkeypatch.setenv("ALLOT_LEARNER", "own.py:make")
-    fine("estimate", folder, "--workers", 1)
+    fine("estimate", folder, "--workers", 0)
     with Store.open(folder, write=False) as store:
         (_, needs, _), *_ = store.results("response")
     assert needs["learner"].startswith("make ")
     Path("own.py").write_text(OWN + "\n# changed\n")
-    assert "8 earlier trainings kept but not used" in fine("estimate", folder, "--workers", 1)
+    assert "8 earlier trainings kept but not used" in fine("estimate", folder, "--workers", 0)
 
 
 @pytest.mark.parametrize("method", ["response", "slopes"])
@@ -709,7 +709,7 @@ def test_estimates_in_parts_are_those_of_one_piece(method: str) -> None:
 
     folder = begin("camp", "--method", method)
     shorten(folder, trainings=12)
-    fine("estimate", folder, "--workers", 1)
+    fine("estimate", folder, "--workers", 0)
     campaign = Campaign(folder)
     state = campaign.look()
     assert state.found is not None
@@ -748,12 +748,12 @@ def test_every_way_to_ask_for_json_gives_json() -> None:
     shorten(folder, trainings=8)
     price = json.loads(fine("estimate", folder, "--dry-run", "--json"))
     assert (price["method"], price["trainings"]) == ("response", 8)
-    assert json.loads(fine("estimate", folder, "--workers", 1, "--json"))["number"] == 1
+    assert json.loads(fine("estimate", folder, "--workers", 0, "--json"))["number"] == 1
     assert json.loads(fine("order", folder, "--json"))["new"]
     assert json.loads(fine("order", folder, "--cancel", 1, "--json"))["cancelled"] == 1
 
 
-def measure(folder: Path, workers: int = 1, stop_after: int | None = None) -> Measured:
+def measure(folder: Path, workers: int = 0, stop_after: int | None = None) -> Measured:
     """Estimate, or be interrupted when so many trainings are done."""
 
     def tell(done: int, total: int) -> None:
@@ -854,7 +854,7 @@ def test_of_two_estimates_one_works_and_eight_readers_see_consistent_states() ->
         os.mkfifo(name)
     env = dict(os.environ) | {"GATE": str(Path("gate").absolute()), "READY": str(Path("ready").absolute())}
     # priced already, so that the first step is that of the first training, with the lock held
-    command = [*ALLOT, "estimate", "camp", "--workers", "1", "--learner", "own.py:make"]
+    command = [*ALLOT, "estimate", "camp", "--workers", "0", "--learner", "own.py:make"]
     with subprocess.Popen([sys.executable, "-c", ESTIMATE], env=env) as working:
         assert Path("ready").read_text() == "here"
         refusal = subprocess.run(command, capture_output=True, text=True)
@@ -871,21 +871,21 @@ def test_of_two_estimates_one_works_and_eight_readers_see_consistent_states() ->
     assert json.loads(fine("status", folder, "--json"))["next"] == "allot plan camp"
 
 
-ESTIMATE = "from allotment.campaign.campaign import Campaign; Campaign('camp', 'own.py:make').estimate(workers=1)"
+ESTIMATE = "from allotment.campaign.campaign import Campaign; Campaign('camp', 'own.py:make').estimate(workers=0)"
 
 
 def test_a_full_disk_is_said_and_costs_nothing_that_is_done() -> None:
     whole, folder = begin("whole"), begin("camp")
     for each in (whole, folder):
         shorten(each, trainings=24)
-    fine("estimate", whole, "--workers", 1, "--learner", "own.py:make")
+    fine("estimate", whole, "--workers", 0, "--learner", "own.py:make")
     limit = (folder / "campaign.sqlite").stat().st_size  # for each file: the log of changes soon comes to it
     script = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); {ESTIMATE}"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode != 0
     assert "InputError" in done.stderr.splitlines()[-1]
     assert "disk" in done.stderr.splitlines()[-1]
-    fine("estimate", folder, "--workers", 1, "--learner", "own.py:make")
+    fine("estimate", folder, "--workers", 0, "--learner", "own.py:make")
     assert measured(folder) == measured(whole)
 
 
@@ -937,7 +937,7 @@ def test_gains_of_an_evaluation_are_relative_signed_and_paired() -> None:
 def test_evaluate_tries_the_plan_yours_and_every_baseline_on_the_test_part() -> None:
     table = rows(60, every=(1, 1))
     folder = begin("camp", "--have", "size=6", "--have", "look=6", "--method", "neutral", table=table, budget=40)
-    told = allot("evaluate", folder, "--repeats", 3, "--workers", 1, "--json", "--plan", "size=10,look=1")
+    told = allot("evaluate", folder, "--repeats", 3, "--workers", 0, "--json", "--plan", "size=10,look=1")
     assert told.exit_code == 0, told.output
     found = json.loads(told.stdout)
     names = [row["name"] for row in found["rows"]]
@@ -947,7 +947,7 @@ def test_evaluate_tries_the_plan_yours_and_every_baseline_on_the_test_part() -> 
     counts = {row["name"]: row["counts"] for row in found["rows"]}
     assert counts["yours"] == {"size": 10, "look": 1}
     assert all(each["size"] + 5 * each["look"] <= 40 for each in counts.values())
-    shown = fine("evaluate", folder, "--repeats", 3, "--workers", 1)
+    shown = fine("evaluate", folder, "--repeats", 3, "--workers", 0)
     assert re.search(r"^this plan .* ± .*$", shown, re.MULTILINE)
     assert "Next: allot report camp" in shown
     # what it says of nothing bought is what a training on the labels at hand scores
@@ -1013,7 +1013,7 @@ def test_report_and_archive_hold_what_is_known() -> None:
     folder = begin("camp", budget=60)
     shorten(folder, trainings=8)
     fine("report", folder, "-o", "early.html")
-    fine("estimate", folder, "--workers", 1)
+    fine("estimate", folder, "--workers", 0)
     fine("order", folder)
     told = fine("report", folder)
     page = Path("camp/report.html").read_text()
@@ -1103,7 +1103,7 @@ def follow(folder: Path) -> None:
             answers = {"size": lambda place: f"{3 + place % 7 / 10}", "look": lambda place: ("old", "new")[place % 2]}
             Path("back.csv").unlink(missing_ok=True)
             step[-1] = str(fill(folder / f"order-{number}.csv", Path("back.csv"), answers))
-        fine(*step[1:], *(["--workers", "1"] if step[1] == "estimate" else []))
+        fine(*step[1:], *(["--workers", "0"] if step[1] == "estimate" else []))
     raise AssertionError("it never ends")
 
 

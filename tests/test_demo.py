@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def demo(*args: str) -> Result:
-    result = CliRunner().invoke(main, ["demo", "--workers", "1", *args])
+    result = CliRunner().invoke(main, ["demo", "--workers", "0", *args])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result

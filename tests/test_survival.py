@@ -453,7 +453,7 @@ PICTURES = [
     ["order", NAME],
     ["paint", "order-1.csv", "16"],
     ["ingest", NAME, "masks"],
-    ["evaluate", NAME, "--repeats", "1", "--workers", "1"],
+    ["evaluate", NAME, "--repeats", "1", "--workers", "0"],
 ]
 PICTURES[0] += ["--have", "segmentation=4", "--have", "classes=4", "--budget", "60"]
 LAST = [["report", NAME], ["pack", NAME]]

@@ -307,8 +307,9 @@ def _judge_task(task: str, bench: _Bench, response: Response | None) -> Finding:
         return find("unusable", f"{few if given.have[at] == 1 else many}, so that nothing is known of it", tranche)
     level = find_level(response, task)
     if level is not None and level.near_chance:
-        with_all = f"near chance: with {several(given.have[at], 'label')} it scores {level.score:.3g}"
-        return find("unusable", f"{with_all}, with none {level.untrained:.3g}", tranche)
+        chance = "the best answer that is the same everywhere" if level.is_constant else "an untrained network"
+        told = f"near chance: with {several(given.have[at], 'label')} it scores {level.score:.3g}"
+        return find("unusable", f"{told}, {chance} {level.chance:.3g}", tranche)
     count, gains = _own_gains(given)
     idle = float(np.mean(gains[:, at] < IDLE * gains.mean())) if gains.mean() > 0 else 1.0
     low, middle, high = np.quantile(gains[:, at], [(1 - SETTLED) / 2, 0.5, (1 + SETTLED) / 2])

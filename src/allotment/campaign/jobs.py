@@ -157,7 +157,7 @@ def combine_chunks(store: Store, jobs: Sequence[Job], earlier: Sequence[Value] =
     bodies: list[JSON] = [store.result(job.key) for job in jobs]
     parts = [Response.from_dict(body) for body in bodies]
     rows = [field.name for field in fields(Response) if isinstance(getattr(parts[0], field.name), np.ndarray)]
-    rows.remove("untrained")  # which the first chunk has for all
+    rows = [row for row in rows if row not in ("untrained", "constant")]  # which the first chunk has for all
     joined: dict[str, Any] = {key: np.concatenate([getattr(part, key) for part in parts]) for key in rows}
     # a chunk whose folds have no label of a task can't say which way its metric points, and says higher
     higher = tuple(map(all, zip(*(part.higher_is_better for part in parts), strict=True)))

@@ -21,6 +21,8 @@ Ints = NDArray[np.int64]
 
 FEW = 3
 """trainings: of fewer nobody can tell how much they vary"""
+WHOLE = 0.75
+"""of the labels that the fold with most leaves: a fold whose trainings had fewer had no training with all of them"""
 UNTRAINED = 8
 """states that are scored before any step, to see what chance scores; they cost no training"""
 
@@ -48,13 +50,16 @@ class Response:
     """[training, task]: `Measure.skill`; not a number where there is none, or if left out"""
     skill_error: Array = field(default_factory=lambda: np.zeros((0, 0)))
     """[training, task]: likewise"""
+    constant: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    """[fold, task]: the metric of the best answer that is the same everywhere; no rows if it is not known"""
 
     def __post_init__(self) -> None:
         size, mistakes = len(self.tasks), []
         for key in ("have", "higher_is_better"):
             if len(getattr(self, key)) != size:
                 mistakes.append(Mistake(key, f"{len(getattr(self, key))} for {size} tasks; give one for each"))
-        for key, kind in (("counts", np.int64), ("scores", np.float64), ("untrained", np.float64)):
+        kinds = {"counts": np.int64, "scores": np.float64, "untrained": np.float64, "constant": np.float64}
+        for key, kind in kinds.items():
             rows = np.asarray(getattr(self, key), dtype=kind)
             if rows.size and rows.shape[1:] != (size,):
                 mistakes.append(Mistake(key, f"has the shape {rows.shape}; give a row of {size} for each training"))
@@ -88,6 +93,7 @@ class Response:
             "fold": self.fold.tolist(),
             "skill": _plain(self.skill),
             "skill_error": _plain(self.skill_error),
+            "constant": _plain(self.constant),
         }
 
     @classmethod
@@ -97,10 +103,10 @@ class Response:
         if missing := [Mistake(key, "is missing") for key in keys if key not in plain]:
             raise InputError(missing)
         values = {key: plain[key] for key in keys}
-        values |= {key: plain.get(key, ()) for key in ("skill", "skill_error")}
+        values |= {key: plain.get(key, ()) for key in ("skill", "skill_error", "constant")}
         for key in ("tasks", "have", "higher_is_better"):
             values[key] = tuple(values[key])
-        for key in ("scores", "untrained", "skill", "skill_error"):
+        for key in ("scores", "untrained", "skill", "skill_error", "constant"):
             values[key] = np.array(values[key], dtype=np.float64)  # null becomes nan
         return cls(**values)
 
@@ -118,13 +124,16 @@ def join(responses: Sequence[Response]) -> Response:
     if any((each.tasks, each.higher_is_better) != (last.tasks, last.higher_is_better) for each in responses):
         raise InputError([Mistake("responses", "are of different tasks; join rounds of one campaign")])
     folds, begin = [], 0
+    constant = np.full((sum(int(each.fold.max(initial=0)) + 1 for each in responses), len(last.tasks)), np.nan)
     for each in responses:
         folds.append(each.fold + begin)
+        known = each.constant[: int(each.fold.max(initial=0)) + 1]
+        constant[begin : begin + len(known)] = known
         highest = int(each.fold.max(initial=0))
         begin += highest + 1 if highest else 0
     keys = ("counts", "scores", "untrained", "skill", "skill_error")
     rows: dict[str, Any] = {key: np.concatenate([getattr(each, key) for each in responses]) for key in keys}
-    return replace(last, **rows, fold=np.concatenate(folds))
+    return replace(last, **rows, fold=np.concatenate(folds), constant=constant)
 
 
 def run(
@@ -158,6 +167,7 @@ def run(
         fold=design.fold,
         skill=_each(found, "skill"),
         skill_error=_each(found, "skill_error"),
+        constant=_score_constants(scorers, starts),
     )
 
 
@@ -197,6 +207,18 @@ def _score(scorer: Scorer, state: State) -> list[Measure | None]:
     return [None if learner is None else learner.score(state, task) for task, learner in scorer.items()]
 
 
+def _score_constants(scorers: list[Scorer], starts: list[State]) -> Array:
+    """[fold, task]; nothing where no learner can tell, or nobody asks."""
+    learners = [learner for scorer in scorers for learner in scorer.values() if learner is not None]
+    if not starts or not learners or not hasattr(learners[0], "score_constant"):
+        return np.zeros((0, len(scorers[0])))
+    rows = [
+        [None if each is None else each.score_constant(starts[0], task) for task, each in scorer.items()]  # type: ignore[attr-defined]
+        for scorer in scorers
+    ]
+    return _each(rows, "metric")
+
+
 def _each(rows: list[list[Measure | None]], key: str) -> Array:
     return np.array([[np.nan if one is None else getattr(one, key) for one in row] for row in rows], dtype=np.float64)
 
@@ -210,7 +232,11 @@ class Level:
     """How a task scores, and whether that is more than chance."""
 
     score: float
-    untrained: float
+    """with all its labels"""
+    chance: float
+    """of the best answer that is the same everywhere or, where that is not known, before any step"""
+    is_constant: bool
+    """which of these it is"""
     near_chance: bool
 
 
@@ -221,18 +247,41 @@ def find_scored(response: Response, task: str) -> NDArray[np.bool_]:
 
 
 def find_level(response: Response | None, task: str) -> Level | None:
-    """What a task scores with all its labels and with none, where both are known."""
+    """What a task scores with all its labels and by chance, where both are known."""
     if response is None or task not in response.tasks:
         return None
     at = response.tasks.index(task)
-    scores, start = response.scores[:, at], response.untrained[:, at]
-    known = find_scored(response, task)
-    start = start[np.isfinite(start)]
-    if known.sum() < 2 or not len(start):
+    known, full = find_scored(response, task), _find_full(response, task)
+    if known.sum() < 2:
         return None
-    most = known & (response.counts[:, at] > 0.95 * response.counts[known, at].max())  # folds differ a little
-    # where hardly any has all labels, the others too: what fewer lose is small beside what was learnt at all
-    taken = scores[most if most.sum() >= FEW else known]
-    gap = float(taken.mean() - start.mean()) * (1 if response.higher_is_better[at] else -1)
-    noise = math.sqrt(sum(float(each.var(ddof=1)) / len(each) for each in (taken, start) if len(each) > 1))
-    return Level(float(scores[most].mean()), float(start.mean()), gap < 2 * noise)
+    # where hardly any had all labels, the others too: what fewer lose is small beside what was learnt at all
+    taken = full if full.sum() >= FEW else known
+    score = float(response.scores[full, at].mean())
+    scores, sign = response.scores[taken, at], 1 if response.higher_is_better[at] else -1
+    fold = response.fold[taken]
+    constant = response.constant[fold, at] if fold.max() < len(response.constant) else np.full(len(fold), np.nan)
+    if np.isfinite(constant).all():
+        gaps = sign * (scores - constant)  # each over chance in its own fold: some folds are easier than others
+        noise = math.sqrt(float(gaps.var(ddof=1)) / len(np.unique(fold))) if len(gaps) > 1 else 0.0
+        return Level(score, float(constant.mean()), True, float(gaps.mean()) < 2 * noise)
+    start = response.untrained[:, at]
+    start = start[np.isfinite(start)]
+    if not len(start):
+        return None
+    gap = sign * float(scores.mean() - start.mean())
+    noise = math.sqrt(sum(float(each.var(ddof=1)) / len(each) for each in (scores, start) if len(each) > 1))
+    return Level(score, float(start.mean()), False, gap < 2 * noise)
+
+
+def _find_full(response: Response, task: str) -> NDArray[np.bool_]:
+    """[training]: whether it had all labels of the task that its fold leaves, or as many as any had; one at least has.
+
+    A task's labels do not fall evenly into folds, so that one fold leaves 28 of 40 and another 33.
+    """
+    at = response.tasks.index(task)
+    known, counts = find_scored(response, task), response.counts[:, at]
+    full = np.zeros(len(counts), dtype=bool)
+    for fold in np.unique(response.fold[known]):
+        here = known & (response.fold == fold)
+        full |= here & (counts > 0.95 * counts[here].max())
+    return full & (counts >= WHOLE * counts[known].max(initial=0))

@@ -65,6 +65,8 @@ class Learner(Protocol):
     - `with_validation(instances)`: the same learner, sharing its data, scored on the labels of these instances only
       (of an array: all that are known; of `Labels`: those of each task), and `validation`: the instances that it is
       scored on. A state of one is a state of the other, and training does not notice the difference.
+    - `score_constant(state, task)`: the score of the best answer that is the same for every instance and pixel, by the
+      labels of a state. What is no better has learnt nothing; left out, states before the first step stand for it.
     - `score_gradients(task)`: how much work it is to score a task, in gradients of one mini-batch.
     - `stack(runs)`: the states at the end of many whole trainings `(labels, seed)`, in their order: the same but for
       rounding as one after the other. They are scored and asked for answers, and not trained on.

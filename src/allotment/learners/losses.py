@@ -11,6 +11,9 @@ from torch.nn import functional
 
 from allotment.data.dataset import VOID, Target
 
+LEAST_SHARE = 0.001
+"""of positives, so that an answer to what never was seen is finite"""
+
 
 def loss_of(target: Target, outputs: Tensor, values: Tensor) -> Tensor:
     """Mean loss of each run (runs,)."""
@@ -62,3 +65,23 @@ def answer_of(target: Target, outputs: Tensor) -> Tensor:
         return functional.normalize(outputs, dim=2)
     outputs = outputs.squeeze(2)
     return torch.sigmoid(outputs) if kind in ("edges", "keypoints") and target.loss != "l1" else outputs
+
+
+def constant_of(target: Target, values: Tensor) -> Tensor:
+    """The outputs, the same everywhere, that lose least on labels (n, ...): what there is to know without looking."""
+    kind = target.kind
+    if kind in ("classification", "segmentation"):
+        if values.is_floating_point():  # probabilities
+            shares = values.movedim(1, -1).flatten(0, -2).sum(dim=0)
+        else:
+            counts = values[values != VOID] if kind == "segmentation" else values
+            shares = torch.bincount(counts.flatten(), minlength=len(target.classes)).float()
+        return torch.log((shares + 0.5) / (shares + 0.5).sum())
+    if kind == "multilabel":
+        return torch.logit(torch.nanmean(values, dim=0).nan_to_num(0.5), eps=LEAST_SHARE)
+    if kind == "normals":
+        return torch.nanmean(values, dim=(0, *range(2, values.ndim))).nan_to_num(0.0)
+    known = values[~torch.isnan(values)]
+    if kind in ("edges", "keypoints") and target.loss != "l1":
+        return torch.logit(known.clamp(0, 1).mean().nan_to_num(0.5), eps=LEAST_SHARE)[None]
+    return (known.median() if len(known) else torch.zeros(()))[None]

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,8 @@ from allotment.learners.feed import Cropped, Held, Wanted, to_labels
 from allotment.learners.layers import SafeConvolutions
 from allotment.learners.learner import Measure
 from allotment.learners.lookahead import Ends, look_ahead, turns_of
-from allotment.learners.losses import answer_of, loss_of
-from allotment.learners.metrics import CHANCE, SKILLS, Running, metric_of
+from allotment.learners.losses import answer_of, constant_of, loss_of
+from allotment.learners.metrics import CHANCE, MAPS, SKILLS, Running, metric_of
 from allotment.learners.networks import ImageNetwork, Perceptron, SmallTrunk
 from allotment.learners.optimiser import make_optimiser, set_rates
 from allotment.learners.recipe import Recipe
@@ -290,12 +290,29 @@ class TorchLearner:
 
     def score_runs(self, state: Training, task: str) -> list[Measure]:
         """The score of each run of a stack."""
+        return self._measure(state, task, self._outputs(state, task, self._known(task)))
+
+    def score_constant(self, state: Training, task: str) -> Measure:
+        """The score of the best answer that is the same everywhere, by the labels that a state of one run trains on."""
+        labels = state.labels[0][task].fill(lambda instances: self.data.values(task, instances))
+        values = self._standardise(state, task, to_labels(self.targets[task], labels)[None])
+        best = constant_of(self.targets[task], values[0].cpu()).to(self.device)
+        instances = self._known(task)
+        size = self._feed.values(task, instances[:1]).shape[1:] if len(instances) else ()
+        pixels = size[-2:] if self.targets[task].kind in MAPS else ()
+        best = best.view(1, 1, -1, *(1,) * len(pixels))
+        parts = ((part, best.expand(1, len(part), -1, *pixels)) for part in _cut(instances, 32))
+        (found,) = self._measure(state, task, parts)
+        return found
+
+    def _measure(self, state: Training, task: str, parts: Iterable[tuple[Instances, Tensor]]) -> list[Measure]:
+        """How good outputs are, for each run of them."""
         metric, target = self.metrics[task], self.targets[task]
         skilled = (SKILLS[target.kind], CHANCE) if target.kind in SKILLS else ()
         kinds = [each for each in (metric, *skilled) if each is not None]
         runs = [[Running(each, target.kind) for each in kinds] for _ in range(state.runs)] if kinds else []
         losses, count = np.zeros(state.runs), 0
-        for part, outputs in self._outputs(state, task, self._known(task)):
+        for part, outputs in parts:
             values = self._feed.values(task, part)
             wanted = self._standardise(state, task, values.expand(state.runs, *values.shape))
             losses += loss_of(target, outputs, wanted).cpu().numpy() * len(part)
@@ -441,7 +458,7 @@ class TorchLearner:
         """Parts of the instances, and what the network says of them (runs, n, ...)."""
         state.network.eval()
         size = 256 if self._tabular else 32
-        for part in np.array_split(instances, max(1, math.ceil(len(instances) / size))):
+        for part in _cut(instances, size):
             with torch.no_grad(), self._precision():
                 outputs = self._output(state, self._gather(state, part), task).float()
             yield part, outputs
@@ -474,6 +491,11 @@ def _check_instances(instances: Instances, size: int) -> Instances:
         return found.astype(np.int64)
     shown = f"{found[0]} to {found[-1]}" if len(found) else "nothing"
     raise InputError([Mistake("instances", f"{shown} can't be scored on; name some of 0 to {size - 1}")])
+
+
+def _cut(instances: Instances, size: int) -> list[Instances]:
+    """In parts of about that size, at least one."""
+    return np.array_split(instances, max(1, math.ceil(len(instances) / size)))
 
 
 def _like(part: Tensor, other: Tensor) -> Tensor:
