@@ -47,21 +47,24 @@ class Scenes:
     name = "scenes"
     groups = None
 
-    def __init__(self, count: int = 2000, size: int = 48, seed: int = 0):
-        self.size, self.picture, self._seed = count, (size, size), seed
+    def __init__(self, count: int = 2000, size: int = 48, seed: int = 0, by_colour: bool = False):
+        self.size, self.picture, self._seed, self._by_colour = count, (size, size), seed, by_colour
         self.targets: tuple[Target, ...] = SCENES
         self.ids = tuple(f"scene-{index:06d}" for index in range(count))
 
     @property
     def fingerprint(self) -> str:
         """The pictures depend on nothing else."""
-        return hashlib.sha256(repr(("scenes", self.size, self.picture, self._seed, self.targets)).encode()).hexdigest()
+        new = ("by colour",) if self._by_colour else ()  # campaigns from before it keep their name
+        given = ("scenes", self.size, self.picture, self._seed, self.targets, *new)
+        return hashlib.sha256(repr(given).encode()).hexdigest()
 
     @cached_property
     def whole(self) -> ArrayData:
         from allotment.data.scenes import make_scenes
 
-        return replace(make_scenes(self.size, self.picture[0], self._seed), targets=self.targets)
+        made = make_scenes(self.size, self.picture[0], self._seed, self._by_colour)
+        return replace(made, targets=self.targets)
 
     def known(self, task: str) -> NDArray[np.bool_]:
         return np.ones(self.size, dtype=bool)

@@ -39,7 +39,7 @@ METHODS = {
 }
 DATA: dict[str, dict[str, type]] = {
     "table": {"root": str, "id": str, "group": str, "drop": list, "delimiter": str, "image_size": int} | {"rows": str},
-    "scenes": {"count": int, "size": int, "seed": int},
+    "scenes": {"count": int, "size": int, "seed": int, "by_colour": bool},
     "voc": {"root": str, "side": int},
     "taskonomy": {"root": str, "side": int},
 }
@@ -71,7 +71,9 @@ TARGET: dict[str, type] = {"kind": str, "classes": list, "metric": str, "loss_we
 TOP = ("budget", "method", "trainings", "seed", "conflicts", "data", "training", "task", "cap")
 RULES = ("first", "last", "majority")
 """which of several answers for one label counts"""
-NAMES = {str: "a text in quotes", int: "a whole number", float: "a number", list: "a list of texts"}
+NAMES = {str: "a text in quotes", int: "a whole number", float: "a number", list: "a list of texts"} | {
+    bool: "true or false"
+}
 HINTS = {
     "pool": "is counted from the data: leave it out",
     "gain": "is measured: leave it out, or plan with a problem file (allot example)",

@@ -48,6 +48,7 @@ COMMENTS = {
     "size": "pixels on each side",
     "side": "pixels on each side that images are brought to",
     "seed": "draws the pictures",
+    "by_colour": "whether every kind of solid has a colour of its own, which is easy to learn",
     "network": "the built-in one, or one of your own on the command line: --learner mine.py:make",
     "weights": "trained weights for the backbone",
     "steps": "of one training; it takes longer with more of them, and comes closer to your final training",
@@ -126,6 +127,8 @@ def _commented(values: Mapping[str, Any]) -> list[str]:
 def _toml(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_quoted, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
     return _quoted(value) if isinstance(value, str) else str(value)
 
 

@@ -87,9 +87,10 @@ def table(
 @click.option("--count", type=int, default=200, show_default=True, help="How many pictures.")
 @click.option("--size", type=int, default=64, show_default=True, help="Pixels on each side.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the pictures and of the splits.")
+@click.option("--by-colour", is_flag=True, help="Each kind of solid in a colour of its own, as in the demo.")
 @click.option("--montage", metavar="FILE.png", help="Also draw the first pictures with all their labels.")
 @click.option("--json", "as_json", is_flag=True, help="JSON, for machines.")
-def scenes(count: int, size: int, seed: int, montage: str | None, as_json: bool) -> None:
+def scenes(count: int, size: int, seed: int, by_colour: bool, montage: str | None, as_json: bool) -> None:
     """The built-in scenes: solids in a room, six tasks, all labels exact.
 
     \b
@@ -99,7 +100,7 @@ def scenes(count: int, size: int, seed: int, montage: str | None, as_json: bool)
     from allotment.data.scenes import montage as draw_montage
     from allotment.data.summary import describe
 
-    made = make_scenes(count, size, seed)
+    made = make_scenes(count, size, seed, by_colour)
     summary = describe(made, seed)
     if montage is not None:
         from PIL import Image

@@ -284,4 +284,4 @@ def _find_full(response: Response, task: str) -> NDArray[np.bool_]:
     for fold in np.unique(response.fold[known]):
         here = known & (response.fold == fold)
         full |= here & (counts > 0.95 * counts[here].max())
-    return full & (counts >= WHOLE * counts[known].max(initial=0))
+    return np.asarray(full & (counts >= WHOLE * counts[known].max(initial=0)))

@@ -21,6 +21,9 @@ _PALETTE = colours(
 )
 
 
+_KINDS = dict(zip(FREQUENCY, colours("c1121f 1d5fbf f2b705 2f9e44 8e44ad f46fb0"), strict=True))
+
+
 class _Dice:
     """Draws from a block of uniform numbers: asking numpy for each would take longer than rendering."""
 
@@ -40,8 +43,8 @@ class _Dice:
         return choices[int(self(0, len(choices)))]
 
 
-def draw_scene(seed: int, index: int) -> Scene:
-    """The scene behind a picture; it depends on (seed, index) only."""
+def draw_scene(seed: int, index: int, by_colour: bool = False) -> Scene:
+    """The scene behind a picture; it depends on these numbers only. `by_colour` paints solids alike by their kind."""
     dice = _Dice(seed, index)
     room = dice.point((4.0, 4.8, 2.6), (6.2, 7.0, 3.4))
     eye = room * dice.point((0.2, 0.04, 0.36), (0.8, 0.1, 0.68))
@@ -59,7 +62,7 @@ def draw_scene(seed: int, index: int) -> Scene:
             _draw_paint(dice, "plain", (0.85, 1.0), (1, 1)),
         ),
         decals=tuple(_draw_decal(dice, room) for _ in range(dice.pick((0, 1, 2, 3)))),
-        solids=_place_solids(dice, room, eye, view, spread),
+        solids=_place_solids(dice, room, eye, view, spread, by_colour),
         ambient=dice(0.16, 0.32),
         exposure=dice(0.28, 0.5),
         grain=dice(0.002, 0.012),
@@ -101,7 +104,9 @@ def _draw_decal(dice: _Dice, room: Array) -> Decal:
     return Decal(middle, half, dice() < 0.4, paint)
 
 
-def _place_solids(dice: _Dice, room: Array, eye: Array, view: Array, spread: float) -> tuple[Solid, ...]:
+def _place_solids(
+    dice: _Dice, room: Array, eye: Array, view: Array, spread: float, by_colour: bool
+) -> tuple[Solid, ...]:
     """Solids before the camera that do not touch: on the floor, on one another or in the air."""
     placed: list[Solid] = []
     wanted = dice.pick((2, 3, 4, 5, 6))
@@ -117,7 +122,13 @@ def _place_solids(dice: _Dice, room: Array, eye: Array, view: Array, spread: flo
             if inside and not near and all(other.apart(low, high) for other in placed):
                 placed.append(replace(solid, centre=spot, low=low, high=high))
                 break
-    return tuple(placed)
+    return tuple(map(_repaint, placed)) if by_colour else tuple(placed)
+
+
+def _repaint(solid: Solid) -> Solid:
+    """In the colour of its kind and a darker one, in the pattern that it has."""
+    colour = _KINDS[solid.kind]
+    return replace(solid, paint=replace(solid.paint, colours=np.array([colour, 0.75 * colour]) ** 2))
 
 
 def _find_spot(dice: _Dice, eye: Array, view: Array, spread: float, placed: list[Solid]) -> Array:
