@@ -78,6 +78,7 @@ class TorchLearner:
         self._feed = self._make_feed(frozen)
         self._tabular = len(self._feed.shape) == 1
         self._make = network or _usual_network
+        self._is_foreign = network is not None and not self._tabular
         self._scored: dict[str, Instances] = {}
         """of each task the instances that it is scored on, where they are not the same for all"""
 
@@ -220,8 +221,8 @@ class TorchLearner:
 
     @contextlib.contextmanager
     def _training(self) -> Iterator[None]:
-        """For passes whose gradients are wanted; networks of users may hold any layer."""
-        with self._precision(), contextlib.nullcontext() if self._tabular else SafeConvolutions():
+        """For passes whose gradients are wanted: networks of users may hold any layer."""
+        with self._precision(), SafeConvolutions() if self._is_foreign else contextlib.nullcontext():
             yield
 
     def _precision(self) -> torch.autocast:
