@@ -119,7 +119,9 @@ def main(names: Sequence[str]) -> None:
         torch.set_num_threads(int(count))
     found = {name: KINDS[name]() for name in names or KINDS}
     assert all(np.isfinite(before + after).all() for before, after in found.values())
-    digests = {name: hashlib.sha256(np.array(sum(each, [])).tobytes()).hexdigest() for name, each in found.items()}
+    digests = {
+        name: hashlib.sha256(np.array([*each[0], *each[1]]).tobytes()).hexdigest() for name, each in found.items()
+    }
     values = {name: [float(value) for value in each[0]] for name, each in found.items()}
     print(json.dumps({"values": values, "digests": digests, "threads": torch.get_num_threads()}))
 

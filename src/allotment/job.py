@@ -6,6 +6,7 @@ import hashlib
 import importlib.metadata
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ JSON: TypeAlias = Any
 DEEPEST = 60  # levels; also the end of a list that contains itself
 LONGEST_NUMBER = 1024  # bits
 MOST_MISTAKES = 20
+_FINGERPRINT = re.compile("[0-9a-f]{64}")
 
 
 def canonical(value: JSON) -> str:
@@ -80,7 +82,8 @@ class Job:
         return hash(self.key)
 
     def __str__(self) -> str:
-        needs = canonical(self.needs)
+        # without fingerprints, which tell a reader nothing
+        needs = canonical({key: each for key, each in self.needs.items() if not _FINGERPRINT.fullmatch(str(each))})
         return f"job {self.kind!r} {needs if len(needs) <= 100 else needs[:97] + '...'}"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allotment.cli.group import BAD_INPUT, INTERRUPTED
+from allotment.cli.group import BAD_INPUT, INTERRUPTED, fail
 from allotment.cli.output import print_json
 from allotment.cli.progress import Meter
 
@@ -370,12 +370,17 @@ def note_machine(campaign: Campaign) -> None:
 
 @contextlib.contextmanager
 def stoppable(command: str) -> Iterator[None]:
-    """Ctrl-C ends the work at once; what is done is on disk."""
+    """Ctrl-C ends the work at once, a training that fails ends it after the others; what is done is on disk."""
+    from allotment.runs.local import WorkFailed
+
+    kept = f"What is done is kept; to go on from there: {command}"
     try:
         yield
     except KeyboardInterrupt:
-        click.echo(f"\nStopped. What is done is kept; to go on from there: {command}", err=True)
+        click.echo(f"\nStopped. {kept}", err=True)
         raise SystemExit(INTERRUPTED) from None
+    except WorkFailed as error:
+        fail([*str(error).split("\n"), kept], BAD_INPUT)
 
 
 _EXAMPLES = {"--kind": "regression", "--classes": "A|B"}

@@ -410,6 +410,8 @@ def _perform(work: str, context: JSON, kind: str, needs: JSON, key: str) -> str:
     except Exception as error:
         at = traceback.extract_tb(error.__traceback__)[-1]
         message = str(error).strip()
+        if isinstance(error, MemoryError) or "allocate memory" in message or "out of memory" in message.lower():
+            message = f"{message.partition(chr(10))[0]}; there is not memory enough: {LESS_MEMORY}".lstrip("; ")
         what = f"{type(error).__name__}{': ' if message else ''}{message} ({Path(at.filename).name}, line {at.lineno})"
         return json.dumps({"failure": what, "trace": traceback.format_exc()})
 
