@@ -138,6 +138,7 @@ def train(
     return state
 
 
+@settled(load=False)
 def measure(learner: Learner, state: State) -> dict[str, Measure]:
     """The score of every task."""
     return {task: learner.score(state, task) for task in learner.tasks}
@@ -147,6 +148,7 @@ Arms = Mapping[str, Sequence[str]]
 """by name, the tasks of each step of an arm"""
 
 
+@settled(load=False)
 def probe(learner: Learner, state: State, arms: Arms, steps: int) -> Mapping[str, State]:
     """The state after `steps` steps of each arm, all from the same state and on the same mini-batches.
 
@@ -158,6 +160,7 @@ def probe(learner: Learner, state: State, arms: Arms, steps: int) -> Mapping[str
     return {name: follow(learner, learner.fork(state), tasks, steps) for name, tasks in arms.items()}
 
 
+@settled(load=False)
 def follow(learner: Learner, state: State, tasks: Sequence[str], steps: int) -> State:
     """The state after so many steps on these tasks; it uses up the one given."""
     for _ in range(steps):
