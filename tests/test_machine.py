@@ -230,7 +230,8 @@ def test_training_on_a_device(device: str) -> None:
     torch = pytest.importorskip("torch")
     available = getattr(torch, device) if device != "mps" else torch.backends.mps
     if not available.is_available():
-        pytest.skip(f"there is no {device} device here: NOTHING is known of trainings on one from this run")
+        why = "or it is hidden: set ALLOT_TEST_GPU=1" if device == "cuda" else "so"
+        pytest.skip(f"there is no {device} device here, {why}; this run says NOTHING about trainings on one")
     from trainings import table
 
     from allotment.learners.learner import measure, train

@@ -157,6 +157,14 @@ def test_training_gives_the_same_bytes_whatever_the_workers() -> None:
     assert collect(jobs[3:], "train", None, 0) == collect(jobs, "train", None, 0)[3:]
 
 
+def test_processes_that_are_not_forked_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS and Windows."""
+    jobs = [Job("train", {"seed": seed}) for seed in range(3)]
+    wanted = collect(jobs, "train", None, 1)
+    monkeypatch.setattr(local, "START", "spawn")
+    assert collect(jobs, "train", None, 2) == wanted
+
+
 def test_a_store_is_the_same_to_the_byte_whatever_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "_now", lambda: "2026-07-01T12:00:00+00:00")
     jobs = [Job("train", {"seed": seed}) for seed in range(6)]

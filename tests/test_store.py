@@ -776,7 +776,7 @@ def test_a_limit_on_the_size_of_files_is_no_disaster(tmp_path: Path) -> None:
         "import resource\nwith Store.create(folder) as store:\n"
         '    open(folder + "/ballast", "wb").write(b"")\n'
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))",
-    ).replace("os.unlink(", "resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1)); os.unlink(")
+    ).replace("os.unlink(", "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2); os.unlink(")
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "campaign")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     first, *_, last = done.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""The machine that trainings run on: one place that settles how they run there, and what kind of machine it is.
+"""The machine: one place that settles how trainings run on it, what kind it is, and what its systems do differently.
 
 The same bytes are promised on one kind of CPU, whatever the number of its cores, threads and workers. Another kind
 rounds differently, and trainings make more of that: docs/learner.md says how much.
@@ -11,7 +11,6 @@ import importlib.util
 import os
 import platform
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -73,6 +72,39 @@ def _settle_cuda(torch: Any, stack: contextlib.ExitStack) -> None:
     torch.use_deterministic_algorithms(True, warn_only=True)
 
 
+def is_alive(pid: int) -> bool:
+    """Whether a process of this machine lives; where that can't be asked without harm, it is taken to."""
+    if os.name != "posix":  # on Windows the question can end the process
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        pass
+    return True
+
+
+def sync_file(handle: int) -> None:
+    """Return once a file is on the disk itself; on macOS fsync alone leaves it in the disk's own memory."""
+    with contextlib.suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)  # type: ignore[attr-defined,unused-ignore]
+        return
+    os.fsync(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """Names too are on the disk only once their folder is; Windows has no way to ask for that."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            sync_file(handle)
+        finally:
+            os.close(handle)
+
+
 def describe_cpu() -> str:
     """The kind of CPU, in words; the same words are the same kind."""
     limits = [f"{name}={value}" for name in LIMITS if (value := os.environ.get(name))]
@@ -88,6 +120,8 @@ def _name_cpu() -> str:
         except OSError:
             return machine
     if sys.platform == "darwin":
+        import subprocess
+
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
             said = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout

@@ -38,12 +38,12 @@ from allotment.campaign.disk import (
     judge_path,
     plainly,
     sign,
-    sync_folder,
 )
 from allotment.campaign.schema import ARTIFACTS, COLUMNS, JSON_KINDS, LARGEST_BODY, MIGRATIONS, judge_row
 from allotment.campaign.store import Store
 from allotment.errors import InputError, Mistake
 from allotment.job import JSON, Job, canonical, parse
+from allotment.machine import sync_file, sync_folder
 
 FORMAT = "allotment campaign"
 HEAD = "campaign.json"
@@ -81,7 +81,7 @@ def pack(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
                 with zipfile.ZipFile(file, "w") as archive:
                     _write_members(archive, store, files)
                 file.flush()
-                os.fsync(file.fileno())
+                sync_file(file.fileno())
             os.chmod(half, 0o644)
             os.rename(half, path)
         except BaseException:
@@ -395,7 +395,7 @@ class _Import:
                 digest.update(part)
                 out.write(part)
             out.flush()
-            os.fsync(out.fileno())
+            sync_file(out.fileno())
         if self.named.get(name) not in (None, [target.stat().st_size, digest.hexdigest()]):
             return "is not the file that the store speaks of; pack the campaign again"
         with target.open("rb") as written:

@@ -47,7 +47,7 @@ from allotment.machine import describe_cpu
 from allotment.orders.order import Order, choose
 from allotment.orders.sheet import check_free, check_name, place_file, write_csv, write_jsonl
 from allotment.plan import baselines, check_counts
-from allotment.runs.local import run_jobs
+from allotment.runs.local import default_workers, run_jobs
 
 MACHINE = "machine"
 """kind of the result that names a CPU on which some of the trainings were done"""
@@ -222,7 +222,8 @@ class Campaign:
         if todo:
             store.put_result(_name_machine(describe_cpu()), {})
         tell(0, len(todo))
-        run_jobs(todo, PERFORM, self._context(state), workers=workers, done=keep, progress=tell, enough=enough)
+        count = self.count_workers(state, workers)
+        run_jobs(todo, PERFORM, self._context(state), workers=count, done=keep, progress=tell, enough=enough)
         if len(done) < len(todo) and progress is not None:
             progress(total - left + sum(done.values()), total - left + sum(done.values()))
         return set(done)
@@ -236,6 +237,12 @@ class Campaign:
         kinds = f"so far this campaign was trained on another kind of CPU ({known[-1]}); this one ({describe_cpu()})"
         kept = "What is done is kept; figures to come agree with it closely, but not to the last digit"
         return f"{kinds} rounds differently. {kept}"
+
+    def count_workers(self, state: State, workers: int | None = None) -> int:
+        """How many processes train unless somebody says: one for each core, but one where they would share a GPU."""
+        if workers is not None:
+            return workers
+        return default_workers() if state.settings.training.get("device", "cpu") == "cpu" else 1
 
     def _context(self, state: State) -> JSON:
         """Where jobs find what they need."""

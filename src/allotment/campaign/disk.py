@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 from allotment.amounts import short
 from allotment.errors import InputError, Mistake
 from allotment.job import parse
+from allotment.machine import is_alive, sync_file, sync_folder
 from allotment.orders import sheet
 
 MOUNTS = Path("/proc/mounts")
@@ -51,12 +52,12 @@ MOST_PIXELS = 10**9
 
 
 def check_local(folder: Path) -> None:
-    """Refuse a network disk, where locks and the order of writes are promised by nobody."""
+    """Refuse a network disk, where locks and the order of writes are promised by nobody; only Linux lists its disks."""
     try:
-        mounts = MOUNTS.read_text(errors="surrogateescape")
+        mounts = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
-        return  # not Linux
-    point, kind = _find_mount(folder.resolve(), mounts)
+        return
+    point, kind = _find_mount(Path(os.path.realpath(folder)), mounts)
     if kind in NETWORK:
         what = (
             f"is on a network disk ({kind} at {point}), where a store can be damaged; put the campaign on a disk of "
@@ -139,16 +140,7 @@ def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
 def _fill(file: BinaryIO, data: bytes) -> None:
     file.write(data)
     file.flush()
-    os.fsync(file.fileno())
-
-
-def sync_folder(path: Path) -> None:
-    """Names too are on the disk only once their folder is."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_file(file.fileno())
 
 
 def sign(name: str = "") -> str:
@@ -175,13 +167,7 @@ def _is_being_written(half: Path) -> bool:
     signed = _SIGNED.match(half.name)
     if signed is None or int(signed[1]) == os.getpid():
         return False
-    try:
-        os.kill(int(signed[1]), 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        pass
-    return True
+    return is_alive(int(signed[1]))
 
 
 def _remove(half: Path) -> None:

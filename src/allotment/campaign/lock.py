@@ -14,6 +14,7 @@ from pathlib import Path
 
 from allotment.campaign.disk import plainly
 from allotment.errors import InputError, Mistake
+from allotment.machine import is_alive
 
 FILE = "campaign.lock"
 LONGEST = 10_000  # bytes
@@ -86,15 +87,9 @@ def take(folder: Path, why: str = "") -> Lock:
 def find_holder(folder: Path) -> Holder | None:
     """Who writes just now, without disturbing them."""
     holder = _read(folder / FILE)
-    if holder is None or not holder.here:
+    if holder is None or not holder.here or is_alive(holder.pid):
         return holder
-    try:
-        os.kill(holder.pid, 0)
-    except ProcessLookupError:
-        return None  # it was killed and could not clear its name
-    except (OSError, OverflowError):
-        pass
-    return holder
+    return None  # it was killed and could not clear its name
 
 
 def _describe(why: str) -> Holder:

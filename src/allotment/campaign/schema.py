@@ -14,9 +14,10 @@ from typing import Any, Self
 
 from allotment.amounts import short
 from allotment.campaign import lock
-from allotment.campaign.disk import HALF, KEEP, check_local, clear_halves, explain, judge_name, plainly, sync_folder
+from allotment.campaign.disk import HALF, KEEP, check_local, clear_halves, explain, judge_name, plainly
 from allotment.errors import InputError, Mistake
 from allotment.job import JSON, canonical, parse
+from allotment.machine import sync_folder
 
 FILE = "campaign.sqlite"
 ARTIFACTS = "artifacts"

@@ -158,9 +158,8 @@ def settle_machine() -> dict[str, str]:
 
 def _relative(path: str, folder: Path) -> str:
     """From the campaign's folder where both lie side by side, so that they can be moved together; whole otherwise."""
-    whole = Path(path).expanduser().resolve()
-    beside = folder.resolve().parent
-    return os.path.relpath(whole, folder.resolve()) if whole.is_relative_to(beside) else str(whole)
+    whole, home = Path(os.path.realpath(Path(path).expanduser())), Path(os.path.realpath(folder))
+    return os.path.relpath(whole, home) if whole.is_relative_to(home.parent) else str(whole)
 
 
 def _number(text: str) -> str:

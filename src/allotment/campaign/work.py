@@ -187,7 +187,7 @@ def find_own(given: str | None) -> str | None:
     path, colon, function = named.rpartition(":")
     if not colon or not function.isidentifier():
         raise InputError([Mistake("learner", f"{named!r} is not FILE.py:FUNCTION, such as mine.py:make")])
-    return f"{Path(path).expanduser().resolve()}:{function}"
+    return f"{os.path.realpath(Path(path).expanduser())}:{function}"
 
 
 def print_of(own: str | None) -> str:

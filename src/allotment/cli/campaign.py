@@ -101,7 +101,6 @@ def estimate(
     Example:  allot estimate my-campaign
     """
     from allotment.campaign.settings import quote
-    from allotment.runs.local import default_workers
     from allotment.tables.campaigns import show_measured
     from allotment.tables.page import Page
 
@@ -113,7 +112,7 @@ def estimate(
         if dry_run or not campaign.is_begun(state):
             with Meter("timing a few steps"):
                 alone = campaign.price(state, hourly, workers)
-            seconds = alone.seconds / (default_workers() if workers is None else max(workers, 1))
+            seconds = alone.seconds / max(campaign.count_workers(state, workers), 1)
             price = replace(alone, seconds=seconds)
             if dry_run and as_json:
                 print_json(price.to_dict())

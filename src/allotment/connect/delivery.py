@@ -39,7 +39,8 @@ from allotment.data.dataset import Target
 from allotment.data.mistakes import Collected
 from allotment.data.pixels import shown
 from allotment.errors import InputError, suggest
-from allotment.orders.sheet import LABEL, place_file, protect, settle_folder, unprotect
+from allotment.machine import sync_folder
+from allotment.orders.sheet import LABEL, place_file, protect, unprotect
 
 INSTANCE = ID_COLUMNS[0]
 DELIMITERS = ",;\t|"
@@ -265,7 +266,7 @@ class _Reading:
     def finish(self, path: Path, content: str) -> Parts:
         """What it all comes to, once kept masks are safe."""
         if self.keep is not None and self.keep.is_dir():
-            settle_folder(self.keep)
+            sync_folder(self.keep)
         if self.names.strangers and not self.names.met:
             self.remarks.append(f"none of its instances is known here, where {self.names.describe()}")
         self.remarks += [_name_more(task, self.classes[task]) for task in self.guessed if self._lacks_classes(task)]

@@ -42,7 +42,7 @@ class Recipe:
     workers: int = 2
     """threads that read and crop the images of the steps to come"""
     device: str = "auto"
-    """or cpu, cuda, mps ...; auto is a GPU where there is one"""
+    """or cpu, cuda, mps ...; auto is a GPU of CUDA where there is one, else the CPU"""
     precision: str = "auto"
     """or float32, or bfloat16: mixed precision; auto mixes on a GPU that can"""
 
@@ -77,11 +77,18 @@ class Recipe:
             kind = torch.device(device).type
         except RuntimeError:
             raise InputError([Mistake("recipe.device", f"torch knows no device {device!r}; try cpu or cuda")]) from None
-        if kind == "cuda" and not torch.cuda.is_available():
-            raise InputError([Mistake("recipe.device", "there is no CUDA device here; take cpu or auto")])
+        if not _is_there(torch, kind):
+            raise InputError([Mistake("recipe.device", f"there is no {kind} device here; take cpu or auto")])
         if precision == "auto":
             precision = "bfloat16" if kind == "cuda" and torch.cuda.is_bf16_supported() else "float32"
         return replace(self, device=device, precision=precision)
+
+
+def _is_there(torch: Any, kind: str) -> bool:
+    """Whether this machine has a device of this kind; of what torch alone can't tell the first training will."""
+    modules = {"cuda": torch.cuda, "mps": torch.backends.mps, "xpu": getattr(torch, "xpu", None)}
+    found = modules.get(kind)
+    return found is None or bool(found.is_available())
 
 
 def check_recipe(given: Mapping[str, Any]) -> list[Mistake]:

@@ -15,6 +15,7 @@ from typing import Any
 from allotment.data.dataset import Target
 from allotment.data.pixels import shown
 from allotment.errors import InputError, Mistake
+from allotment.machine import sync_file, sync_folder
 from allotment.orders.order import Order
 
 COLUMNS = ("order", "task", "instance")
@@ -149,7 +150,7 @@ def place_file(path: Path, content: bytes, *, settle: bool = True) -> Path:
             _fill(beside, content)
             _place(beside, path)
             if settle:
-                settle_folder(path.parent)
+                sync_folder(path.parent)
         finally:
             beside.unlink(missing_ok=True)
     except InputError:
@@ -187,7 +188,7 @@ def _fill(path: Path, content: bytes) -> None:
     with path.open("xb") as file:
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        sync_file(file.fileno())
 
 
 def _place(beside: Path, path: Path) -> None:
@@ -197,13 +198,3 @@ def _place(beside: Path, path: Path) -> None:
         raise
     except OSError:  # a disk without links
         os.replace(beside, path)
-
-
-def settle_folder(folder: Path) -> None:
-    """Make sure that the names of new files outlast a loss of power."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -41,6 +41,8 @@ Progress: TypeAlias = Callable[[int, int], None]
 MOST_WORKERS = 512
 HOPELESS = 3
 """jobs lost with none finished: the others would be lost too"""
+START = "forkserver" if sys.platform == "linux" else "spawn"
+"""how workers begin; macOS has a forkserver too, but its frameworks do not bear being forked"""
 CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE")
 LESS_MEMORY = "try fewer workers (--workers 1) or smaller batches (batch_size under [training])"
 OTHER_CODE = "try ONEDNN_MAX_CPU_ISA=SSE41 in the environment, by which torch does without what is new in this CPU"
@@ -248,9 +250,12 @@ class _Worker:
         self.pipe, theirs = start.Pipe()
         self.process = start.Process(target=_serve, args=(theirs,), name="allotment worker")
         with _without_main():
-            if start.get_start_method() == "forkserver" and hasattr(signal, "pthread_sigmask"):
+            if start.get_start_method() == "forkserver":
                 _start_server()
-            self.process.start()
+                self.process.start()
+            else:
+                with _without_interrupt():  # what loads torch is the process itself
+                    self.process.start()
         theirs.close()
         self.job: int | None = None
         self._tell(hello)
@@ -281,9 +286,7 @@ class _Crew:
     """The workers at hand; new ones take the place of the dead."""
 
     def __init__(self, work: str, context: JSON, count: int):
-        # macOS has a forkserver too, but its frameworks do not bear being forked
-        method = "forkserver" if sys.platform == "linux" else "spawn"
-        self.start: Any = multiprocessing.get_context(method)
+        self.start: Any = multiprocessing.get_context(START)
         module = work.partition(":")[0]
         # loaded once, for all workers; what this process could not load might end the server
         self.start.set_forkserver_preload(["torch", module] if module in sys.modules else ["torch"])
@@ -344,17 +347,23 @@ def explain_death(code: int | None) -> str:
 
 
 def _start_server() -> None:
-    """Start what workers are forked from, unless it runs: with Ctrl-C blocked, which would end it while it loads torch.
-
-    One that comes meanwhile is raised here at the end. Whatever else is forked from it begins with Ctrl-C blocked too.
-    """
+    """Start what workers are forked from, unless it runs; whatever is forked from it begins with Ctrl-C blocked."""
     from multiprocessing import forkserver, resource_tracker
 
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    try:
-        resource_tracker.ensure_running()  # first, since it ends by unblocking Ctrl-C
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    resource_tracker.ensure_running()  # first, since it ends by unblocking Ctrl-C
+    with _without_interrupt():
         forkserver.ensure_running()
+
+
+@contextlib.contextmanager
+def _without_interrupt() -> Iterator[None]:
+    """While a process starts, since Ctrl-C would end it while it loads torch; one that comes is raised at the end."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

@@ -1,0 +1,12 @@
+"""What all tests share: the systems that they are for, and no device that they were not asked to use."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+if os.name != "posix":
+    pytest.exit("the tests need Linux or macOS; on Windows run them in WSL", returncode=1)
+if not os.environ.get("ALLOT_TEST_GPU"):
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # tolerances are those of a CPU; a GPU is tested where it is asked for
