@@ -7,10 +7,10 @@ PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pyt
 .PHONY: help install demo test test-long test-slow check format bench wheel clean
 
 help:
-	@echo "make demo       set up and run a whole campaign on built-in pictures, in about five minutes"
+	@echo "make demo       set up and run a whole campaign on built-in pictures, in four minutes on two cores"
 	@echo "make test       set up and run the tests"
-	@echo "make test-long  the tests that take minutes"
-	@echo "make test-slow  kills at every moment, and the whole demo"
+	@echo "make test-long  kills, mutations, instruction sets, the wheel"
+	@echo "make test-slow  the whole demo"
 	@echo "make check      lint, format, types"
 	@echo "make format     write what 'make check' wants"
 	@echo "make bench      speed, as ratios within one run"

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -388,3 +389,45 @@ def test_tasks_side_by_side_take_the_step_of_tasks_one_by_one(monkeypatch: pytes
     assert any(not torch.equal(start[key], apart[key]) for key in start)
     for key, part in apart.items():
         torch.testing.assert_close(together[key], part, rtol=1e-4, atol=1e-6, msg=key)
+
+
+# The best answer that does not look
+
+
+def test_a_constant_answer_scores_what_it_should() -> None:
+    from allotment.data.scenes import make_scenes
+    from allotment.learners.losses import constant_of, loss_of
+
+    data = make_scenes(60, 16, 0)
+    parts = split(data, 0, 0.3, 0.0)
+    learner = TorchLearner(data, parts, Recipe(steps=1, batch_size=4))
+    labels = draw(data, parts.train, dict.fromkeys(learner.tasks, 30), 0)
+    state = learner.start(labels, 0)
+    found = {task: learner.score_constant(state, task) for task in learner.tasks}
+    seen = {task: data.labels[task][labels[task].instances] for task in learner.tasks}
+    scored = {task: data.labels[task][parts.validation] for task in learner.tasks}
+    share = seen["edges"].mean()
+    wanted = -(scored["edges"] * np.log(share) + (1 - scored["edges"]) * np.log(1 - share)).mean()
+    assert found["edges"].metric == pytest.approx(wanted, rel=1e-4)
+    assert found["depth"].metric == pytest.approx(np.abs(scored["depth"] - np.median(seen["depth"])).mean(), rel=1e-3)
+    masks = scored["segmentation"]
+    often = np.bincount(seen["segmentation"][seen["segmentation"] != 255]).argmax()
+    there = np.unique(masks[masks != 255])
+    hit = (masks == often).sum() / (masks != 255).sum()
+    assert found["segmentation"].metric == pytest.approx(hit / len(there), rel=1e-6)
+    mean = seen["normals"].mean(axis=(0, 2, 3))
+    angles = np.degrees(
+        np.arccos(np.clip((scored["normals"] * (mean / np.linalg.norm(mean))[:, None, None]).sum(1), -1, 1))
+    )
+    assert found["normals"].metric == pytest.approx(angles.mean(), rel=1e-4)
+    # and no constant near by loses less on the labels that it was made from
+    for task in ("classes", "edges", "keypoints"):
+        values = torch.tensor(np.asarray(seen[task], dtype=np.float32))
+        best = constant_of(learner.targets[task], values)
+        pixels = values.shape[1:] if task != "classes" else ()
+
+        def lose(outputs: torch.Tensor, task: str = task, values: torch.Tensor = values, pixels: Any = pixels) -> float:
+            every = outputs.view(1, 1, -1, *(1,) * len(pixels)).expand(1, len(values), -1, *pixels)
+            return float(loss_of(learner.targets[task], every, values[None]))
+
+        assert all(lose(best) < lose(best + step) for step in (0.1, -0.1))

@@ -16,7 +16,7 @@ from allotment.errors import InputError
 from allotment.estimates.design import LEVELS, Design, design
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.priors import Prior
-from allotment.estimates.response import Response, join, run
+from allotment.estimates.response import Level, Response, find_level, join, run
 from allotment.estimates.worth import fit
 from allotment.gains import Power
 from allotment.learners.learner import Learner
@@ -421,3 +421,60 @@ def test_simulated_rounds_spend_the_same_money_and_are_judged_on_the_same_truth(
     assert three == again
     assert one == pytest.approx(simulated.run_campaign("asymptotic", "dead", 7).default, abs=1e-9)
     assert 0 <= three < 100
+
+
+# Levels
+
+FOLDS = np.array([0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 0, 1, 2, 3])
+COUNTS = np.array([31, 31, 16, 28, 28, 7, 28, 7, 33, 33, 8, 14, 14, 16])
+LOSSES = np.array([0.55, 0.61, 0.72, 0.56, 0.6, 0.8, 0.63, 0.85, 0.5, 0.56, 1.29, 0.76, 0.81, 0.58])
+"""of edges in a campaign of 40 labels, of which folds leave 28 to 33: few labels do worse than none"""
+
+
+def level_of(losses: np.ndarray, constant: list[float], untrained: float = 0.676) -> Level:
+    found = find_level(
+        Response(
+            ("edges",),
+            (40,),
+            COUNTS[:, None],
+            losses[:, None],
+            np.full((8, 1), untrained) + np.linspace(-0.01, 0.01, 8)[:, None],
+            (False,),
+            FOLDS,
+            constant=np.array(constant)[:, None] if constant else np.zeros((0, 1)),
+        ),
+        "edges",
+    )
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("constant", [[], [0.64, 0.65, 0.63, 0.64]])
+def test_a_task_that_learns_is_not_near_chance_because_folds_differ(constant: list[float]) -> None:
+    level = level_of(LOSSES, constant)
+    assert level.score == pytest.approx(np.mean([0.55, 0.61, 0.56, 0.6, 0.63, 0.5, 0.56]))
+    assert level.is_constant == bool(constant)
+    assert level.chance == pytest.approx(0.64 if constant else 0.676, abs=0.01)
+    assert not level.near_chance
+
+
+def test_what_is_far_from_an_untrained_network_may_still_be_near_chance() -> None:
+    """A loss falls a lot until answers are as rare as the labels, which takes no look at a picture."""
+    constant = [0.58, 0.59, 0.6, 0.56]
+    assert level_of(LOSSES, constant, untrained=2.0).near_chance
+    assert not level_of(LOSSES, [], untrained=2.0).near_chance
+
+
+def test_levels_of_rounds_keep_to_their_folds() -> None:
+    first = Response(
+        ("edges",), (40,), COUNTS[:, None], LOSSES[:, None], np.ones((8, 1)), (False,), FOLDS,
+        constant=np.array([[0.64], [0.65], [0.63], [0.64]]),
+    )  # fmt: skip
+    second = replace(
+        first, counts=2 * first.counts, have=(80,), scores=first.scores - 0.1, constant=first.constant - 0.1
+    )
+    both = join([first, second])
+    assert both.constant.tolist() == [*first.constant.tolist(), *second.constant.tolist()]
+    level = find_level(Response.from_dict(both.to_dict()), "edges")
+    assert level is not None
+    assert (level.chance, level.near_chance) == (pytest.approx(0.54, abs=0.01), False)

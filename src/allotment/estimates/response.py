@@ -262,7 +262,9 @@ def find_level(response: Response | None, task: str) -> Level | None:
     constant = response.constant[fold, at] if fold.max() < len(response.constant) else np.full(len(fold), np.nan)
     if np.isfinite(constant).all():
         gaps = sign * (scores - constant)  # each over chance in its own fold: some folds are easier than others
-        noise = math.sqrt(float(gaps.var(ddof=1)) / len(np.unique(fold))) if len(gaps) > 1 else 0.0
+        if len(np.unique(fold)) > 1:  # trainings that are scored on the same labels share their accidents
+            gaps = np.array([gaps[fold == each].mean() for each in np.unique(fold)])
+        noise = math.sqrt(float(gaps.var(ddof=1)) / len(gaps))
         return Level(score, float(constant.mean()), True, float(gaps.mean()) < 2 * noise)
     start = response.untrained[:, at]
     start = start[np.isfinite(start)]
