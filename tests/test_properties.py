@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,9 +26,15 @@ from instances import (
 
 import allotment as al
 
+
 Instance = tuple[al.Problem, dict[str, al.Curve]]
 CONCAVE = ("pool", "least", "most", "frozen", "lot", "tiers_up", "weight", "cents")
 TIGHT = 1e-9
+
+
+def half(count: int) -> list[Any]:
+    """Numbers from 0: the first half in `make test`, all of them in `make test-long`."""
+    return [pytest.param(number, marks=[] if 2 * number < count else [pytest.mark.long]) for number in range(count)]
 
 
 def instance(label: str, seed: int) -> Instance:
@@ -45,7 +52,7 @@ def close(value: float, other: float) -> bool:
     return at_least(value, other) and at_least(other, value)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", half(60))
 def test_no_worse_than_any_baseline_and_the_greedy_plan(seed: int) -> None:
     problem, gains = instance("plan", seed)
     plan = al.allocate(problem, gains)
@@ -62,7 +69,7 @@ def test_no_worse_than_any_baseline_and_the_greedy_plan(seed: int) -> None:
             assert value_by_hand(problem, gains, less) < plan.value * (1 - 1e-15), task.name
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", half(60))
 def test_within_the_bound_of_the_dual(seed: int) -> None:
     problem, gains = large_problem(f"dual {seed}", (*SINGLE, "cap"))
     plan = al.allocate(problem, gains)
@@ -71,7 +78,7 @@ def test_within_the_bound_of_the_dual(seed: int) -> None:
         assert at_least(dual_bound(problem, gains, price * factor), plan.value)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", half(40))
 def test_concave_problems_come_within_one_lot_of_the_dual(seed: int) -> None:
     problem, gains = large_problem(f"concave {seed}", CONCAVE)
     plan = al.allocate(problem, gains)
@@ -81,7 +88,7 @@ def test_concave_problems_come_within_one_lot_of_the_dual(seed: int) -> None:
     assert at_least(plan.value, dual_bound(problem, gains, price) - price * lot)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", half(30))
 def test_the_order_of_tasks_changes_nothing(seed: int) -> None:
     problem, gains = instance("order", seed)
     plan = al.allocate(problem, gains)
@@ -104,7 +111,7 @@ def in_other_money(problem: al.Problem, factor: Fraction) -> al.Problem:
     return al.Problem(tasks, problem.budget * factor, problem.caps, problem.count_implied)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", half(30))
 @pytest.mark.parametrize("factor", [Fraction(7), Fraction(1, 8), Fraction("0.01")], ids=str)
 def test_the_unit_of_money_changes_nothing(seed: int, factor: Fraction) -> None:
     problem, gains = instance("money", seed)
@@ -114,7 +121,7 @@ def test_the_unit_of_money_changes_nothing(seed: int, factor: Fraction) -> None:
     assert other.money_worth * float(factor) == pytest.approx(plan.money_worth, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", half(30))
 @pytest.mark.parametrize("factor", [0.125, 3.7, 1e-30, 1e30])
 def test_the_unit_of_worth_changes_nothing(seed: int, factor: float) -> None:
     problem, gains = instance("worth", seed)
@@ -124,7 +131,7 @@ def test_the_unit_of_worth_changes_nothing(seed: int, factor: float) -> None:
     assert close(other.value, factor * plan.value)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", half(20))
 def test_more_money_is_never_worse(seed: int) -> None:
     problem, gains = instance("more", seed)
     floor = problem.price({task.name: task.floor for task in problem.tasks})
@@ -140,7 +147,7 @@ def small_budget(seed: str, kinds: tuple[str, ...] = SINGLE) -> Instance:
     return large_problem(seed, kinds, sizes=(2, 6), budgets=(100, 3000))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", half(60))
 def test_equal_to_plain_dynamic_programming(seed: int) -> None:
     problem, gains = small_budget(f"table {seed}")
     table = best_by_table(problem, gains)
@@ -185,7 +192,7 @@ def test_a_frontier_at_breakpoints_is_exact_there(seed: int) -> None:
         assert close(curve.values[place], curve.at(budget).value)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", half(24))
 def test_cheapest_is_the_least_money(seed: int) -> None:
     rng = random.Random(seed)
     problem, gains = instance("cheap", seed)
@@ -310,7 +317,7 @@ def test_break_even_prices_by_hand() -> None:
     assert found["d"] == pytest.approx(12 / 2, rel=0.02)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", half(40))
 def test_everything_survives_json(seed: int) -> None:
     problem, gains = instance("json", seed)
     assert al.Problem.from_dict(json.loads(json.dumps(problem.to_dict()))) == problem
