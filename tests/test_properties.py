@@ -26,7 +26,6 @@ from instances import (
 
 import allotment as al
 
-
 Instance = tuple[al.Problem, dict[str, al.Curve]]
 CONCAVE = ("pool", "least", "most", "frozen", "lot", "tiers_up", "weight", "cents")
 TIGHT = 1e-9
