@@ -94,8 +94,13 @@ def _write_settings(form: dict[str, int], quick: bool, seed: int) -> str:
     from allotment.campaign.starting import settle_machine
     from allotment.campaign.template import write_template
 
-    data: dict[str, Any] = {"name": "scenes", "count": form["count"], "size": form["size"], "seed": 0}
-    data["by_colour"] = True
+    data: dict[str, Any] = {
+        "name": "scenes",
+        "count": form["count"],
+        "size": form["size"],
+        "seed": 0,
+        "by_colour": True,
+    }
     tasks = {name: keys | ({"have": QUICK_HAVE} if quick else {}) for name, keys in TASKS.items()}
     training = {"network": "usual", "steps": form["steps"], **settle_machine()}
     budget = QUICK_BUDGET if quick else BUDGET

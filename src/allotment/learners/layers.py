@@ -58,11 +58,17 @@ def _convolve(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ) -> Tensor:
-    down, across = (stride, stride) if isinstance(stride, int) else stride
+    down, across = _pair(stride)
     is_point = tuple(weight.shape[2:]) == (1, 1) and (down, across) != (1, 1)
     if not is_point or input.shape[-3] % 8 == 0 or input.device.type != "cpu":
         return torch.conv2d(input, weight, bias, stride, padding, dilation, groups)
     if not isinstance(padding, str):  # which, with a stride, can only be none at all
-        above, beside = (padding, padding) if isinstance(padding, int) else padding
+        above, beside = _pair(padding)
         input = functional.pad(input, (beside, beside, above, above))
     return torch.conv2d(input[..., ::down, ::across], weight, bias, groups=groups)
+
+
+def _pair(given: int | Sequence[int]) -> tuple[int, int]:
+    """Down and across, as torch reads a number, or a list of one or two."""
+    first, *rest = (given,) if isinstance(given, int) else given
+    return first, rest[0] if rest else first
