@@ -83,7 +83,7 @@ class Job:
 
     def __str__(self) -> str:
         # without fingerprints, which tell a reader nothing
-        needs = canonical({key: each for key, each in self.needs.items() if not _FINGERPRINT.fullmatch(str(each))})
+        needs = canonical({key: each for key, each in self.needs.items() if not _FINGERPRINT.search(str(each))})
         return f"job {self.kind!r} {needs if len(needs) <= 100 else needs[:97] + '...'}"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allotment.cli.group import BAD_INPUT, INTERRUPTED, fail
+from allotment.cli.group import BAD_INPUT, INTERRUPTED
 from allotment.cli.output import print_json
 from allotment.cli.progress import Meter
 
@@ -379,7 +379,10 @@ def stoppable(command: str) -> Iterator[None]:
         click.echo(f"\nStopped. {kept}", err=True)
         raise SystemExit(INTERRUPTED) from None
     except WorkFailed as error:
-        fail([*str(error).split("\n"), kept], BAD_INPUT)
+        for line in str(error).split("\n"):
+            click.echo(f"error: {line}", err=True)
+        click.echo(kept, err=True)
+        raise SystemExit(BAD_INPUT) from None
 
 
 _EXAMPLES = {"--kind": "regression", "--classes": "A|B"}

@@ -342,7 +342,7 @@ def explain_death(code: int | None) -> str:
     if name == "SIGKILL":
         return f"killed from outside ({name}), mostly for want of memory: {LESS_MEMORY}"
     if name in CRASHES:
-        return f"of a crash in native code ({name}): {OTHER_CODE}, or for want of memory {LESS_MEMORY}"
+        return f"of a crash in native code ({name}): {OTHER_CODE}; where memory is short, {LESS_MEMORY}"
     return f"ended from outside ({name}): type the command again"
 
 
