@@ -98,7 +98,7 @@ print("alive")
 def convolve(guarded: bool, steps: int) -> subprocess.CompletedProcess[str]:
     script = CONVOLVE.format(here=str(HERE), guarded=guarded, steps=steps)
     environment = dict(os.environ) | ISAS["AVX2"]
-    return subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=200)
+    return subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=90)
 
 
 @on_x86
@@ -109,13 +109,14 @@ def test_a_network_of_a_user_with_strided_point_convolutions_trains() -> None:
 
 @on_x86
 def test_without_the_guard_it_dies() -> None:
-    """Should this fail, torch has mended it and the guard can go."""
-    try:
-        done = convolve(guarded=False, steps=200)
-    except subprocess.TimeoutExpired:
-        return  # a destroyed heap may also hang
-    assert done.returncode < 0
-    assert "alive" not in done.stdout
+    """Should this fail, torch has mended it and the guard can go. A destroyed heap may hang, or hold out for a while."""
+    for _ in range(3):
+        try:
+            if convolve(guarded=False, steps=200).returncode < 0:
+                return
+        except subprocess.TimeoutExpired:
+            return
+    raise AssertionError("it trained three times")
 
 
 @pytest.mark.parametrize("stride", [2, (3,), (1, 2), (2, 1)])
