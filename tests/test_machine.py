@@ -109,7 +109,7 @@ def test_a_network_of_a_user_with_strided_point_convolutions_trains() -> None:
 
 @on_x86
 def test_without_the_guard_it_dies() -> None:
-    """Should this fail, torch has mended it and the guard can go. A destroyed heap may hang, or hold out for a while."""
+    """Should this fail, torch has mended it and the guard can go. A destroyed heap may hang, or hold out a while."""
     for _ in range(3):
         try:
             if convolve(guarded=False, steps=200).returncode < 0:
