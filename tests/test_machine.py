@@ -231,8 +231,8 @@ def test_training_on_a_device(device: str) -> None:
     torch = pytest.importorskip("torch")
     available = getattr(torch, device) if device != "mps" else torch.backends.mps
     if not available.is_available():
-        why = "or it is hidden: set ALLOT_TEST_GPU=1" if device == "cuda" else "so"
-        pytest.skip(f"there is no {device} device here, {why}; this run says NOTHING about trainings on one")
+        hidden = " (or it is hidden: set ALLOT_TEST_GPU=1)" if device == "cuda" else ""
+        pytest.skip(f"there is no {device} device here{hidden}: this run says NOTHING about trainings on one")
     from trainings import table
 
     from allotment.learners.learner import measure, train
