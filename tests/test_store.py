@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment.campaign import disk, lock, schema, store
+from allotment.campaign import copies, disk, lock, schema, store
 from allotment.campaign.archive import pack, unpack
 from allotment.campaign.store import Conflict, Store
 from allotment.errors import InputError
@@ -353,7 +353,7 @@ def test_no_row_can_be_changed_or_removed(held: Store) -> None:
 
 
 def test_the_settings_of_the_file(held: Store) -> None:
-    pragmas = {"journal_mode": "wal", "foreign_keys": 1, "synchronous": 2, "user_version": 1}
+    pragmas = {"journal_mode": "wal", "foreign_keys": 1, "synchronous": 2, "user_version": 2}
     for name, expected in pragmas.items():
         assert held._connection.execute(f"PRAGMA {name}").fetchone() == (expected,)
 
@@ -1020,7 +1020,7 @@ def test_killed_while_it_was_created(tmp_path: Path) -> None:
         Store.open(folder, write=False)
     with Store.create(folder) as held:
         held.add_settings("a")
-    assert sorted(os.listdir(folder)) == [lock.FILE, schema.FILE]
+    assert sorted(os.listdir(folder)) == [lock.FILE, schema.FILE, copies.FOLDER]
 
 
 # Other versions
@@ -1035,7 +1035,7 @@ def test_an_older_store_is_brought_up_to_date(folder: Path, monkeypatch: pytest.
         fill(held)
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, NEXT))
     with Store.open(folder, write=write) as held:
-        assert held._rows("PRAGMA user_version") == [(2,)]
+        assert held._rows("PRAGMA user_version") == [(3,)]
         assert held._rows("SELECT text FROM notes") == [("budget = 10\n",)]
         assert held.settings() == "budget = 10\n"
     monkeypatch.undo()
@@ -1049,7 +1049,7 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(folder: Path, monkeypatch:
         Store.open(folder, write=True)
     monkeypatch.undo()
     with Store.open(folder, write=True) as held:
-        assert held._rows("PRAGMA user_version") == [(1,)]
+        assert held._rows("PRAGMA user_version") == [(2,)]
         assert held._rows("SELECT name FROM sqlite_master WHERE name = 'notes'") == []
 
 

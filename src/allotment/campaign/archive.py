@@ -21,7 +21,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -39,6 +39,7 @@ from allotment.campaign.disk import (
     plainly,
     sign,
 )
+from allotment.campaign.journal import find_damage
 from allotment.campaign.schema import ARTIFACTS, COLUMNS, JSON_KINDS, LARGEST_BODY, MIGRATIONS, judge_row
 from allotment.campaign.store import Store
 from allotment.errors import InputError, Mistake
@@ -142,8 +143,13 @@ def _member(name: str, size: int) -> zipfile.ZipInfo:
     return info
 
 
-def unpack(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
-    """Make a campaign from an archive, in a new folder. All of it is right, or nothing is made."""
+def unpack(
+    path: str | os.PathLike[str], folder: str | os.PathLike[str], judge: Callable[[Path], Sequence[str]] | None = None
+) -> Path:
+    """Make a campaign from an archive, in a new folder. All of it is right, or nothing is made.
+
+    `judge` looks at the folder before anybody else sees it, and says what is wrong with it.
+    """
     path, folder = Path(path), Path(folder)
     if os.path.lexists(folder):
         raise InputError([Mistake(repr(str(folder)), "is there already; give the name of a new folder")])
@@ -154,8 +160,11 @@ def unpack(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path
             clear_halves_of(folder)
             half = Path(tempfile.mkdtemp(prefix=f"{sign(folder.name)}-", dir=folder.parent))
         try:
-            with schema.translate(half):
+            with schema.translate(half / schema.FILE):
                 _Import(archive, members, path, half).run()
+                if faults := [] if judge is None else judge(half):
+                    told = "; ".join(faults[:3]) + (" and more" if faults[3:] else "")
+                    raise InputError([Mistake(repr(str(path)), f"is not a sound campaign: {told}")])
                 half.chmod(0o755)
                 half.rename(folder)
                 sync_folder(folder.parent)
@@ -281,6 +290,8 @@ class _Import:
             self._raise()
             connection.execute("COMMIT")
             schema.migrate(connection, len(MIGRATIONS))
+            self.wrong += [self._mistake("", f"{what}; pack it again") for what in find_damage(connection, COLUMNS[1])]
+            self._raise()
         finally:
             connection.close()
         self._extract()

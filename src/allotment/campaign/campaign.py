@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Any
 
 from allotment.advice.doctor import Diagnosis, diagnose
 from allotment.advice.price import Price, read_rate
+from allotment.amounts import show
+from allotment.campaign import archive, audit
+from allotment.campaign.books import is_own, list_known, name_campaign, name_order, read_order
 from allotment.campaign.evaluation import BASE, Evaluation, Trial, check_oracle, list_trials, tell_dear, whole_problem
 from allotment.campaign.intake import Intake, compare_with_data, list_guessed, note_strange
 from allotment.campaign.jobs import (
@@ -28,6 +32,7 @@ from allotment.campaign.jobs import (
     size_of,
 )
 from allotment.campaign.labels import MASKS, OWN
+from allotment.campaign.recovery import Restored, restore
 from allotment.campaign.rounds import rebase
 from allotment.campaign.rows import keep_rows
 from allotment.campaign.schema import FILE as STORE
@@ -42,6 +47,7 @@ from allotment.errors import Infeasible, InputError, Mistake
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.methods import FOLDS, METHODS
 from allotment.estimates.paper import Paper
+from allotment.figures import several
 from allotment.job import JSON, Job
 from allotment.machine import describe_cpu
 from allotment.orders.order import Order, choose
@@ -115,10 +121,10 @@ class Campaign:
         return cls(folder)
 
     def _read(self) -> Store:
-        return Store.open(self.folder, write=False)
+        return _checked(Store.open(self.folder, write=False))
 
     def _write(self, why: str) -> Store:
-        return Store.open(self.folder, write=True, why=f"allot {why} {self.folder}")
+        return _checked(Store.open(self.folder, write=True, why=f"allot {why} {self.folder}"))
 
     def look(self) -> State:
         """Where it stands."""
@@ -253,6 +259,7 @@ class Campaign:
     def plan(self, budget: Any = None) -> tuple[State, Proposal]:
         """Where it stands, and the best plan for the money that is left; `budget` is another one for all of it."""
         state = self.look()
+        state.check_lost()
         if budget is None and not state.is_affordable:
             raise Infeasible([tell_spent(state)])
         return state, state.propose(budget)
@@ -274,6 +281,7 @@ class Campaign:
             check_name(Path(path))
         with self._write("order") as store:
             state = self._begin(store)
+            state.check_lost()
             form = {"everything": everything, "together": together}
             value = None if more else _find_open(store, state)
             is_new = value is None
@@ -281,11 +289,11 @@ class Campaign:
             sheet = Path(path) if path is not None else self.folder / f"order-{number}.csv"
             if value is None:
                 value = _place(store, state, form, sheet)
-        order = Order.from_dict(value.body["order"])
+            order, name = read_order(store, value), name_order(store, value)
         write = write_jsonl if sheet.suffix.lower() in (".jsonl", ".ndjson") else write_csv
         show = show_columns(state, {name for _, name in order.items})
         try:
-            write(order, sheet, number=value.number, show=show, targets=state.stock.targets)
+            write(order, sheet, number=name, show=show, targets=state.stock.targets)
         except InputError as error:
             if not is_new:
                 raise
@@ -317,6 +325,9 @@ class Campaign:
                 keep=self.folder / MASKS,
                 guessed=list_guessed(state.settings, stock),
             )
+            if found := _take_up(store, state, parts):
+                parts = replace(parts, notes=(*found, *parts.notes))
+                state = look(self.folder, store)
             ever = {(task, name) for _, task, name in store.kept_items(lambda task, name: True)}
             parts = note_strange(parts, state, ever)
             before = {(task, name) for task in stock.targets for name in store.delivered(task)}
@@ -383,6 +394,27 @@ class Campaign:
             key = Job("evaluated", {"jobs": [[job.key for job in row] for row in jobs]}).key
             return store.add_value("evaluation", found.to_dict(), key), found
 
+    # Keeping
+
+    def verify(self) -> audit.Audit:
+        """Hold all that is on record against itself: rows, books, files, copies."""
+        return audit.audit(self.folder)
+
+    def restore(self) -> Restored:
+        """Put the last sound copy of the store in the place of one that is harmed, gone or older."""
+        return restore(self.folder)
+
+    def pack(self, path: str | Path) -> Path:
+        """Write all of it into one archive, if it is sound."""
+        if faults := self.verify().faults:
+            raise InputError([Mistake(repr(str(self.folder)), _tell_faults(self.folder, faults))])
+        return archive.pack(self.folder, path)
+
+    @classmethod
+    def unpack(cls, path: str | Path, folder: str | Path) -> Campaign:
+        """A campaign from an archive, none of which is trusted, in a new folder."""
+        return cls(archive.unpack(path, folder, audit.judge_folder))
+
     # Looking
 
     def summarise(self) -> tuple[State, Status]:
@@ -406,6 +438,21 @@ class Campaign:
                 store.orders(),
                 status,
             )
+
+
+def _tell_faults(folder: Path, faults: Sequence[str]) -> str:
+    told = "; ".join(faults[:3]) + (" and more" if faults[3:] else "")
+    return f"is not sound, so that it is not packed: {told}. See all of it with: allot verify {quote(folder)}"
+
+
+def _checked(store: Store) -> Store:
+    """The store, if its books agree and everything in it can be read."""
+    try:
+        audit.check(store)
+    except BaseException:
+        store.close()
+        raise
+    return store
 
 
 def _name_machine(cpu: str) -> Job:
@@ -439,6 +486,46 @@ def _place(store: Store, state: State, form: Mapping[str, bool], sheet: Path) ->
     order = choose(candidates, counts, state.settings.seed, form["together"], costs=costs)
     body = {"order": order.to_dict(), "plan": proposal.job.key, "form": dict(form)}
     return store.add_order(body, order.items, _name_order(store, {"plan": proposal.job.key, "form": dict(form)}))
+
+
+def _take_up(store: Store, state: State, parts: Parts) -> list[str]:
+    """Put orders on record that a sheet of this campaign speaks of and that are not: what was sent is to be paid."""
+    campaign, known = name_campaign(store), list_known(store)
+    lost: dict[str, list[tuple[str, str]]] = {}
+    for name, *item in parts.asked:
+        if is_own(name, campaign) and name not in known:
+            lost.setdefault(name, []).append((item[0], item[1]))
+    notes = []
+    for name, items in lost.items():
+        there = {task: set(state.ordered[task]) for task in state.settings.names}
+        missing = tuple((task, instance) for task, instance in items if instance not in there[task])
+        if not missing:
+            continue
+        value = _record_lost(store, state, name, missing)
+        order = read_order(store, value)
+        what = f"order {name} was not on record: the campaign was put back to an earlier state since it was sent"
+        again = (
+            f"It is on record again as order {value.number}, {several(len(missing), 'label')} for {show(order.total)}"
+        )
+        notes.append(f"{what}. {again} at the prices of today")
+        if twice := len(items) - len(missing):
+            notes.append(f"labels of order {name} that another order asks for as well, to be cancelled there: {twice}")
+        state = look(state.folder, store)
+    return notes
+
+
+def _record_lost(store: Store, state: State, name: str, items: tuple[tuple[str, str], ...]) -> Value:
+    try:
+        problem = state.rest()
+    except Infeasible:  # more is spent than there is, which makes it no cheaper
+        problem = state.settings.problem()
+    counts = Counter(task for task, _ in items)
+    order = Order(
+        items, state.settings.seed, costs={task: problem[task].price(count) for task, count in counts.items()}
+    )
+    terms = [problem[task].to_dict() for task in counts]
+    body = {"order": order.to_dict(), "plan": None, "form": {}, "sheet": name, "terms": terms}
+    return store.add_order(body, items, Job("order", {"sheet": name, "items": list(map(list, items))}).key)
 
 
 def _name_order(store: Store, needs: dict[str, JSON]) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
+import shlex
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,8 +15,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from allotment.amounts import short
-from allotment.campaign import lock
+from allotment.campaign import copies, journal, lock
 from allotment.campaign.disk import HALF, KEEP, check_local, clear_halves, explain, judge_name, plainly
+from allotment.campaign.journal import Position
 from allotment.errors import InputError, Mistake
 from allotment.job import JSON, canonical, parse
 from allotment.machine import sync_folder
@@ -51,6 +54,7 @@ COLUMNS: dict[int, dict[str, dict[str, str]]] = {
         "rejections": {"id": "number", "delivery": "number", "place": "text", "reason": "text"},
     }
 }  # fmt: skip
+COLUMNS[2] = COLUMNS[1] | {journal.TABLE: journal.COLUMNS}
 """of each version: its tables, in an order in which they can be filled, and what their columns hold"""
 
 _AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", re.ASCII)
@@ -106,13 +110,19 @@ BEGIN SELECT RAISE(ABORT, 'nothing is ordered twice'); END;
 CREATE TRIGGER cancellations_of_orders BEFORE INSERT ON cancellations
 WHEN NOT EXISTS (SELECT 1 FROM records WHERE id = NEW.order_id AND kind = 'order')
 BEGIN SELECT RAISE(ABORT, 'only an order can be cancelled'); END;
-""" + "".join(
-    f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} "
-    f"BEGIN SELECT RAISE(ABORT, '{table}: nothing is ever overwritten'); END;\n"
-    for table in COLUMNS[1]
-    for verb in ("UPDATE", "DELETE")
-)
-MIGRATIONS = (_FIRST,)
+"""
+
+
+def _forbid(table: str) -> str:
+    """Triggers by which no row of a table is ever overwritten."""
+    return "".join(
+        f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} "
+        f"BEGIN SELECT RAISE(ABORT, '{table}: nothing is ever overwritten'); END;\n"
+        for verb in ("UPDATE", "DELETE")
+    )
+
+
+MIGRATIONS = (_FIRST + "".join(map(_forbid, COLUMNS[1])), f"{journal.SQL};\n{_forbid(journal.TABLE)}")
 """the n-th leads from version n to n + 1; none is ever changed once it was released"""
 
 
@@ -152,6 +162,8 @@ def is_listing(files: JSON) -> bool:
     return all(sound) and all(isinstance(digest, str) and _KEY.fullmatch(digest) for _, digest in files.values())
 
 
+_MARK = re.compile(f"[0-9a-f]{{{2 * journal.WIDTH}}}")
+
 _CHECKS: dict[str, Callable[[JSON], bool]] = {
     "number": lambda value: _is_count(value) and value > 0,
     "count": _is_count,
@@ -162,6 +174,7 @@ _CHECKS: dict[str, Callable[[JSON], bool]] = {
     "object": lambda value: isinstance(value, dict) and _is_value(value),
     "listing": is_listing,
     "at": lambda value: isinstance(value, str) and _AT.fullmatch(value) is not None,
+    "mark": lambda value: isinstance(value, str) and _MARK.fullmatch(value) is not None,
 }
 JSON_KINDS = ("value", "object", "listing")
 
@@ -183,8 +196,11 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
     (at,) = connection.execute("PRAGMA user_version").fetchone()
     for step in range(at, version):
         try:
-            connection.executescript(f"BEGIN IMMEDIATE; {MIGRATIONS[step]} PRAGMA user_version = {step + 1}; COMMIT;")
-        except sqlite3.Error:
+            connection.executescript(f"BEGIN IMMEDIATE; {MIGRATIONS[step]} PRAGMA user_version = {step + 1};")
+            if step == 1:
+                journal.enter_all(connection, COLUMNS[1])
+            connection.execute("COMMIT")
+        except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -194,6 +210,8 @@ def connect(path: Path, write: bool) -> sqlite3.Connection:
     """An open store of any version up to this program's; what is no store, or a newer one, is refused."""
     if not path.is_file():
         what = "is not a campaign: it has no campaign.sqlite; make one with `allot init`, or check the path"
+        if copies.list_copies(path.parent):
+            what = f"its campaign.sqlite is gone; put back its last copy: allot restore {shlex.quote(str(path.parent))}"
         raise InputError([Mistake(repr(str(path.parent)), what)])
     with translate(path):
         try:
@@ -246,6 +264,34 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
             "upgrade allotment; nothing was changed"
         )
         raise InputError([Mistake(repr(str(path)), what)])
+    _check_outline(connection, path, MIGRATIONS[:version])
+
+
+def _check_outline(connection: sqlite3.Connection, path: Path, steps: tuple[str, ...]) -> None:
+    """Its tables and triggers are those of its version: a view in place of a table, say, may never end."""
+    there, expected = _read_outline(connection), _outline(steps)
+    for kind, name, _ in sorted(there - expected, key=str):
+        raise damaged(path, f"it has a {kind} {short(name)} that is none of allotment's")
+    for kind, name, _ in sorted(expected - there):
+        raise damaged(path, f"it has no {kind} {name!r}")
+
+
+@functools.cache
+def _outline(steps: tuple[str, ...]) -> frozenset[tuple[str, str, str]]:
+    """What a store has that is made in these steps."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        for step in steps:
+            connection.executescript(step)
+        return _read_outline(connection)
+    finally:
+        connection.close()
+
+
+def _read_outline(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
+    """(type, name, sql) of all that is declared in it, but for SQLite's own."""
+    sql = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite|_%' ESCAPE '|'"
+    return frozenset(connection.execute(sql))
 
 
 def find_version(connection: sqlite3.Connection) -> int:
@@ -260,7 +306,7 @@ def translate(path: Path) -> Iterator[None]:
     except sqlite3.ProgrammingError:
         raise  # not the file's fault
     except sqlite3.Error as error:
-        raise InputError([Mistake(repr(str(path)), _explain(error))]) from error
+        raise InputError([Mistake(repr(str(path)), _explain(error, path))]) from error
     except UnicodeDecodeError as error:  # SQLite quotes from a file that is not even text
         raise damaged(path, "not UTF-8") from error
     except OSError as error:
@@ -269,14 +315,15 @@ def translate(path: Path) -> Iterator[None]:
 
 def damaged(path: Path, how: object) -> InputError:
     """For a store that says what no store can say."""
-    what = (
-        f"is damaged ({how}); put back a copy or an archive of `allot pack`, or save what can be saved with "
-        "`sqlite3 campaign.sqlite .recover`; the other files of the campaign are as they were"
-    )
+    home = path.parent
+    kept = f"put back the last sound copy: allot restore {shlex.quote(str(home))}"
+    if not copies.list_copies(home):
+        kept = "put back a copy or an archive of `allot pack`"
+    what = f"is damaged ({how}). Nothing was changed; see all of it with: allot verify {shlex.quote(str(home))}; {kept}"
     return InputError([Mistake(repr(str(path)), what)])
 
 
-def _explain(error: sqlite3.Error) -> str:
+def _explain(error: sqlite3.Error, path: Path) -> str:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith("SQLITE_FULL"):
         return f"the disk is full; make room and run the same command again: {KEEP}"
@@ -288,7 +335,45 @@ def _explain(error: sqlite3.Error) -> str:
         return "is kept busy by another program; close it (a database browser?) and run the same command again"
     if name.startswith("SQLITE_IOERR"):
         return f"cannot be read or written ({name}); is the disk full or failing? {KEEP.capitalize()}"
-    return damaged(Path(), error).mistakes[0].what
+    return damaged(path, error).mistakes[0].what
+
+
+_SEEN: dict[Path, tuple[Any, ...]] = {}
+"""each store as it was when this process found it sound: a command opens it several times"""
+
+
+def _check_rows(connection: sqlite3.Connection, path: Path, known: Sequence[copies.Copy]) -> None:
+    """Raises InputError where a row is not as it was written, or where the store is older than its own copy."""
+    position, whole = journal.find_position(connection), path.resolve()
+    if newer := copies.find_newer(known, position):
+        raise InputError([Mistake(repr(str(path)), _tell_older(newer, position))])
+    now = (position, *map(_stamp, (whole, whole.with_name(FILE + "-wal"))))
+    if _SEEN.get(whole) == now:
+        return
+    if found := journal.find_damage(connection, COLUMNS[1]):
+        raise damaged(path, "; ".join(found[:3]) + (" and more" if found[3:] else ""))
+    _SEEN[whole] = now
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    return about.st_ino, about.st_size, about.st_mtime_ns
+
+
+def _tell_older(newer: copies.Copy, position: Position) -> str:
+    home, lines = shlex.quote(str(newer.path.parent.parent)), newer.number - position.number
+    return (
+        f"is older than its own copy {newer.path.parent.name}/{newer.path.name}, which has {lines} more entries: an "
+        f"earlier store was put in its place, and orders that were sent are not in it. Nothing was changed; go on from "
+        f"the newer one with: allot restore {home} (or, if going back is meant, move that copy away)"
+    )
+
+
+def _columns(table: str) -> Mapping[str, str]:
+    return COLUMNS[len(MIGRATIONS)][table]
 
 
 class Ledger:
@@ -299,6 +384,12 @@ class Ledger:
         self.path = folder / FILE
         self._connection = connection
         self._lock = held
+
+    @property
+    def position(self) -> Position:
+        """How far it has come."""
+        with translate(self.path):
+            return journal.find_position(self._connection)
 
     @classmethod
     def create(cls, folder: str | os.PathLike[str], why: str = "") -> Self:
@@ -324,8 +415,8 @@ class Ledger:
             raise
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str], write: bool, why: str = "") -> Self:
-        """A store that exists: alone for writing, beside all others for reading."""
+    def open(cls, folder: str | os.PathLike[str], write: bool, why: str = "", *, check: bool = True) -> Self:
+        """A store that exists: alone for writing, beside all others for reading. Without `check` it may be harmed."""
         folder = Path(folder)
         path = folder / FILE
         check_local(folder)
@@ -338,8 +429,11 @@ class Ledger:
                     connection.close()
                     cls._open_alone(folder, why or "bringing the store up to date").close()
                     connection = connect(path, write=False)
+                known = copies.list_copies(folder)  # before that moment: a writer may make another any time
                 connection.execute("BEGIN")
                 connection.execute("SELECT COUNT(*) FROM settings").fetchone()  # from here on it is this moment
+                if check:
+                    _check_rows(connection, path, known)
         except BaseException:
             connection.close()
             raise
@@ -355,8 +449,10 @@ class Ledger:
             try:
                 with translate(path):
                     migrate(connection, len(MIGRATIONS))
+                    _check_rows(connection, path, copies.list_copies(folder))
                 clear_halves(folder)
                 clear_halves(folder / ARTIFACTS)
+                copies.keep_copy(connection, folder)  # of one who was killed before it could
             except BaseException:
                 connection.close()
                 raise
@@ -367,6 +463,8 @@ class Ledger:
 
     def close(self) -> None:
         try:
+            if self._lock is not None:
+                copies.keep_copy(self._connection, self.folder)
             self._connection.close()
         finally:
             if self._lock is not None:
@@ -396,11 +494,15 @@ class Ledger:
     def _insert(self, table: str, **row: Any) -> int:
         names, marks = ", ".join(row), ", ".join("?" * len(row))
         cursor = self._connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(row.values()))
-        return cursor.lastrowid or 0
+        place = cursor.lastrowid or 0
+        journal.enter(self._connection, table, _columns(table), place, place)
+        return place
 
     def _insert_all(self, table: str, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         marks = ", ".join("?" * len(names))
+        (last,) = self._connection.execute(f"SELECT COALESCE(MAX(rowid), 0) FROM {table}").fetchone()
         self._connection.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", rows)
+        journal.enter(self._connection, table, _columns(table), last + 1, 2**63 - 1)
 
     def _rows(self, sql: str, *given: Any) -> list[Any]:
         with translate(self.path):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from allotment.amounts import show
+from allotment.campaign.books import find_terms, list_lost
 from allotment.campaign.labels import Stock, open_stock
 from allotment.campaign.rounds import (
     Account,
@@ -33,7 +34,7 @@ from allotment.estimates.methods import METHODS
 from allotment.figures import several
 from allotment.job import JSON, Job
 from allotment.plan import Outlook, Plan, allocate, neutral_gains
-from allotment.problem import Problem, Task
+from allotment.problem import Problem
 
 CHANGES = {
     "data": "the data have changed",
@@ -101,6 +102,19 @@ class State:
     """of plans, by the names of their diagnoses"""
     paid: Mapping[int, tuple[Fraction, Fraction]] | None = field(default=None, repr=False)
     """(spent, on order) of each order; None where an order does not say what it cost"""
+    lost: tuple[Path, ...] = field(default=(), repr=False)
+    """sheets of orders that are not on record any more"""
+
+    def check_lost(self) -> None:
+        """Raises InputError where orders were sent that are not on record: the same would be bought twice."""
+        if self.lost:
+            raise InputError([Mistake(repr(str(self.lost[0])), self.tell_lost())])
+
+    def tell_lost(self) -> str:
+        """What is to be said of the first such sheet."""
+        typed = f"allot ingest {quote(self.folder)} {quote(self.lost[0])}"
+        what = "is the sheet of an order that is not on record: the campaign was put back to an earlier state"
+        return f"{what}. To put the order on record again, with what it has of labels: {typed}"
 
     @cached_property
     def account(self) -> Account:
@@ -277,6 +291,7 @@ def look(folder: Path, store: Store) -> State:
         estimates=tuple(store.values("estimates")),
         outlooks={value.key: value.body["outlook"] for value in store.values("diagnosis")},
         paid=_find_paid(store, kept, waiting),
+        lost=tuple(list_lost(store)),
     )
 
 
@@ -287,25 +302,13 @@ def _find_paid(
     kept, still = (Counter((number, task) for number, task, _ in each) for each in (items, waiting))
     bills = []
     for value in store.orders():
-        terms = _find_terms(store, value)
+        terms = find_terms(store, value)
         if terms is None:
             return None
         for name, task in terms.items():
             pair = value.number, name
             bills.append(Bill(value.number, task, kept[pair] - still[pair], still[pair]))
     return settle(bills)
-
-
-def _find_terms(store: Store, order: Value) -> dict[str, Task] | None:
-    """The tasks of an order as its plan knew them, with their prices; None where no plan is on record for it."""
-    try:
-        plan = store.find_value("plan", order.body["plan"])
-        asked = {task for task, _ in order.body["order"]["items"]}
-        tasks = [] if plan is None else plan.body["plan"]["problem"]["tasks"]
-        terms = {task["name"]: Task.from_dict(task) for task in tasks if task["name"] in asked}
-    except (KeyError, TypeError, ValueError):  # an archive may hold anything
-        return None
-    return terms if set(terms) == asked else None
 
 
 def tell_spent(state: State) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from allotment.amounts import short
 from allotment.campaign.disk import list_files, plainly, write_folder
+from allotment.campaign.journal import find_damage
 from allotment.campaign.schema import (
     ARTIFACTS,
     COLUMNS,
@@ -22,6 +23,7 @@ from allotment.campaign.schema import (
     Ledger,
     damaged,
     is_listing,
+    translate,
 )
 from allotment.errors import InputError, Mistake, suggest
 from allotment.job import JSON, Job, canonical, parse
@@ -214,6 +216,14 @@ class Store(Ledger):
             more = [Mistake("", f"and {len(wrong) - SHOWN} more")] if len(wrong) > SHOWN else []
             raise InputError(wrong[:SHOWN] + more)
 
+    def items(self) -> list[tuple[int, str, str]]:
+        """(number of the order, task, instance) of everything that was ever ordered."""
+        sql = (
+            "SELECT records.number, task, instance FROM items JOIN records ON records.id = order_id "
+            "ORDER BY order_id, position"
+        )
+        return [(number, task, instance) for number, task, instance in self._rows(sql)]
+
     def orders(self) -> list[Value]:
         """All orders, cancelled ones too, from the first to the last."""
         return self.values("order")
@@ -327,6 +337,14 @@ class Store(Ledger):
             for number, name, digest, new, duplicates, conflicts, at in self._rows(sql)
         ]
 
+    def count_fresh(self) -> dict[int, int]:
+        """Of each delivery with any, how many labels it was the first to bring."""
+        sql = (
+            "SELECT first, COUNT(*) FROM (SELECT MIN(delivery) AS first FROM labels GROUP BY task, instance) "
+            "GROUP BY first"
+        )
+        return dict(self._rows(sql))
+
     def delivered(self, task: str, rule: str = "first") -> dict[str, JSON]:
         """The label of each instance of a task; where there are several, the first, the last or the most frequent."""
         if rule not in RULES:
@@ -357,10 +375,20 @@ class Store(Ledger):
 
     def check(self) -> None:
         """Look at every page, row and artifact; raises InputError with all that is wrong."""
+        if wrong := self.find_damage():
+            raise damaged(self.path, "; ".join(wrong))
+        if found := self.find_changed_files():
+            raise InputError(found[:SHOWN])
+
+    def find_damage(self) -> list[str]:
+        """What is wrong with the file, its pages and its rows."""
         wrong = [f"{text}" for (text,) in self._rows("PRAGMA integrity_check(20)") if text != "ok"]
         wrong += [f"a row of {row[0]} without its {row[2]}" for row in self._rows("PRAGMA foreign_key_check")]
-        if wrong:
-            raise damaged(self.path, "; ".join(wrong))
+        with translate(self.path):
+            return wrong + find_damage(self._connection, COLUMNS[1])
+
+    def find_changed_files(self) -> list[Mistake]:
+        """Artifacts that are not what they were."""
         found = []
         for key, text in self._rows("SELECT key, files FROM artifacts ORDER BY number"):
             for name, (size, digest) in self._listing(text).items():
@@ -371,8 +399,7 @@ class Store(Ledger):
                     continue  # it is made again when it is needed
                 if (len(held), hashlib.sha256(held).hexdigest()) != (size, digest):
                     found.append(Mistake(repr(str(path)), "has changed since it was written; remove its folder"))
-        if found:
-            raise InputError(found[:SHOWN])
+        return found
 
     def table(self, name: str) -> Iterator[dict[str, Any]]:
         """The rows of a table as plain values, for an archive."""

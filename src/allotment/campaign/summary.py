@@ -93,6 +93,7 @@ def summarise(state: State, conflicts: int, evaluated: bool, recorded: Sequence[
             '(conflicts = "first", "last" or "majority" in campaign.toml)'
         )
     notes += _note_open(state)
+    notes += [f"{quote(state.lost[0])} {state.tell_lost()}"] if state.lost else []
     if state.money[2] < 0:
         over = show_exact(-state.money[2])
         notes.append(f"{over} more is spent or on order than the budget; nothing is bought until it is raised")
@@ -133,6 +134,8 @@ def _note_open(state: State) -> list[str]:
 def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[str, str]:
     """The next command, and what the plan for the money that is left promises."""
     name = quote(state.folder)
+    if state.lost:
+        return f"allot ingest {name} {quote(state.lost[0])}", ""
     if state.open:
         return f"allot ingest {name} FILE", ""
     if state.clashes and state.money[2] >= 0:

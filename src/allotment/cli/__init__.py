@@ -1,6 +1,18 @@
 """The command `allot`: each command is one call of the library, shown as a table, as JSON or as CSV."""
 
-from allotment.cli.campaign import estimate, evaluate, ingest, init, order, pack, report, status, unpack
+from allotment.cli.campaign import (
+    estimate,
+    evaluate,
+    ingest,
+    init,
+    order,
+    pack,
+    report,
+    restore,
+    status,
+    unpack,
+    verify,
+)
 from allotment.cli.datasets import data
 from allotment.cli.demo import demo
 from allotment.cli.files import check, example
@@ -9,7 +21,9 @@ from allotment.cli.planning import cheapest, frontier, plan, score
 
 __all__ = ["main"]
 
-_CAMPAIGN = (demo, init, check, status, estimate, plan, order, ingest, evaluate, report, pack, unpack)
+_CAMPAIGN = (
+    demo, init, check, status, estimate, plan, order, ingest, evaluate, report, verify, restore, pack, unpack,
+)  # fmt: skip
 _PROBLEM = (example, frontier, score, cheapest, data)
 for _command in (*_CAMPAIGN, *_PROBLEM):  # as --help lists them
     main.add_command(_command)

@@ -1,4 +1,5 @@
-"""Commands of a campaign: `init`, `estimate`, `order`, `ingest`, `evaluate`, `status`, `report`, `pack`, `unpack`."""
+"""Commands of a campaign: `init`, `estimate`, `order`, `ingest`, `evaluate`, `status`, `report`, `verify`, `restore`,
+`pack`, `unpack`."""
 
 from __future__ import annotations
 
@@ -324,7 +325,6 @@ def pack(folder: str, output: str | None) -> None:
     \b
     Example:  allot pack my-campaign -o my-campaign.zip
     """
-    from allotment.campaign.archive import pack as pack_up
     from allotment.campaign.settings import quote
 
     if output is not None and Path(output).suffix.lower() != ".zip":
@@ -332,7 +332,7 @@ def pack(folder: str, output: str | None) -> None:
     nameless = Path(folder).name in ("", "..")  # as . and .. are
     usual = f"{Path(folder).resolve().name or 'campaign'}.zip" if nameless else f"{folder.rstrip('/')}.zip"
     path = Path(usual if output is None else output)
-    pack_up(Path(folder), path)
+    _open(folder).pack(path)
     then = f"Unpack it with: allot unpack {quote(path)} FOLDER"
     click.echo(f"{path} is written; the data themselves are not in it. {then}")
 
@@ -346,13 +346,63 @@ def unpack(path: str, folder: str) -> None:
     \b
     Example:  allot unpack my-campaign.zip my-copy
     """
-    from allotment.campaign.archive import unpack as take_out
+    from allotment.campaign.campaign import Campaign
     from allotment.campaign.settings import find_lost, quote
 
-    take_out(Path(path), Path(folder))
+    Campaign.unpack(path, folder)
     click.echo(f"{folder} is there. Next: allot status {quote(folder)}")
     if where := find_lost(Path(folder)):
         click.echo(f"Its data are not at {where}; write where they lie into campaign.toml, under root.")
+
+
+@click.command()
+@folder_argument
+@json_option
+@click.pass_context
+def verify(ctx: click.Context, folder: str, as_json: bool) -> None:
+    """Whether all that is on record is as it was written, and agrees.
+
+    It reads every row, order, label, mask and copy and changes nothing. Where something is harmed it ends with exit
+    code 2, and says what to do.
+
+    \b
+    Example:  allot verify my-campaign
+    """
+    from allotment.campaign.settings import quote
+    from allotment.tables.campaigns import show_audit
+    from allotment.tables.page import Page
+
+    found = _open(folder).verify()
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show_audit(Page(), found, quote(folder))
+    if found.faults:
+        ctx.exit(BAD_INPUT)
+
+
+@click.command()
+@folder_argument
+def restore(folder: str) -> None:
+    """Put back the last sound copy of a campaign's store.
+
+    For a store that is harmed, gone, or was replaced by an older one. It is kept beside, under another name.
+
+    \b
+    Example:  allot restore my-campaign
+    """
+    from allotment.campaign.settings import quote
+    from allotment.figures import several
+
+    done = _open(folder).restore()
+    click.echo(f"{done.copy} is in place.")
+    if done.aside is not None:
+        click.echo(f"What was there is kept as {done.aside}.")
+    if done.lost != 0:
+        what = "What was done last" if done.lost is None else several(done.lost, "entry").replace("entrys", "entries")
+        click.echo(f"{what} may not be in the copy. If an order was sent since, take its sheet in:")
+        click.echo(f"allot ingest {quote(folder)} SHEET")
+    click.echo(f"Next: allot verify {quote(folder)}")
 
 
 def _open(folder: str, learner: str | None = None) -> Campaign:

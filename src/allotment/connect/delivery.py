@@ -71,6 +71,8 @@ class Parts:
     """what is worth knowing besides"""
     rows: tuple[Row | None, ...] = ()
     """of each that was rejected its task, instance and label as they were written, if they can be mended"""
+    asked: tuple[tuple[str, str, str], ...] = ()
+    """of a sheet's rows, with a label or without: what they call their order, the task and the instance"""
 
 
 def read_delivery(
@@ -172,6 +174,7 @@ class _Reading:
         self.values: dict[tuple[str, str], list[Value]] = {}
         self.notes: Counter[str] = Counter()
         self.remarks: list[str] = []
+        self.asked: dict[tuple[str, str, str], None] = {}
         self.forms = Forms(tasks, columns[0], task, self.refused, columns[1])
 
     def take_row(self, where: str, row: Mapping[str, Any], form: Form) -> None:
@@ -180,15 +183,30 @@ class _Reading:
             try:
                 if is_empty(given):
                     self.notes["no label yet"] += 1
+                    self._ask(row, form, task)
                     continue
                 name = self.names.find_task(task)
                 instance = self.names.find_instance(row.get(form.id))
+                self._note_order(row, form, name, instance)
                 self._take(name, instance, self._read(name, instance, given), where)
             except InputError:
                 raise
             except ValueError as error:
                 reason = str(error) if form.label else f"task {told(task)}: {error}"
                 self.refused.add(where, reason, _as_written(task, row.get(form.id), given))
+
+    def _ask(self, row: Mapping[str, Any], form: Form, task: Any) -> None:
+        """Note what a row without a label asks for; whether it makes sense matters once it has one."""
+        instance = row.get(form.id)
+        if form.order is not None and isinstance(task, str) and isinstance(instance, str):
+            name, found = self.names.alike.get(compose(unprotect(task))), self.names.look_up(instance)
+            if name is not None and found is not None:
+                self._note_order(row, form, name, found)
+
+    def _note_order(self, row: Mapping[str, Any], form: Form, task: str, instance: str) -> None:
+        order = row.get(form.order) if form.order is not None else None
+        if isinstance(order, str) and len(self.asked) < MOST_LABELS:
+            self.asked[unprotect(order).strip(), task, instance] = None
 
     def _read(self, task: str, instance: str, given: Any) -> Value:
         target = self.tasks[task]
@@ -282,6 +300,7 @@ class _Reading:
             rejected=tuple((f"{name}: {where}" if where else name, reason) for where, reason in rejected),
             notes=(*self.remarks, *(f"{what}: {count}" for what, count in self.notes.items())),
             rows=(*self.refused.rows, *[None] * (len(rejected) - len(self.refused.rows))),
+            asked=tuple(self.asked),
         )
 
     def _lacks_classes(self, task: str) -> bool:

@@ -86,11 +86,28 @@ def take_mask(root: Path, path: str, target: Target, size: Size | None, keep: Pa
     except InputError as error:  # whoever asks knows a better name for the file
         raise ValueError(error.mistakes[0].what) from None
     note = _CHECKS[target.kind](target, raw)
-    digest = hashlib.sha256(f"{raw.dtype.str} {raw.shape}\0".encode() + np.ascontiguousarray(raw).tobytes()).hexdigest()
+    digest = _print(raw)
     if keep is not None and not (keep / f"{digest}.png").exists():
         _make_folder(keep)
         place_file(keep / f"{digest}.png", _png(raw), settle=False)
     return {"png": digest}, note
+
+
+def is_sound(folder: Path, digest: str) -> bool:
+    """Whether a kept mask is there and has the pixels that it was kept with."""
+    try:
+        header = read_header(folder, f"{digest}.png")
+        return (
+            header.size[0] * header.size[1] <= MOST_PIXELS
+            and _print(_decode(folder, f"{digest}.png", header)) == digest
+        )
+    except InputError:
+        return False
+
+
+def _print(raw: Array) -> str:
+    """A hash of the pixels alone, whatever the file around them is like."""
+    return hashlib.sha256(f"{raw.dtype.str} {raw.shape}\0".encode() + np.ascontiguousarray(raw).tobytes()).hexdigest()
 
 
 def to_array(target: Target, value: Value, *, folder: Path | None = None, size: Size | None = None) -> Array:
@@ -237,6 +254,10 @@ def _read_raw(root: Path, path: str, kind: str, size: Size | None) -> Array:
         what = f"is {form}; a PNG of {kind} holds {_FORMS[kind][1]}"
     if what:
         raise InputError([Mistake(path, what)])
+    return _decode(root, path, header)
+
+
+def _decode(root: Path, path: str, header: Header) -> Array:
     if header.colour == _RGB:
         return read_rgb(root, path)
     return read_uint16(root, path) if header.bits == 16 else read_palette(root, path)

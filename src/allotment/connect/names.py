@@ -57,14 +57,15 @@ class Names:
             given = plain(given) if isinstance(given, float) else str(given)
         if not isinstance(given, str) or not given.strip():
             raise ValueError("names no instance; each label needs one")
-        name = self._look_up(given)
+        name = self.look_up(given)
         if name is not None:
             self.met += 1
             return name
         self.strangers += 1
         raise ValueError(f"there is no instance {told(given)}; {self._hint(given)}")
 
-    def _look_up(self, given: str) -> str | None:
+    def look_up(self, given: str) -> str | None:
+        """The instance that is meant, if there is one."""
         for each in (unprotect(given), given, given.strip()):
             if each in self.known:
                 return each

@@ -32,7 +32,7 @@ Value: TypeAlias = Any
 """a label in the form in which it is kept; None is none"""
 Size = tuple[int, int]
 """height and width"""
-TASK = "task"
+TASK, ORDER = "task", "order"
 ID_COLUMNS = ("instance", "id")
 """the first that is there, whatever its case, names the instance, unless another column is said to"""
 BETWEEN = ":_.-/ "
@@ -54,6 +54,8 @@ class Form:
     id: str
     task: str | None = None
     label: str | None = None
+    order: str | None = None
+    """of a sheet: the column that says which order asked for the row"""
     columns: Mapping[str, str] = field(default_factory=dict)
     """of a wide row: the task of each column"""
     classes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -63,7 +65,8 @@ class Form:
     def needed(self) -> set[str]:
         """The columns that are read."""
         spread = [given for columns in self.classes.values() for given in columns]
-        return {each for each in (self.id, self.task, self.label, *self.columns, *spread) if each is not None}
+        whole = (self.id, self.task, self.label, self.order, *self.columns, *spread)
+        return {each for each in whole if each is not None}
 
     def labels(self, row: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
         """What a row says: tasks, and what is written for each."""
@@ -135,7 +138,7 @@ class Forms:
         is_sheet = {TASK, ID_COLUMNS[0], LABEL} <= names.keys()  # even if a task is called like one of its columns
         has_task = is_sheet or (TASK in names and TASK not in self.tasks)
         if LABEL in names and (has_task or (self.has_usual and LABEL not in self.tasks)):
-            return Form(id, names[TASK] if has_task else None, names[LABEL])
+            return Form(id, names[TASK] if has_task else None, names[LABEL], names.get(ORDER) if is_sheet else None)
         columns: dict[str, str] = {}
         classes: dict[str, dict[str, str]] = {}
         for name, given in names.items():

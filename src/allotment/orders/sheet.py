@@ -53,7 +53,7 @@ def write_csv(
     order: Order,
     path: str | os.PathLike[str],
     *,
-    number: int = 1,
+    number: int | str = 1,
     show: Show | None = None,
     targets: Mapping[str, Target] | None = None,
 ) -> Path:
@@ -75,7 +75,7 @@ def write_jsonl(
     order: Order,
     path: str | os.PathLike[str],
     *,
-    number: int = 1,
+    number: int | str = 1,
     show: Show | None = None,
     targets: Mapping[str, Target] | None = None,
 ) -> Path:
@@ -115,7 +115,7 @@ def explain_answer(target: Target) -> str:
     return text if len(text) <= LONGEST_ANSWER else f"{text[: LONGEST_ANSWER - 3]}..."
 
 
-def _rows(order: Order, number: int, show: Show, targets: Mapping[str, Target] | None) -> Iterator[list[Any]]:
+def _rows(order: Order, number: int | str, show: Show, targets: Mapping[str, Target] | None) -> Iterator[list[Any]]:
     """The names of the columns, and then their cells."""
     taken = (*COLUMNS, ANSWER, LABEL)
     if wrong := [name for name in show if name in taken or not str(name).strip()]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from allotment.advice.doctor import Diagnosis
 from allotment.amounts import show
+from allotment.campaign.audit import Audit
 from allotment.campaign.campaign import Measured, Ordered
 from allotment.campaign.evaluation import BASE, LEVEL, SAME, Evaluation
 from allotment.campaign.intake import Intake
@@ -168,6 +169,27 @@ def show_intake(page: Page, intake: Intake, status: Status) -> None:
             page.text(f"What has no row there could not be read; mend it in {intake.parts.name}.")
     page.text(f"Budget {status.money}.")
     page.text(f"Next: {status.next}")
+
+
+def show_audit(page: Page, found: Audit, folder: str) -> None:
+    """What was looked at, what is harmed, and what to do about it."""
+    for what, said in found.lines:
+        page.text(f"{what}: {said}")
+    for file, made, lacks in found.copies:
+        page.text(f"copy: {file} of {made}, {f'without the last {lacks} entries' if lacks else 'with everything'}")
+    page.text()
+    if not found.faults:
+        page.text("Everything is as it was written, and agrees.")
+        return
+    page.text("Harmed:")
+    for fault in found.faults:
+        page.text(f"- {fault}", indent="  ")
+    page.text()
+    if found.copies:
+        page.text("The copies were sound when they were made. To put back the newest that is, with what was there kept")
+        page.text(f"beside it under another name: allot restore {folder}")
+    else:
+        page.text("There is no copy; put back an archive of `allot pack` with: allot unpack FILE.zip FOLDER")
 
 
 def _show_taken(page: Page, intake: Intake) -> None:

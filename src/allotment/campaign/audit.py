@@ -1,0 +1,210 @@
+"""A campaign held against itself: whether everything on record can be read, and agrees with everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from allotment.advice.doctor import Diagnosis
+from allotment.campaign import copies
+from allotment.campaign.books import balance
+from allotment.campaign.disk import MASKS
+from allotment.campaign.evaluation import Evaluation
+from allotment.campaign.journal import Position
+from allotment.campaign.schema import COLUMNS, damaged
+from allotment.campaign.settings import FILE, parse_settings
+from allotment.campaign.store import Store
+from allotment.errors import InputError
+from allotment.estimates.estimates import Estimates
+from allotment.estimates.response import Response
+from allotment.figures import several
+from allotment.job import JSON
+from allotment.plan import Outlook, Plan
+
+NEEDS = ("recipe", "method", "trainings", "seed", "labels", "learner", "data", "folds")
+"""that all estimates say"""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was looked at, and what is wrong with it."""
+
+    lines: tuple[tuple[str, str], ...]
+    """what, and what was found, in words"""
+    faults: tuple[str, ...]
+    copies: tuple[tuple[str, str, int], ...]
+    """of each copy: its file, when it was made, and how many entries it lacks"""
+
+    def to_dict(self) -> dict[str, JSON]:
+        keys = ("file", "made", "lacks")
+        kept = [dict(zip(keys, each, strict=True)) for each in self.copies]
+        return {"sound": not self.faults, "found": dict(self.lines), "faults": list(self.faults), "copies": kept}
+
+
+def check(store: Store) -> None:
+    """Raises InputError unless items, orders and money agree and everything on record can be read."""
+    seen = (store.path.resolve(), store.position)
+    if seen in _SOUND:
+        return
+    if faults := list_faults(store):
+        raise damaged(store.path, "; ".join(faults[:3]) + (" and more" if faults[3:] else ""))
+    _SOUND.add(seen)
+
+
+_SOUND: set[tuple[Path, Position]] = set()
+"""what this process has checked; that its rows are the same still is checked whenever it is opened"""
+
+
+def audit(folder: Path) -> Audit:
+    """Look at everything: pages, rows, books, bodies, files, settings and copies."""
+    with Store.open(folder, write=False, check=False) as store:
+        faults, position = store.find_damage(), store.position
+        lines = [("rows", _tell_rows(store, position, bool(faults)))]
+        books = balance(store)
+        agree = "items, orders and money disagree" if books.faults else "items, orders and money agree"
+        what = f"{several(books.orders, 'order')} of {several(books.items, 'label')}; "
+        lines.append(("books", f"{what}{books.deliveries} deliver{'y' if books.deliveries == 1 else 'ies'}; {agree}"))
+        unreadable = judge_bodies(store)
+        files = [f"{mistake.where} {mistake.what}" for mistake in store.find_changed_files()]
+        masks, count = _judge_masks(store)
+        state = "changed or missing" if files or masks else "as they were written"
+        lines.append(
+            ("files", f"{several(count, 'mask')} and {several(_count(store, 'artifacts'), 'artifact')}, {state}")
+        )
+        faults += [*books.faults, *unreadable, *files, *masks]
+        if newer := copies.find_newer(copies.list_copies(folder), position):
+            faults.append(f"the store is older than its copy {newer.path.name}: an earlier one was put in its place")
+    faults += judge_settings(folder)
+    kept = tuple(_describe(copy, position) for copy in copies.list_copies(folder))
+    return Audit(tuple(lines), tuple(dict.fromkeys(faults)), kept)
+
+
+def judge_folder(folder: Path) -> list[str]:
+    """Why a campaign that came from elsewhere is none that every command can work with."""
+    with Store.open(folder, write=False) as store:
+        faults = list_faults(store)
+    return faults + (judge_settings(folder) if (folder / FILE).exists() else [])
+
+
+def list_faults(store: Store) -> list[str]:
+    """Where the books disagree, and what cannot be read."""
+    return [*balance(store).faults, *judge_bodies(store)]
+
+
+def judge_settings(folder: Path) -> list[str]:
+    """What is wrong with the settings themselves; their data may be elsewhere."""
+    try:
+        parse_settings((folder / FILE).read_text("utf-8-sig"))
+    except InputError as error:
+        return [f"{FILE}: {mistake}" for mistake in error.mistakes]
+    except (OSError, ValueError) as error:
+        return [f"{FILE} cannot be read ({error})"]
+    return []
+
+
+def _tell_rows(store: Store, position: Position, harmed: bool) -> str:
+    total = sum(_count(store, table) for table in COLUMNS[1])
+    return f"{several(total, 'row')}, {'harmed' if harmed else f'all as they were written (hash {position.hash})'}"
+
+
+def _count(store: Store, table: str) -> int:
+    return sum(1 for _ in store.table(table))
+
+
+def _describe(copy: copies.Copy, position: Position) -> tuple[str, str, int]:
+    made = datetime.fromtimestamp(copy.path.stat().st_mtime, UTC).isoformat(timespec="seconds")
+    return f"{copies.FOLDER}/{copy.path.name}", made, max(0, position.number - copy.number)
+
+
+def judge_bodies(store: Store) -> list[str]:
+    """Values on record that nothing can be made of; those who use them can then rely on their form."""
+    return [
+        f"{value.kind} {value.number} on record cannot be read ({_shorten(error)})"
+        for kind, read in _READ.items()
+        for value in store.values(kind)
+        for error in _attempt(read, value.body)
+    ] + [
+        f"the result of a {kind} on record cannot be read ({_shorten(error)})"
+        for kind, read_result in _READ_RESULT.items()
+        for _, needs, body in store.results(kind)
+        for error in _attempt(lambda both: read_result(*both), (needs, body))  # noqa: B023
+    ]
+
+
+def _attempt(read: Callable[[Any], object], body: Any) -> Iterator[Exception]:
+    """The error, if reading gives one. Of a body that somebody else wrote it can be any."""
+    try:
+        read(body)
+    except Exception as error:
+        yield error
+
+
+def _shorten(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:100]
+
+
+def _read_estimates(body: Any) -> None:
+    found = Estimates.from_dict(body["estimates"])
+    needs = body["needs"]
+    if missing := [key for key in NEEDS if key not in needs]:
+        raise ValueError(f"without {', '.join(missing)}")
+    _expect(isinstance(needs["recipe"]["training"], dict), "recipe")
+    _expect(type(needs["trainings"]) is int and type(needs["seed"]) is int, "trainings and seed")
+    _expect(all(isinstance(each, str) for each in body.get("earlier", [])), "earlier")
+    measured = found.about.get("measured", {})
+    if "response" in measured:
+        _expect(Response.from_dict(measured["response"]).tasks == found.tasks, "measured")
+
+
+def _read_plan(body: Any) -> None:
+    Plan.from_dict(body["plan"])
+    _expect(body["estimates"] is None or type(body["estimates"]) is int, "estimates")
+
+
+def _read_diagnosis(body: Any) -> None:
+    Diagnosis.from_dict(body)
+    Outlook.from_dict(body["outlook"])
+
+
+def _read_order(body: Any) -> None:
+    _expect(body["plan"] is None or isinstance(body["plan"], str), "plan")
+    _expect(isinstance(body["form"], dict), "form")
+
+
+def _expect(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(f"{what} is not what it should be")
+
+
+def _read_scores(needs: Any, body: Any) -> None:
+    tasks = list(body["tasks"])
+    _expect(len(body["scores"]) == len(needs["seeds"]) and len(body["higher"]) == len(tasks), "scores")
+    _expect(all(len(row) == len(tasks) for row in body["scores"]), "scores")
+
+
+_READ: dict[str, Callable[[Any], object]] = {
+    "estimates": _read_estimates,
+    "plan": _read_plan,
+    "diagnosis": _read_diagnosis,
+    "evaluation": Evaluation.from_dict,
+    "order": _read_order,
+}
+_READ_RESULT: dict[str, Callable[[Any, Any], object]] = {
+    "response": lambda needs, body: Response.from_dict(body),
+    "evaluation": _read_scores,
+    "machine": lambda needs, body: _expect(isinstance(needs["cpu"], str), "cpu"),
+}
+
+
+def _judge_masks(store: Store) -> tuple[list[str], int]:
+    """Kept masks that are gone or not what they were, and how many there are to be."""
+    from allotment.connect.masks import is_sound
+
+    values = (row["value"] for row in store.table("labels"))
+    names = {value["png"] for value in values if isinstance(value, dict) and isinstance(value.get("png"), str)}
+    harmed = [name for name in sorted(names) if not is_sound(store.folder / MASKS, name)]
+    mend = "put it back from a copy, or ingest its delivery again"
+    return [f"{MASKS}/{name}.png is gone or not what it was; {mend}" for name in harmed], len(names)

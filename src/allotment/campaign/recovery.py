@@ -1,0 +1,112 @@
+"""What puts a harmed store right: the last sound copy takes its place, and nothing is thrown away."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import NamedTuple
+
+from allotment.campaign import journal, lock
+from allotment.campaign.copies import Copy, find_newer, list_copies
+from allotment.campaign.disk import check_local, plainly, sign
+from allotment.campaign.journal import Position
+from allotment.campaign.schema import COLUMNS, FILE, connect
+from allotment.errors import InputError, Mistake
+from allotment.machine import sync_file, sync_folder
+
+BESIDE = ("-wal", "-shm")
+"""what SQLite keeps beside a file"""
+
+
+class Restored(NamedTuple):
+    """What became of it."""
+
+    copy: Path
+    aside: Path | None
+    """where the harmed store is now; None if there was none"""
+    lost: int | None
+    """entries of the harmed one that the copy does not have; None if it can't be told"""
+
+
+def restore(folder: Path) -> Restored:
+    """Put the newest sound copy in the place of a store that is harmed, gone or older than it."""
+    check_local(folder)
+    known = list_copies(folder)
+    if not known:
+        what = "no copy of its store is there; unpack an archive of `allot pack` instead: allot unpack FILE.zip FOLDER"
+        raise InputError([Mistake(repr(str(folder)), what)])
+    held = lock.take(folder)
+    try:
+        now = _examine(folder / FILE)
+        if now.sound and find_newer(known, now.position) is None:
+            what = "is sound and has all that its copies have; there is nothing to restore"
+            raise InputError([Mistake(repr(str(folder / FILE)), what)])
+        chosen = _choose(known)
+        with plainly(folder):
+            aside = _put_aside(folder)
+            _put_in_place(chosen.path, folder / FILE)
+    finally:
+        held.release()
+    lost = max(0, now.position.number - chosen.number) if now.position.number else None
+    return Restored(chosen.path, aside, 0 if now.sound else lost)
+
+
+class _Examined(NamedTuple):
+    sound: bool
+    position: Position
+    """as far as it can be told"""
+
+
+def _examine(path: Path) -> _Examined:
+    """Whether each row of a store, or of a copy of one, is as it was written."""
+    try:
+        connection = connect(path, write=False)
+    except InputError:
+        return _Examined(False, Position(0, ""))
+    try:
+        position = journal.find_position(connection)
+        pages = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+        return _Examined(pages and not journal.find_damage(connection, COLUMNS[1]), position)
+    except (sqlite3.Error, UnicodeDecodeError):
+        return _Examined(False, Position(0, ""))
+    finally:
+        connection.close()
+
+
+def _choose(known: list[Copy]) -> Copy:
+    for copy in reversed(known):
+        if _examine(copy.path).sound:
+            return copy
+    what = "is harmed as well, and so are all copies; unpack an archive of `allot pack` instead"
+    raise InputError([Mistake(repr(str(known[-1].path)), what)])
+
+
+def _put_aside(folder: Path) -> Path | None:
+    """Give the store and what belongs to it another name. Whoever is stopped here can begin again."""
+    path, number = folder / FILE, 1
+    while (aside := folder / f"harmed-{number}.sqlite").exists():
+        number += 1
+    for end in (*BESIDE, ""):  # the file last: without what is beside it, it is an older store
+        part = Path(f"{path}{end}")
+        if part.exists():
+            os.rename(part, f"{aside}{end}")
+    return aside if aside.exists() else None
+
+
+def _put_in_place(copy: Path, path: Path) -> None:
+    half = path.with_name(f"{sign()}{path.name}")
+    try:
+        shutil.copyfile(copy, half)
+        connection = sqlite3.connect(half)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        finally:
+            connection.close()
+        with open(half, "rb+") as file:
+            sync_file(file.fileno())
+        os.rename(half, path)
+        sync_folder(path.parent)
+    finally:
+        half.unlink(missing_ok=True)
