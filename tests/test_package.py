@@ -37,9 +37,9 @@ INSIDE = {
     "orders": ("order", "sheet"),
     "connect": ("guard", "names", "rows", "masks", "delivery"),
     "campaign": (
-        "disk", "lock", "journal", "copies", "schema", "recovery", "store", "books", "settings", "template", "labels", "rows",
-        "rounds", "state", "evaluation", "audit", "archive", "sheets", "intake", "work", "jobs", "summary", "campaign",
-        "starting",
+        "disk", "lock", "journal", "copies", "schema", "recovery", "store", "books", "settings", "template", "labels",
+        "rows", "rounds", "state", "evaluation", "audit", "archive", "sheets", "intake", "work", "jobs", "summary",
+        "campaign", "starting",
     ),
     "tables": ("page", "plans", "datasets", "campaigns"),
     "cli": ("group", "inputs", "output", "progress", "planning", "files", "campaign", "demo", "datasets"),

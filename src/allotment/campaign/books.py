@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
@@ -44,14 +44,21 @@ def is_own(name: str, campaign: str) -> bool:
     return match is not None and match[1] == campaign
 
 
-def list_known(store: Store) -> set[str]:
-    """What all orders on record are called on their sheets."""
-    return {name_order(store, value) for value in store.orders()}
+def find_unknown(store: Store, asked: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Of what sheets ask for, as (name of the order, task, instance), that of this campaign's orders which are not on
+    record. Of one that was put on record again, that is what was not in the part of its sheet that came back then.
+    """
+    campaign, orders = name_campaign(store), store.orders()
+    parts = {value.number for value in orders if "sheet" in value.body}
+    names = {value.number: name_order(store, value) for value in orders}
+    whole = {name for number, name in names.items() if number not in parts}
+    known = {(names[number], task, instance) for number, task, instance in store.items() if number in parts}
+    return [each for each in asked if is_own(each[0], campaign) and each[0] not in whole and each not in known]
 
 
 def list_lost(store: Store) -> list[Path]:
     """Sheets in the campaign's folder of its own orders that are not on record: then the store is older than they."""
-    campaign, known = name_campaign(store), list_known(store)
+    campaign, known = name_campaign(store), {name_order(store, value) for value in store.orders()}
     found = []
     for path in sorted(store.folder.glob("order-*"))[:MOST_SHEETS]:
         name = _read_name(path) if path.suffix.lower() in SUFFIXES else ""

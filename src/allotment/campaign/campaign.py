@@ -14,7 +14,7 @@ from allotment.advice.doctor import Diagnosis, diagnose
 from allotment.advice.price import Price, read_rate
 from allotment.amounts import show
 from allotment.campaign import archive, audit
-from allotment.campaign.books import is_own, list_known, name_campaign, name_order, read_order
+from allotment.campaign.books import find_unknown, name_order, read_order
 from allotment.campaign.evaluation import BASE, Evaluation, Trial, check_oracle, list_trials, tell_dear, whole_problem
 from allotment.campaign.intake import Intake, compare_with_data, list_guessed, note_strange
 from allotment.campaign.jobs import (
@@ -490,11 +490,9 @@ def _place(store: Store, state: State, form: Mapping[str, bool], sheet: Path) ->
 
 def _take_up(store: Store, state: State, parts: Parts) -> list[str]:
     """Put orders on record that a sheet of this campaign speaks of and that are not: what was sent is to be paid."""
-    campaign, known = name_campaign(store), list_known(store)
     lost: dict[str, list[tuple[str, str]]] = {}
-    for name, *item in parts.asked:
-        if is_own(name, campaign) and name not in known:
-            lost.setdefault(name, []).append((item[0], item[1]))
+    for name, task, instance in find_unknown(store, parts.asked):
+        lost.setdefault(name, []).append((task, instance))
     notes = []
     for name, items in lost.items():
         there = {task: set(state.ordered[task]) for task in state.settings.names}

@@ -57,6 +57,8 @@ class Evaluation:
         scores = np.asarray(self.scores, dtype=np.float64)
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "scores", scores)
+        if not len(self.tasks) == len(self.weights) == len(self.higher_is_better):
+            raise InputError([Mistake("weights", f"are not one for each of {len(self.tasks)} tasks; give as many")])
         if scores.shape != (len(self.trials), *base.shape):
             what = f"have the shape {scores.shape}; they must be {(len(self.trials), *base.shape)}"
             raise InputError([Mistake("scores", what)])

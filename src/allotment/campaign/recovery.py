@@ -45,6 +45,8 @@ def restore(folder: Path) -> Restored:
             raise InputError([Mistake(repr(str(folder / FILE)), what)])
         chosen = _choose(known)
         with plainly(folder):
+            for harmed in known[known.index(chosen) + 1 :]:
+                os.rename(harmed.path, f"{harmed.path}.harmed")
             aside = _put_aside(folder)
             _put_in_place(chosen.path, folder / FILE)
     finally:
