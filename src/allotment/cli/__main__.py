@@ -1,4 +1,6 @@
-"""`python -m allotment.cli` is `allot`."""
+"""`python -m allotment.cli` is `allot`, but that -m looks for modules in the current folder, before anything here runs;
+`python -P -m` does not.
+"""
 
 from allotment.cli import main
 

@@ -249,7 +249,7 @@ class _Worker:
     def __init__(self, start: Any, hello: bytes):
         self.pipe, theirs = start.Pipe()
         self.process = start.Process(target=_serve, args=(theirs,), name="allotment worker")
-        with _without_main():
+        with _without_main(), _without_folder():
             if start.get_start_method() == "forkserver":
                 _start_server()
                 self.process.start()
@@ -377,6 +377,22 @@ def _without_main() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = main
+
+
+@contextlib.contextmanager
+def _without_folder() -> Iterator[None]:
+    """While a process starts: `python -c`, as which it does, would load what lies in the current folder in the place of
+    Python's own modules, and a campaign's folder may be anybody's. Where to look for the others it is told by this one.
+
+    An option, since a variable in the environment would reach programs that the user's own code starts.
+    """
+    util: Any = importlib.import_module("multiprocessing.util")
+    options = util._args_from_interpreter_flags  # asked for every process that multiprocessing starts
+    util._args_from_interpreter_flags = lambda: [*options(), "-P"]
+    try:
+        yield
+    finally:
+        util._args_from_interpreter_flags = options
 
 
 def _serve(pipe: Connection) -> None:
