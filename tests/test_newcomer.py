@@ -208,7 +208,7 @@ def test_steps_in_the_wrong_order_name_the_right_one() -> None:
         ("evaluate camp", "the data hold no labels but those at hand"),
         ("order camp --cancel 1", "order 1: there is no such order"),
         (BEGIN, "camp: is a campaign already; look at it with: allot status camp"),
-        ("report camp -o no/where.html", "no/where.html: cannot be written (No such file or directory)"),
+        ("report camp -o no/where.html", "'no/where.html': there is no such folder; check the path"),
     ):
         result = run(command)
         assert result.exit_code == 2, command

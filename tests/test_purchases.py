@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -305,6 +308,38 @@ def test_a_report_takes_the_place_of_a_report_alone() -> None:
     fine("order", folder)
     fine("report", folder, "-o", "new.html")
     assert Path("new.html").read_bytes() != before
+
+
+def test_a_full_disk_leaves_the_old_report_whole() -> None:
+    folder = neutral()
+    fine("report", folder)
+    before = (folder / "report.html").read_bytes()
+    fine("order", folder)
+    limit = len(before) // 2
+    script = (
+        "import resource, sys; from allotment.cli import main; "
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); sys.argv[1:] = ['report', 'camp']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (folder / "report.html").read_bytes() == before
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "ulimit -f" in done.stderr
+    assert not list(folder.glob(".half-*"))
+
+
+def test_a_report_follows_no_link() -> None:
+    folder = neutral()
+    fine("report", folder, "-o", "earlier.html")
+    before = Path("earlier.html").read_bytes()
+    for target in ("nowhere.html", "earlier.html", "report.html"):  # one that is not there, a report, itself
+        Path("camp/report.html").unlink(missing_ok=True)
+        Path("camp/report.html").symlink_to(Path.cwd() / target if target != "report.html" else target)
+        assert "is a link" in refused(2, "report", folder)
+    assert Path("camp/report.html").is_symlink()
+    assert (Path("nowhere.html").exists(), Path("earlier.html").read_bytes()) == (False, before)
+    Path("camp/report.html").unlink()
+    os.mkfifo("camp/report.html")
+    assert "is a folder, a pipe or a device" in refused(2, "report", folder)
 
 
 def test_a_report_tells_what_is_at_hand_from_what_is_on_order() -> None:

@@ -301,18 +301,23 @@ def _tell_clashes(clashes: Iterable[str]) -> None:
 
 def write_page(values: Mapping[str, Any], path: Path) -> Path:
     """The report of these values as a file, in the place of an earlier one, but of nothing else."""
+    from allotment.campaign.disk import plainly, write_file
     from allotment.errors import InputError, Mistake
     from allotment.reports.page import is_report, render
 
     text = render(values)
-    try:
-        if path.is_file() and not is_report(path):
+    with plainly(path):
+        if path.is_symlink():
+            what = "is a link, which is not followed; name another file with -o, or remove the link"
+        elif path.exists() and not path.is_file():
+            what = "is a folder, a pipe or a device; name another file with -o"
+        elif path.is_file() and not is_report(path):
             what = "is there already and is no report; name another file with -o, or move it away"
-            raise InputError([Mistake(str(path), what)])
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        what = f"cannot be written ({error.strerror or error}); name another file with -o"
-        raise InputError([Mistake(str(path), what)]) from None
+        else:
+            what = ""
+    if what:
+        raise InputError([Mistake(str(path), what)])
+    write_file(path, text.encode())
     return path
 
 
