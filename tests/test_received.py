@@ -87,10 +87,10 @@ def test_no_command_runs_anything_from_the_folder_it_is_in(home: Path, start: st
     folder = home / "camp"
     set_traps(folder, home / "hits")
     steps = [
-        f"init new --root ../homes.csv {TASKS}", "check .", "status .", "estimate . --workers 2", "estimate . --workers 1", "plan .", "order . -o order.csv",
-        "ingest . --oracle", "estimate . --workers 0", "evaluate . --repeats 2 --workers 2", "report .",
-        "status . --json", "pack . -o ../camp.zip", "unpack ../camp.zip copy", "data table ../homes.csv --target look",
-        "example", "--help",
+        f"init new --root ../homes.csv {TASKS}", "check .", "status .", "estimate . --workers 2",
+        "estimate . --workers 1", "plan .", "order . -o order.csv", "ingest . --oracle", "estimate . --workers 0",
+        "evaluate . --repeats 2 --workers 2", "report .", "status . --json", "pack . -o ../camp.zip",
+        "unpack ../camp.zip copy", "data table ../homes.csv --target look", "example", "--help",
     ]  # fmt: skip
     for step in steps:
         done = allot(home, folder, start, *step.split())
