@@ -1,17 +1,23 @@
-"""A folder that came from elsewhere: nothing that lies in it is run, whatever it is called."""
+"""A folder that came from elsewhere: nothing that lies in it is run, and nothing in it steers the terminal."""
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 import random
+import socket
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import allotment
+from allotment.campaign import lock
+from allotment.campaign.store import Store
 from allotment.cli import main
 
 OTHERS = (
@@ -103,3 +109,152 @@ def test_traps_are_traps(home: Path) -> None:
     set_traps(home, home / "hits")
     subprocess.run([sys.executable, "-c", "import threading, torch"], cwd=home, capture_output=True)
     assert {"threading", "torch"} & {path.name for path in (home / "hits").iterdir()}
+
+
+# --- what it says on a terminal ---
+
+EVIL = "\x1b[31mred\r\x07\u202eleft\nerror: none\x9b2J\u2028"
+
+
+def say(*args: object) -> str:
+    """All that a command prints, which must be plain text whatever it read; it may refuse, but not break."""
+    done = CliRunner().invoke(main, [str(arg) for arg in args])
+    assert done.exception is None or isinstance(done.exception, SystemExit), (args, done.exc_info)
+    assert done.output.replace("\n", "").isprintable(), (args, done.output)
+    return done.output
+
+
+def write_evil(path: Path) -> list[str]:
+    """A table with codes in whatever is text: its head, its ids, its classes and its words."""
+    rng = random.Random(1)
+    ids = [f"{EVIL}{number}" for number in range(60)]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", f"wid{EVIL}th", "word", "size", "look"])
+        for number, each in enumerate(ids):
+            look = "" if number % 3 else (f"old{EVIL}", "new")[number % 2]
+            size = "" if number % 2 else f"{rng.random():.3f}"
+            writer.writerow([each, f"{rng.random():.3f}", f"a{EVIL}" if number % 5 else "b", size, look])
+    return ids
+
+
+@pytest.fixture
+def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a campaign on such a table."""
+    monkeypatch.chdir(tmp_path)
+    write_evil(tmp_path / "table.csv")
+    prices = ("--cost", "size=1", "--cost", "look=2", "--budget", "30", "--method", "neutral")
+    told = say("init", "camp", "--root", "table.csv", "--targets", "size,look", *prices)
+    assert "campaign.toml is written" in told
+    return tmp_path / "camp"
+
+
+def test_codes_in_a_table_do_not_reach_the_terminal(evil: Path) -> None:
+    for command in ("status", "check", "plan", "order", "report", "pack"):
+        assert "error" not in say(command, evil).replace(r"\nerror: none", "")
+    say("unpack", "camp.zip", "copy")
+    say("status", "copy")
+    say("data", "table", "table.csv", "--target", "look")
+    for broken in ("id", f"wid{EVIL}th", "gone"):
+        text = Path("table.csv").read_bytes().decode()
+        Path("table.csv").write_bytes(text.replace("id,", f"{broken}{EVIL},", 1).encode())
+        say("status", evil)
+        say("data", "table", "table.csv", "--target", f"look{EVIL}", "--group", EVIL)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("budget = 30", f"budget = {json.dumps(EVIL)}"),
+        ("budget = 30", f"budget = 30\n{json.dumps(EVIL)} = 1"),
+        ('method = "neutral"', f"method = {json.dumps(EVIL)}"),
+        ('name = "table"', f"name = {json.dumps(EVIL)}"),
+        ('name = "table"', f'name = "table"\n{json.dumps(EVIL)} = 1'),
+        ('root = "../table.csv"', f"root = {json.dumps('../' + EVIL)}"),
+        ('root = "../table.csv"', f'root = "../table.csv"\ndelimiter = {json.dumps(EVIL)}\ngroup = {json.dumps(EVIL)}'),
+        ('root = "../table.csv"', f'root = "../table.csv"\ndrop = [{json.dumps(EVIL)}]'),
+        ('id = "id"', f"id = {json.dumps(EVIL)}"),
+        ('name = "size"', f"name = {json.dumps('size' + EVIL)}"),
+        ('name = "size"', f'name = "size"\nkind = {json.dumps(EVIL)}'),
+        ('name = "size"', f'name = "size"\nmetric = {json.dumps(EVIL)}'),
+        ('name = "look"', f'name = "look"\nclasses = ["new", {json.dumps(EVIL)}]'),
+        ("cost = 1", f"cost = {json.dumps(EVIL)}"),
+        ("seed = 0", f"seed = 0\nconflicts = {json.dumps(EVIL)}"),
+        ("seed = 0", "seed = 0\n\x1b[31m"),
+        ("[training]", f"[training]\nweights = {json.dumps(EVIL)}"),
+        ('network = "usual"', f"network = {json.dumps(EVIL)}"),
+    ],
+)
+def test_codes_in_settings_do_not_reach_the_terminal(evil: Path, old: str, new: str) -> None:
+    settings = evil / "campaign.toml"
+    text = settings.read_text()
+    if old not in text:
+        pytest.fail(f"{old} is not in the settings:\n{text}")
+    settings.write_text(text.replace(old, new, 1))
+    for command in ("status", "check", "plan", "order", "report"):
+        say(command, evil)
+
+
+def test_codes_in_a_delivery_do_not_reach_the_terminal(evil: Path) -> None:
+    say("order", evil, "-o", "order.csv")
+    with open("order.csv", newline="", encoding="utf-8-sig") as file:
+        head, *items = csv.reader(file)
+    labels = [f"old{EVIL}", "new", EVIL, "0.5", f"0{EVIL}", "", f"{EVIL}old"]
+    filled = [[*item[:-1], labels[number % len(labels)]] for number, item in enumerate(items)]
+    odd = [["1", EVIL, EVIL, "", "", "x"], ["1", "look", EVIL, "", "", "new"], ["1", "size", f"{EVIL}0", "", "", "7"]]
+    again = [[*item[:-1], "new" if item[1] == "look" else "0.7"] for item in items]
+    for number, table in enumerate(([head, *filled, *odd], [head, *again], [[EVIL, "x"], *items], [head, [EVIL]])):
+        path = Path(f"back{EVIL.replace('/', '')}{number}.csv")
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(table)
+        say("ingest", evil, path)
+        say("ingest", evil, path, "--task", EVIL, "--id", EVIL)
+        for command in ("status", "check", "plan", "report"):
+            say(command, evil)
+    masks = Path("masks")
+    masks.mkdir()
+    (masks / f"{EVIL}.png").write_bytes(b"\x89PNG")
+    (masks / EVIL).mkdir()
+    say("ingest", evil, masks, "--task", "look")
+    with zipfile.ZipFile("masks.zip", "w") as archive:
+        for name in (f"{EVIL}.png", f"../{EVIL}", f"{EVIL}/a.png"):
+            archive.writestr(name, b"x")
+    say("ingest", evil, "masks.zip")
+    say("ingest", evil, f"missing{EVIL}.csv")
+    Path("lines.jsonl").write_text(json.dumps({"task": EVIL, "instance": EVIL, "label": EVIL, EVIL: [EVIL]}) + EVIL)
+    say("ingest", evil, "lines.jsonl")
+
+
+def test_codes_in_a_lock_do_not_reach_the_terminal(evil: Path) -> None:
+    with Store.open(evil, write=True):
+        for host in (EVIL, "x" * 3000, socket.gethostname()):
+            said = {"pid": os.getpid(), "host": host, "command": EVIL * 20, "since": EVIL}
+            (evil / "campaign.lock").write_text(json.dumps(said))
+            for command in ("order", "plan", "status"):
+                told = say(command, evil)
+                assert len(told) < 4000
+                assert command == "status" or f"process {os.getpid()}" in told
+        for pid in (-1, 0, 10**30):  # `kill -1` ends everything
+            (evil / "campaign.lock").write_text(json.dumps(said | {"pid": pid}))
+            assert "kill" not in say("order", evil)
+    (evil / "campaign.lock").unlink()
+    os.mkfifo(evil / "campaign.lock")
+    assert lock.find_holder(evil) is None  # and does not wait for somebody to write into it
+
+
+def test_codes_in_an_archive_do_not_reach_the_terminal(evil: Path) -> None:
+    say("pack", evil, "-o", "camp.zip")
+    with zipfile.ZipFile("camp.zip") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    changes: list[dict[str, bytes]] = [{EVIL: b"x"}, {f"labels/{EVIL}.png": b"x"}, {f"../{EVIL}": b"x"}]
+    changes += [{name: EVIL.encode()} for name in parts]
+    changes += [{name: data[:-9] + json.dumps(EVIL).encode()} for name, data in parts.items()]
+    for number, change in enumerate(changes):
+        with zipfile.ZipFile("evil.zip", "w") as archive:
+            for name, data in (parts | change).items():
+                archive.writestr(name, data)
+        say("unpack", "evil.zip", f"copy{number}")
+    say("unpack", f"{EVIL}.zip", f"copy{EVIL}")
+    say("pack", evil, "-o", f"here{EVIL}.zip")
+    say("unpack", f"here{EVIL}.zip", f"copy{EVIL}")
+    say("status", f"copy{EVIL}")

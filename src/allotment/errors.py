@@ -27,7 +27,7 @@ class Mistake:
     def __str__(self) -> str:
         line = f"line {self.line}: " if self.line is not None else ""
         where = f"{self.where}: " if self.where else ""
-        return f"{line}{where}{self.what}"
+        return visible(f"{line}{where}{self.what}")
 
     def under(self, prefix: str) -> Mistake:
         """The same mistake seen from one level further up."""
@@ -47,7 +47,7 @@ class Infeasible(AllotmentError):
 
     def __init__(self, clashes: Iterable[str]):
         self.clashes = tuple(clashes)
-        super().__init__("\n".join(self.clashes))
+        super().__init__("\n".join(map(visible, self.clashes)))
 
 
 def suggest(name: object, known: Iterable[str]) -> str:
@@ -58,3 +58,14 @@ def suggest(name: object, known: Iterable[str]) -> str:
         return f"did you mean {near[0]!r}?"
     more = ", ..." if len(choices) > 20 else ""
     return f"known: {', '.join(choices[:20])}{more}" if choices else "none are known"
+
+
+def visible(text: str, keep: str = "") -> str:
+    """The text with escapes for what a terminal would act on rather than show, but for letters to `keep`.
+
+    >>> visible("a\\x1b[31m\\n")
+    'a\\\\x1b[31m\\\\n'
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in keep else repr(each)[1:-1] for each in text)

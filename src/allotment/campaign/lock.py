@@ -13,11 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from allotment.campaign.disk import plainly
-from allotment.errors import InputError, Mistake
+from allotment.errors import InputError, Mistake, visible
 from allotment.machine import is_alive
 
 FILE = "campaign.lock"
 LONGEST = 10_000  # bytes
+LONGEST_WORD = 200
+"""letters of what a lock says of its holder"""
+MOST_PROCESSES = 2**31
 FIELDS = {"pid": int, "host": str, "command": str, "since": str}
 
 
@@ -35,7 +38,8 @@ class Holder:
     since: str
 
     def __str__(self) -> str:
-        return f"process {self.pid} on {self.host} ({self.command}), since {self.since}"
+        host, command, since = (visible(_cut(text)) for text in (self.host, self.command, self.since))
+        return f"process {self.pid} on {host} ({command}), since {since}"
 
     @property
     def here(self) -> bool:
@@ -94,18 +98,24 @@ def find_holder(folder: Path) -> Holder | None:
 
 def _describe(why: str) -> Holder:
     command = why or " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    return Holder(os.getpid(), socket.gethostname(), command[:200], datetime.now(UTC).isoformat(timespec="seconds"))
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    return Holder(os.getpid(), socket.gethostname(), command[:LONGEST_WORD], since)
 
 
 def _read(path: Path) -> Holder | None:
+    """What the file says, which may have come from elsewhere: be it a link, a pipe, or no process's number."""
     try:
-        with open(path, "rb") as file:
-            said = json.loads(file.read(LONGEST))
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            said = json.loads(file.read(LONGEST) or b"")
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(said, dict) or {key: type(value) for key, value in said.items()} != FIELDS:
         return None
-    return Holder(**said)
+    return Holder(**said) if 0 < said["pid"] < MOST_PROCESSES else None
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_WORD else f"{text[: LONGEST_WORD - 3]}..."
 
 
 def _say_who(holder: Holder | None) -> str:

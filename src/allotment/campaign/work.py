@@ -232,7 +232,8 @@ def _explained(path: str) -> Iterator[None]:
     except Exception as error:
         lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == path]
         at = f"{path}:{lines[-1]}" if lines else path
-        raise InputError([Mistake("learner", f"{at}: {type(error).__name__}: {error}")]) from error
+        what = " ".join(str(error).split())  # torch's have several lines
+        raise InputError([Mistake("learner", f"{at}: {type(error).__name__}: {what}")]) from error
 
 
 def _evaluate(bench: Bench, needs: JSON) -> JSON:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allotment.cli.group import BAD_INPUT, INTERRUPTED
+from allotment.cli.group import BAD_INPUT, INTERRUPTED, say
 from allotment.cli.output import print_json
 from allotment.cli.progress import Meter
 
@@ -118,7 +118,7 @@ def estimate(
             if dry_run and as_json:
                 print_json(price.to_dict())
             else:
-                click.echo(f"{price}", err=as_json)
+                say(f"{price}", err=as_json)
             if dry_run:
                 return
         with Meter("trainings", seconds) as meter:
@@ -161,11 +161,11 @@ def order(
             about = {"cancelled": cancel, "labels": given_up, "next": found.next}
             print_json(about | {"notes": list(state.clashes)})
         elif state.clashes:
-            click.echo(done)
+            say(done)
             _tell_clashes(state.clashes)
-            click.echo(f"Next: {found.next}")
+            say(f"Next: {found.next}")
         else:
-            click.echo(f"{done} Next: {found.next}")
+            say(f"{done} Next: {found.next}")
         return
     ordered = campaign.order(output, everything=everything, together=together, more=more)
     if as_json:
@@ -241,7 +241,7 @@ def evaluate(
     campaign = _open(folder, learner)
     yours = [_pairs("--plan", plan.split(",")) for plan in plans]
     for warning in campaign.judge_prices(yours):
-        click.echo(f"note: {warning}", err=True)
+        say(f"note: {warning}", err=True)
     note_machine(campaign)
     with stoppable(f"allot evaluate {quote(folder)}"), Meter("trainings") as meter:
         value, found = campaign.evaluate(yours, repeats, workers, meter)
@@ -289,14 +289,14 @@ def report(folder: str, output: str | None, as_json: bool) -> None:
         print_json(values)
         return
     path = write_page(values, Path(output) if output is not None else Path(folder) / "report.html")
-    click.echo(f"{path} is written; open it in a browser.")
+    say(f"{path} is written; open it in a browser.")
     _tell_clashes(campaign.look().clashes)
 
 
 def _tell_clashes(clashes: Iterable[str]) -> None:
     """Why nothing can be planned, for commands that do without a plan."""
     for clash in clashes:
-        click.echo(f"Note: {clash}.")
+        say(f"Note: {clash}.")
 
 
 def write_page(values: Mapping[str, Any], path: Path) -> Path:
@@ -339,7 +339,7 @@ def pack(folder: str, output: str | None) -> None:
     path = Path(usual if output is None else output)
     _open(folder).pack(path)
     then = f"Unpack it with: allot unpack {quote(path)} FOLDER"
-    click.echo(f"{path} is written; the data themselves are not in it. {then}")
+    say(f"{path} is written; the data themselves are not in it. {then}")
 
 
 @click.command()
@@ -355,9 +355,9 @@ def unpack(path: str, folder: str) -> None:
     from allotment.campaign.settings import find_lost, quote
 
     Campaign.unpack(path, folder)
-    click.echo(f"{folder} is there. Next: allot status {quote(folder)}")
+    say(f"{folder} is there. Next: allot status {quote(folder)}")
     if where := find_lost(Path(folder)):
-        click.echo(f"Its data are not at {where}; write where they lie into campaign.toml, under root.")
+        say(f"Its data are not at {where}; write where they lie into campaign.toml, under root.")
 
 
 @click.command()
@@ -400,14 +400,14 @@ def restore(folder: str) -> None:
     from allotment.figures import several
 
     done = _open(folder).restore()
-    click.echo(f"{done.copy} is in place.")
+    say(f"{done.copy} is in place.")
     if done.aside is not None:
-        click.echo(f"What was there is kept as {done.aside}.")
+        say(f"What was there is kept as {done.aside}.")
     if done.lost != 0:
         what = "What was done last" if done.lost is None else several(done.lost, "entry").replace("entrys", "entries")
-        click.echo(f"{what} may not be in the copy. If an order was sent since, take its sheet in:")
-        click.echo(f"allot ingest {quote(folder)} SHEET")
-    click.echo(f"Next: allot verify {quote(folder)}")
+        say(f"{what} may not be in the copy. If an order was sent since, take its sheet in:")
+        say(f"allot ingest {quote(folder)} SHEET")
+    say(f"Next: allot verify {quote(folder)}")
 
 
 def _open(folder: str, learner: str | None = None) -> Campaign:
@@ -419,7 +419,7 @@ def _open(folder: str, learner: str | None = None) -> Campaign:
 def note_machine(campaign: Campaign) -> None:
     """Say so, once, if the campaign came here from another kind of CPU."""
     if note := campaign.tell_machine():
-        click.echo(f"note: {note}.", err=True)
+        say(f"note: {note}.", err=True)
 
 
 @contextlib.contextmanager
@@ -431,12 +431,12 @@ def stoppable(command: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo(f"\nStopped. {kept}", err=True)
+        say(f"\nStopped. {kept}", err=True)
         raise SystemExit(INTERRUPTED) from None
     except WorkFailed as error:
         for line in str(error).split("\n"):
-            click.echo(f"error: {line}", err=True)
-        click.echo(kept, err=True)
+            say(f"error: {line}", err=True)
+        say(kept, err=True)
         raise SystemExit(BAD_INPUT) from None
 
 

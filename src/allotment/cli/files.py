@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from allotment.cli.group import BAD_INPUT, INFEASIBLE
+from allotment.cli.group import BAD_INPUT, INFEASIBLE, say
 from allotment.cli.inputs import is_campaign, locate, name_file, read_document
 
 EXAMPLES = {
@@ -37,12 +37,12 @@ def check(ctx: click.Context, path: str) -> None:
             build(document.problem, document.gains)  # curves that can't be added up
         check_limits(document.problem)
     except InputError as error:
-        click.echo("\n".join(locate(error, path)))
+        say("\n".join(locate(error, path)))
         ctx.exit(BAD_INPUT)
     except Infeasible as error:
-        click.echo("\n".join(f"{name_file(path)}: {clash}" for clash in error.clashes))
+        say("\n".join(f"{name_file(path)}: {clash}" for clash in error.clashes))
         ctx.exit(INFEASIBLE)
-    click.echo(f"{name_file(path)} is fine: {describe(document.problem, document.gains)}")
+    say(f"{name_file(path)} is fine: {describe(document.problem, document.gains)}")
 
 
 def _check_campaign(ctx: click.Context, path: str) -> None:
@@ -59,10 +59,10 @@ def _check_campaign(ctx: click.Context, path: str) -> None:
         if state.is_affordable:
             check_limits(state.rest())
     except InputError as error:
-        click.echo(str(error))
+        say(str(error))
         ctx.exit(BAD_INPUT)
     except Infeasible as error:
-        click.echo("\n".join(f"{file}: {clash}" for clash in error.clashes))
+        say("\n".join(f"{file}: {clash}" for clash in error.clashes))
         ctx.exit(INFEASIBLE)
     page = Page()
     show_tasks(page, status)

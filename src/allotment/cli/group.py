@@ -56,8 +56,15 @@ class Allot(click.Group):
 def fail(lines: Iterable[str], code: int) -> NoReturn:
     """End with the errors on stderr."""
     for line in lines:
-        click.echo(f"error: {line}", err=True)
+        say(f"error: {line}", err=True)
     sys.exit(code)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print what may hold words of a file, which must not steer the terminal."""
+    from allotment.errors import visible
+
+    click.echo(visible(text, "\n"), err=err)
 
 
 @click.group(cls=Allot, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allotment.cli.group import INFEASIBLE
+from allotment.cli.group import INFEASIBLE, say
 from allotment.cli.inputs import Asked, Given, takes_problem
 from allotment.cli.output import formats, print_csv, print_json
 
@@ -80,7 +80,7 @@ def _record(asked: Asked) -> None:
     except InputError as error:
         if not isinstance(error, Held) and os.access(asked.folder, os.W_OK):  # a full disk, say
             raise
-        click.echo(f"note: the plan is not put on record: {error}", err=True)
+        say(f"note: the plan is not put on record: {error}", err=True)
 
 
 def show_beside(page: Page, best: Plan, neutral: bool, verdict: bool = True, elsewhere: str = "") -> None:
@@ -277,9 +277,9 @@ def _warn(given: Given, plan: Plan | None = None) -> None:
     from allotment.tables.plans import NEUTRAL
 
     if given.neutral:
-        click.echo(f"note: {NEUTRAL}", err=True)
+        say(f"note: {NEUTRAL}", err=True)
     if plan is not None and not plan.exact:
-        click.echo(f"note: not proved best: another could be worth up to {number(plan.gap)} more", err=True)
+        say(f"note: not proved best: another could be worth up to {number(plan.gap)} more", err=True)
 
 
 def _note(given: Given) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from allotment.amounts import short
-from allotment.errors import AllotmentError, InputError, Mistake
+from allotment.errors import AllotmentError, InputError, Mistake, visible
 from allotment.job import JSON, Job, canonical
 from allotment.machine import settled
 
@@ -58,7 +58,7 @@ class Failure:
     trace: str = ""
 
     def __str__(self) -> str:
-        return f"{self.job}: {self.what}"
+        return visible(f"{self.job}: {self.what}", "\n")
 
 
 class WorkFailed(AllotmentError):

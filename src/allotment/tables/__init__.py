@@ -1,5 +1,6 @@
 """Plans and data sets for people: tables and sentences on a terminal, or plain text where there is none."""
 
-from allotment.tables.page import Column, Page, fit, shorten, visible
+from allotment.errors import visible
+from allotment.tables.page import Column, Page, fit, shorten
 
 __all__ = ["Column", "Page", "fit", "shorten", "visible"]

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from allotment.data.features import FeatureColumn
 from allotment.data.summary import Summary
+from allotment.errors import visible
 from allotment.figures import percent, several
-from allotment.tables.page import FEW, MOST_LINES, MOST_ROWS, Column, Page, shorten, visible
+from allotment.tables.page import FEW, MOST_LINES, MOST_ROWS, Column, Page, shorten
 
 
 def show_data(page: Page, summary: Summary) -> None:
     """What is in a data set: its input, labels per task and split, and what is odd."""
-    page.text(f"{visible(summary.name)}: {several(summary.instances, 'instance')}, input: {summary.input}")
+    page.text(f"{summary.name}: {several(summary.instances, 'instance')}, input: {summary.input}")
     page.text()
     page.table(_label_columns(summary))
     if len(summary.tasks) > MOST_ROWS:
@@ -27,7 +28,7 @@ def show_data(page: Page, summary: Summary) -> None:
         page.title("Classes")
         page.table(
             [
-                Column("task", [visible(task.name) for task in listed], "name"),
+                Column("task", [task.name for task in listed], "name"),
                 Column("labels of each", [_class_list(task.classes) for task in listed], "name"),
             ]
         )
@@ -39,7 +40,7 @@ def show_data(page: Page, summary: Summary) -> None:
         page.text()
         page.title("Worth knowing")
     for note in summary.notes[:MOST_ROWS]:
-        page.text(f"- {visible(note)}", indent="  ")
+        page.text(f"- {note}", indent="  ")
     if len(summary.notes) > MOST_ROWS:
         page.text(f"({len(summary.notes) - MOST_ROWS} more; --json has them all.)")
 
@@ -47,7 +48,7 @@ def show_data(page: Page, summary: Summary) -> None:
 def _label_columns(summary: Summary) -> list[Column]:
     tasks = summary.tasks[:MOST_ROWS]
     return [
-        Column("task", [visible(task.name) for task in tasks], "name"),
+        Column("task", [task.name for task in tasks], "name"),
         Column("kind", [task.kind + "?" * task.guessed for task in tasks], "word"),
         Column("labels", [str(task.labelled) for task in tasks]),
         Column("missing", [str(task.missing) for task in tasks]),
@@ -66,7 +67,7 @@ def _feature_columns(columns: Sequence[FeatureColumn]) -> list[Column]:
     """A row for each column while they are few, and for each form otherwise."""
     if len(columns) <= FEW:
         return [
-            Column("column", [visible(each.name) for each in columns], "name"),
+            Column("column", [each.name for each in columns], "name"),
             Column("form", [each.form for each in columns], "word"),
             Column("width", [str(each.width) for each in columns]),
             Column("missing", [str(each.missing) for each in columns]),

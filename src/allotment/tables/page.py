@@ -17,6 +17,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from allotment.errors import visible
+
 GAP = 2
 """spaces between columns"""
 LONGEST = 1000
@@ -68,17 +70,19 @@ class Page:
         click.echo("\n".join(line.rstrip() for line in captured.get().split("\n")), nl=False)
 
     def title(self, text: str) -> None:
-        self._write(Text(text, style="bold"))
+        self._write(Text(visible(text), style="bold"))
 
     def text(self, text: str = "", indent: str = "") -> None:
         """A paragraph; an empty one is an empty line."""
         width = self.width or 10**9
-        whole = text.replace(" %", f"{TIED}%")  # no line begins with a sign of what stands at the end of the one before
+        # no line begins with a sign of what stands at the end of the one before
+        whole = visible(text, "\n").replace(" %", f"{TIED}%")
         lines = textwrap.wrap(whole, max(width, 20), subsequent_indent=indent, break_on_hyphens=False)
         self._write(Text("\n".join(lines).replace(TIED, " ")))
 
     def table(self, columns: Sequence[Column], elsewhere: str = "") -> None:
         """The columns side by side; if they are too wide, without those of single tasks, which are `elsewhere`."""
+        columns = [replace(each, head=visible(each.head), cells=list(map(visible, each.cells))) for each in columns]
         fitted = fit(columns, self.width)
         rule, gap = (box.SIMPLE_HEAD, GAP - 1) if self._ruled else (None, GAP)
         table = Table(box=rule, show_edge=False, pad_edge=False, padding=(0, gap, 0, 0))
@@ -151,12 +155,3 @@ def shorten(text: str, width: int) -> str:
         head, tail = (head + one, tail) if len(head) <= len(tail) else (head, one + tail)
         text = rest
     return f"{head}…{tail}"
-
-
-def visible(text: str) -> str:
-    """The text with escapes for what a terminal would act on rather than show.
-
-    >>> visible("a\\x1b[31m\\n")
-    'a\\\\x1b[31m\\\\n'
-    """
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
