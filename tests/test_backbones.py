@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -282,6 +284,54 @@ def test_files_that_are_not_plain_weights_are_refused(tmp_path: Path, capsys: py
         with pytest.raises(InputError, match=what):
             read_weights(tmp_path / name)
     assert "opened" not in capsys.readouterr().out
+
+
+def lie(shape: list[int], length: int | None = None, name: str = "F32") -> bytes:
+    """A .safetensors of 12 bytes whose header says otherwise."""
+    header = json.dumps({"a": {"dtype": name, "shape": shape, "data_offsets": [0, 4 * math.prod(shape)]}}).encode()
+    return struct.pack("<Q", len(header) if length is None else length) + header + bytes(12)
+
+
+DAMAGED = {
+    **{f"empty{suffix}": b"" for suffix in (".pth", ".pt", ".safetensors", ".npz")},
+    **{f"text{suffix}": b"hello\nworld" for suffix in (".pth", ".pt", ".safetensors", ".npz")},
+    **{f"garbage{suffix}": bytes(range(256)) * 4 for suffix in (".pth", ".safetensors", ".npz")},
+    **{f"zip{suffix}": b"PK\x03\x04" + bytes(500) for suffix in (".pth", ".safetensors", ".npz")},
+    "large.safetensors": lie([10**12]),
+    "long.safetensors": lie([3], 2**60),
+    "short.safetensors": lie([3], 9),
+    "negative.safetensors": lie([-3]),
+    "codes.safetensors": lie([3], name="\x1b[31m"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_weights_are_refused_in_words(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(DAMAGED[name])
+    with pytest.raises(InputError, match=r"cannot be read|holds no tensors") as caught:
+        read_weights(tmp_path / name)
+    assert str(caught.value).isprintable()
+    assert "trust" not in str(caught.value)  # as numpy and torch advise
+
+
+@pytest.mark.parametrize("suffix", [".pth", ".safetensors", ".npz"])
+def test_weights_are_a_whole_file_with_tensors(tmp_path: Path, suffix: str) -> None:
+    save = {".pth": torch.save, ".safetensors": save_file, ".npz": lambda given, path: np.savez(path, **given)}[suffix]
+    path, half, empty = (tmp_path / f"{name}{suffix}" for name in ("whole", "half", "none"))
+    save({"a": torch.zeros(50)}, path)
+    half.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    save({}, empty)
+    assert list(read_weights(path)) == ["a"]
+    for each, what in ((half, "cannot be read"), (empty, "holds no tensors by name")):
+        with pytest.raises(InputError, match=what):
+            read_weights(each)
+    for name, make in (("folder", os.mkdir), ("pipe", os.mkfifo), ("zero", lambda at: os.symlink("/dev/zero", at))):
+        make(tmp_path / f"{name}{suffix}")
+        with pytest.raises(InputError, match="is no file, but a folder, a pipe or a device"):
+            read_weights(tmp_path / f"{name}{suffix}")
+    os.symlink(f"loop{suffix}", tmp_path / f"loop{suffix}")
+    with pytest.raises(InputError, match="no such file"):
+        read_weights(tmp_path / f"loop{suffix}")
 
 
 def test_kernels_of_keras_are_turned_round(tmp_path: Path) -> None:

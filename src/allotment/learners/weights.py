@@ -91,14 +91,24 @@ def read_weights(path: str | Path) -> dict[str, Tensor]:
     if path.suffix not in readers:
         raise InputError([Mistake(str(path), f"is of an unknown kind; give one of {', '.join(readers)}")])
     if not path.is_file():
-        raise InputError([Mistake(str(path), "there is no such file")])
+        what = "is no file, but a folder, a pipe or a device" if path.exists() else "there is no such file"
+        raise InputError([Mistake(str(path), f"{what}; check the path")])
     try:
-        return readers[path.suffix](path)
+        found = readers[path.suffix](path) if path.stat().st_size else {}
     except InputError:
         raise
     except Exception as error:  # whatever a damaged or hostile file makes its reader say
-        what = f"cannot be read as {path.suffix} of plain tensors: {str(error).splitlines()[0][:200]}"
+        what = f"cannot be read as {path.suffix} of plain tensors ({_reason(error)}); fetch it or save it again"
         raise InputError([Mistake(str(path), what)]) from None
+    if not found:
+        raise InputError([Mistake(str(path), "holds no tensors by name; fetch it or save it again")])
+    return found
+
+
+def _reason(error: Exception) -> str:
+    """Its first sentence: the next ones advise to trust the file."""
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}: {words.partition('. ')[0][:200]}"
 
 
 def _read_safetensors(path: Path) -> dict[str, Tensor]:
@@ -118,7 +128,7 @@ def _read_torch(path: Path) -> dict[str, Tensor]:
 
 
 def _read_arrays(path: Path) -> dict[str, Tensor]:
-    with np.load(path, allow_pickle=False) as arrays:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # else numpy leaves a bad one open
         named = (_from_keras(name, arrays[name]) for name in arrays.files)
         return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in named}
 
