@@ -509,13 +509,16 @@ def test_markup_in_names_is_shown_as_it_is(no_gains: Path) -> None:
         assert "[red]x[/red]" in fine(args[0], no_gains, *args[1:])
 
 
+NAMED = ("+a", "-b", "@c", "d=e", "＝f", "g;=1+1;h", "-9")
+
+
 def test_cells_are_no_formulas(no_gains: Path) -> None:
     assert sheet(allot("plan", no_gains, "--csv").stdout)[1]["task"] == "'=HYPERLINK(1)"
     assert "'=HYPERLINK(1)" in sheet(allot("frontier", no_gains, "--csv").stdout)[0]
     assert "'=HYPERLINK(1)" in sheet(allot("score", no_gains, "=HYPERLINK(1)=1", "--csv").stdout)[0]
-    text = "budget = 9\n" + "".join(f'[[task]]\nname = "{name}"\ncost = 1\n' for name in ("+a", "-b", "@c", "d=e"))
+    text = "budget = 9\n" + "".join(f'[[task]]\nname = "{name}"\ncost = 1\n' for name in NAMED)
     tasks = [row["task"] for row in sheet(allot("plan", "-", "--csv", stdin=text).stdout)]
-    assert tasks == ["'+a", "'-b", "'@c", "d=e"]
+    assert tasks == ["'+a", "'-b", "'@c", "d=e", "'＝f", "g;'=1+1;h", "-9"]
 
 
 def test_numbers_below_zero_stay_numbers_in_a_sheet() -> None:

@@ -53,17 +53,15 @@ def _clean(value: Any) -> Any:
 
 def print_csv(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
     """A line of heads and a line for each row."""
+    from allotment.orders.sheet import protect  # loads numpy, for which --help need not wait
+
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(map(_cell, heads))
-    writer.writerows(map(_cell, row) for row in rows)
+    writer.writerow(map(protect, heads))
+    writer.writerows([protect(each) if isinstance(each, str) else _plain(each) for each in row] for row in rows)
 
 
-def _cell(value: Any) -> Any:
-    """What no spreadsheet takes for a formula: text that begins like one gets an apostrophe in front."""
-    if isinstance(value, int | float):
-        return value
-    if isinstance(value, str):
-        return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+def _plain(value: Any) -> Any:
+    """A number as a spreadsheet reads it."""
     if isinstance(value, Fraction):
         value = Decimal(value.numerator) / value.denominator
     return f"{value:f}" if isinstance(value, Decimal) else value

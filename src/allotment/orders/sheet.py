@@ -28,8 +28,12 @@ LONGEST_ANSWER = 300
 """letters"""
 HALF = ".half-"
 """how names of files begin while they are being written; the number of the process that does comes next"""
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
-"""what a spreadsheet would compute instead of showing it, with any apostrophes before it"""
+_BETWEEN = r";,|\t\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
+"""at which some spreadsheet, in some country, begins a new cell or line, quotes or not"""
+_FORMULA = re.compile(rf"(?:\A|(?<![\s\"{_BETWEEN}])(?=[\s\"{_BETWEEN}]))([\s\"{_BETWEEN}]*+)('*+)(?=[=+\-@＝＋－＠])")
+"""blanks, quotes and any apostrophes before what it would compute instead of showing it"""
+_BLANK = re.compile(r"'*+[\t\r\n]")
+"""at the beginning of a cell, since some leave it out"""
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 """which it shows as it is: a minus before digits computes nothing. A plus would be lost, so it is not one of these"""
 
@@ -90,21 +94,34 @@ def write_jsonl(
 
 
 def protect(cell: str) -> str:
-    """The cell such that no spreadsheet takes it for a formula; plain numbers stay numbers.
+    """The cell such that no spreadsheet takes it for a formula, nor a part of it; plain numbers stay numbers.
 
-    >>> protect("=1+1"), protect("cat"), protect("-1.5"), protect("-1+1")
-    ("'=1+1", 'cat', '-1.5', "'-1+1")
+    A program that separates cells by semicolons finds some within cells that hold them, so what comes after one gets an
+    apostrophe too.
+
+    >>> protect("=1+1"), protect("cat"), protect("-1.5"), protect("-1+1"), protect("x;=1+1")
+    ("'=1+1", 'cat', '-1.5', "'-1+1", "x;'=1+1")
     """
-    return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell) else cell
+    if _NUMBER.fullmatch(cell):
+        return cell
+    cell = _FORMULA.sub(lambda found: f"{found[1]}'{found[2]}" if _begins(found) else found[0], cell)
+    return f"'{cell}" if _BLANK.match(cell) else cell
 
 
 def unprotect(cell: str) -> str:
     """The cell as it was before `protect`; an apostrophe that somebody put before a number goes, too.
 
-    >>> unprotect("'=1+1"), unprotect("'tis"), unprotect("'-1")
-    ('=1+1', "'tis", '-1')
+    >>> unprotect("'=1+1"), unprotect("'tis"), unprotect("'-1"), unprotect("x;'=1+1")
+    ('=1+1', "'tis", '-1', 'x;=1+1')
     """
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+    if cell.startswith("'") and _BLANK.match(cell):
+        cell = cell[1:]
+    return _FORMULA.sub(lambda found: f"{found[1]}{found[2][1:]}" if _begins(found) else found[0], cell)
+
+
+def _begins(found: re.Match[str]) -> bool:
+    """Whether a cell may begin here."""
+    return found.start() == 0 or re.search(f"[{_BETWEEN}]", found[1]) is not None
 
 
 def explain_answer(target: Target) -> str:
