@@ -275,7 +275,8 @@ class Campaign:
     ) -> Ordered:
         """Order the tranche that the plan proposes, or all of it, and write the sheet to be filled in.
 
-        While an order is open its sheet is written again and nothing is ordered, unless `more` is wanted.
+        While an order is open its sheet is written again and nothing is ordered, unless `more` is wanted. Whoever was
+        stopped before the sheet was there gets that one first, whatever is wanted.
         """
         if path is not None:
             check_name(Path(path))
@@ -283,7 +284,9 @@ class Campaign:
             state = self._begin(store)
             state.check_lost()
             form = {"everything": everything, "together": together}
-            value = None if more else _find_open(store, state)
+            value = _find_open(store, state)
+            if more and value is not None and store.result(_name_sheet(value).key) is not None:
+                value = None
             is_new = value is None
             number = len(store.orders()) + 1 if value is None else value.number
             sheet = Path(path) if path is not None else self.folder / f"order-{number}.csv"
@@ -299,6 +302,8 @@ class Campaign:
                 raise
             what = f"is placed all the same; to write its sheet: allot order {quote(self.folder)} -o FILE"
             raise InputError([*error.mistakes, Mistake(f"order {value.number}", what)]) from None
+        with self._write("order") as store:
+            store.put_result(_name_sheet(value), {})
         options = [*(f"--{name}" for name, wanted in (("all", everything), ("together", together)) if wanted), "--more"]
         return Ordered(value, order, sheet, is_new, " ".join(options))
 
@@ -453,6 +458,11 @@ def _checked(store: Store) -> Store:
         store.close()
         raise
     return store
+
+
+def _name_sheet(order: Value) -> Job:
+    """That the sheet of an order was written, as something that is on record once."""
+    return Job("sheet", {"order": order.key}, {})
 
 
 def _name_machine(cpu: str) -> Job:
