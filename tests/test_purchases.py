@@ -37,6 +37,12 @@ def neutral(budget: int = 60, *more: object, folder: str = "camp", table: Table 
     return begin(folder, "--method", "neutral", *more, table=table, budget=budget)
 
 
+def add_order(store: Store, items: list[tuple[str, str]]) -> None:
+    """One that does not say what it cost."""
+    order = {"items": [list(item) for item in items], "seed": 0, "together": False, "costs": {}}
+    store.add_order({"order": order, "plan": None, "form": {}}, items, "an old order")
+
+
 def money(folder: Path) -> tuple[str, str, str]:
     status = json.loads(fine("status", folder, "--json"))
     return status["spent"], status["on_order"], status["left"]
@@ -147,7 +153,7 @@ def test_rows_with_names_may_be_sorted() -> None:
 def test_a_campaign_without_prints_gets_them_by_the_next_command_that_writes() -> None:
     folder = neutral(60)
     with Store.open(folder, write=True) as store:  # as an earlier version left it
-        store.add_order({}, [("size", "4"), ("look", "5")], "an old order")
+        add_order(store, [("size", "4"), ("look", "5")])
         assert store.last_result(KIND) is None
     write(Path("table.csv"), sort_rows(rows()))
     fine("status", folder)
@@ -273,7 +279,7 @@ def test_what_was_filled_into_the_table_stays_paid_when_the_rest_is_given_up() -
 def test_an_order_that_does_not_say_what_it_cost_is_priced_as_the_settings_say() -> None:
     folder = neutral()
     with Store.open(folder, write=True) as store:
-        store.add_order({}, [("size", "4"), ("look", "5")], "an old order")
+        add_order(store, [("size", "4"), ("look", "5")])
     assert money(folder) == ("0", "6", "54")
 
 
@@ -551,7 +557,7 @@ def test_labels_of_a_cancelled_order_go_to_no_other_rows() -> None:
 def test_rows_of_a_task_that_was_taken_out_may_not_move_either() -> None:
     folder = neutral()
     with Store.open(folder, write=True) as store:
-        store.add_order({}, [("look", "5")], "an order of one task")
+        add_order(store, [("look", "5")])
     fine("plan", folder)  # which puts prints on record
     text = (folder / "campaign.toml").read_text()
     (folder / "campaign.toml").write_text(text[: text.rindex("[[task]]")])

@@ -29,6 +29,7 @@ from typing import BinaryIO
 from allotment import __version__
 from allotment.amounts import short
 from allotment.campaign import schema
+from allotment.campaign.copies import keep_copy
 from allotment.campaign.disk import (
     MASKS,
     check_local,
@@ -292,6 +293,7 @@ class _Import:
             schema.migrate(connection, len(MIGRATIONS))
             self.wrong += [self._mistake("", f"{what}; pack it again") for what in find_damage(connection, COLUMNS[1])]
             self._raise()
+            keep_copy(connection, self.folder)
         finally:
             connection.close()
         self._extract()
