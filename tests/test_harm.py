@@ -229,6 +229,30 @@ def test_copies_are_the_last_three_and_the_newest_has_everything(folder: Path) -
     assert copies.find_position_of(kept[-1].path) == position
 
 
+@pytest.mark.parametrize("content", [b"", b"garbage" * 3000, b"SQLite format 3\0" + b"\0" * 9000])
+def test_a_file_that_is_no_store_any_more_can_be_put_right(folder: Path, content: bytes) -> None:
+    whole = tables_of(folder)
+    (folder / schema.FILE).write_bytes(content)
+    told = allot("verify", folder)
+    assert told.exit_code == 2, told.output
+    assert "allot restore camp" in told.output
+    fine("restore", folder)
+    assert tables_of(folder) == whole
+
+
+def test_copies_of_another_history_are_in_nobodys_way(folder: Path) -> None:
+    """As where the store of another campaign was put in this one's place on purpose."""
+    other = begin("other", "--method", "neutral", budget=40)
+    for path in folder.glob("campaign.*"):
+        path.unlink()
+    for path in other.glob("campaign.*"):
+        shutil.copy(path, folder)
+    fine("order", folder, "-o", "own.csv")
+    with Store.open(folder, write=False) as store:
+        position = store.position
+    assert position in [copies.find_position_of(copy.path) for copy in copies.list_copies(folder)]
+
+
 def test_a_store_that_is_gone_comes_back(folder: Path) -> None:
     whole = tables_of(folder)
     for path in folder.glob("campaign.sqlite*"):
@@ -239,15 +263,15 @@ def test_a_store_that_is_gone_comes_back(folder: Path) -> None:
 
 
 def test_a_copy_that_is_harmed_itself_is_passed_over(folder: Path) -> None:
-    newest = copies.list_copies(folder)[-1].path
-    newest.write_bytes(newest.read_bytes()[:-5000] + b"x" * 5000)
+    oldest, *newest = (copy.path for copy in copies.list_copies(folder))
+    for path in newest:
+        path.write_bytes(path.read_bytes()[:-5000] + b"x" * 5000)
     edit(folder, "UPDATE labels SET value = '7'")
-    second = copies.list_copies(folder)[-2].path.name
     told = fine("restore", folder)
-    assert second in told
+    assert oldest.name in told
     assert "may not be in the copy. If an order was sent since, take its sheet in:" in told
     assert "is the sheet of an order that is not on record" in fine("status", folder)
-    assert newest.with_name(f"{newest.name}.harmed").exists()
+    assert all(path.with_name(f"{path.name}.harmed").exists() for path in newest)
     fine("ingest", folder, folder / "order-2.csv")
     assert "Everything is as it was written" in fine("verify", folder)
 

@@ -14,7 +14,7 @@ from allotment.campaign.books import balance
 from allotment.campaign.disk import MASKS
 from allotment.campaign.evaluation import Evaluation
 from allotment.campaign.journal import Position
-from allotment.campaign.schema import COLUMNS, damaged
+from allotment.campaign.schema import COLUMNS, Damaged, damaged
 from allotment.campaign.settings import FILE, parse_settings
 from allotment.campaign.store import Store
 from allotment.errors import InputError
@@ -36,7 +36,7 @@ class Audit:
     """what, and what was found, in words"""
     faults: tuple[str, ...]
     copies: tuple[tuple[str, str, int], ...]
-    """of each copy: its file, when it was made, and how many entries it lacks"""
+    """of each copy: its file, when it was made, and how many entries it lacks; below 0 where it has more"""
 
     def to_dict(self) -> dict[str, JSON]:
         keys = ("file", "made", "lacks")
@@ -60,6 +60,16 @@ _SOUND: set[tuple[Path, Position]] = set()
 
 def audit(folder: Path) -> Audit:
     """Look at everything: pages, rows, books, bodies, files, settings and copies."""
+    try:
+        lines, faults, position = _look_through(folder)
+    except Damaged as error:  # such that nothing in it can be relied on
+        lines, faults, position = [("rows", "cannot be read")], [error.how], Position(0, "")
+    faults += judge_settings(folder)
+    kept = tuple(_describe(copy, position) for copy in copies.list_copies(folder))
+    return Audit(tuple(lines), tuple(dict.fromkeys(faults)), kept)
+
+
+def _look_through(folder: Path) -> tuple[list[tuple[str, str]], list[str], Position]:
     with Store.open(folder, write=False, check=False) as store:
         faults, position = store.find_damage(), store.position
         lines = [("rows", _tell_rows(store, position, bool(faults)))]
@@ -77,9 +87,7 @@ def audit(folder: Path) -> Audit:
         faults += [*books.faults, *unreadable, *files, *masks]
         if newer := copies.find_newer(copies.list_copies(folder), position):
             faults.append(f"the store is older than its copy {newer.path.name}: an earlier one was put in its place")
-    faults += judge_settings(folder)
-    kept = tuple(_describe(copy, position) for copy in copies.list_copies(folder))
-    return Audit(tuple(lines), tuple(dict.fromkeys(faults)), kept)
+    return lines, faults, position
 
 
 def judge_folder(folder: Path) -> list[str]:
@@ -116,7 +124,7 @@ def _count(store: Store, table: str) -> int:
 
 def _describe(copy: copies.Copy, position: Position) -> tuple[str, str, int]:
     made = datetime.fromtimestamp(copy.path.stat().st_mtime, UTC).isoformat(timespec="seconds")
-    return f"{copies.FOLDER}/{copy.path.name}", made, max(0, position.number - copy.number)
+    return f"{copies.FOLDER}/{copy.path.name}", made, position.number - copy.number
 
 
 def judge_bodies(store: Store) -> list[str]:

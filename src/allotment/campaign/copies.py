@@ -44,16 +44,17 @@ def list_copies(folder: Path) -> list[Copy]:
 def keep_copy(connection: sqlite3.Connection, folder: Path) -> None:
     """Copy what is committed, unless that is done. A disk that has no room for it does not undo what is."""
     with contextlib.suppress(OSError, sqlite3.Error):
-        number = journal.find_position(connection).number
-        known = list_copies(folder)
-        if not number or (known and known[-1].number >= number):
+        position = journal.find_position(connection)
+        # those that are ahead are of another history, since the store was not refused for being older
+        known = [copy for copy in list_copies(folder) if copy.number <= position.number]
+        if not position.number or (known and find_position_of(known[-1].path) == position):
             return
         if _measure(connection) * ROOM > shutil.disk_usage(folder).free:
             return  # what is to be bought next needs it more
         (folder / FOLDER).mkdir(exist_ok=True)
         clear_halves(folder / FOLDER)
-        _write(connection, folder / FOLDER / f"{number:06d}.sqlite")
-        for old in list_copies(folder)[:-MOST]:
+        _write(connection, folder / FOLDER / f"{position.number:06d}.sqlite")
+        for old in [copy for copy in known if copy.number < position.number][: 1 - MOST]:
             old.path.unlink()
 
 

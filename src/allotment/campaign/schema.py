@@ -252,6 +252,8 @@ def _size(path: Path) -> int:
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
     (mark,) = connection.execute("PRAGMA application_id").fetchone()
+    if mark != MARK and copies.list_copies(path.parent):
+        raise damaged(path, "it is another SQLite file")
     if mark != MARK:
         what = "is not the store of a campaign but another SQLite file; check the path"
         raise InputError([Mistake(repr(str(path)), what)])
@@ -306,24 +308,35 @@ def translate(path: Path) -> Iterator[None]:
     except sqlite3.ProgrammingError:
         raise  # not the file's fault
     except sqlite3.Error as error:
-        raise InputError([Mistake(repr(str(path)), _explain(error, path))]) from error
+        if what := _explain(error):
+            raise InputError([Mistake(repr(str(path)), what)]) from error
+        raise damaged(path, error) from error
     except UnicodeDecodeError as error:  # SQLite quotes from a file that is not even text
         raise damaged(path, "not UTF-8") from error
     except OSError as error:
         raise InputError([Mistake(repr(str(path)), explain(error))]) from error
 
 
-def damaged(path: Path, how: object) -> InputError:
-    """For a store that says what no store can say."""
+class Damaged(InputError):
+    """A store says what no store can say; `how` in few words."""
+
+    def __init__(self, path: Path, how: object, what: str):
+        self.how = str(how)
+        super().__init__([Mistake(repr(str(path)), what)])
+
+
+def damaged(path: Path, how: object) -> Damaged:
+    """What is wrong with a store, and what to do about it."""
     home = path.parent
     kept = f"put back the last sound copy: allot restore {shlex.quote(str(home))}"
     if not copies.list_copies(home):
         kept = "put back a copy or an archive of `allot pack`"
     what = f"is damaged ({how}). Nothing was changed; see all of it with: allot verify {shlex.quote(str(home))}; {kept}"
-    return InputError([Mistake(repr(str(path)), what)])
+    return Damaged(path, how, what)
 
 
-def _explain(error: sqlite3.Error, path: Path) -> str:
+def _explain(error: sqlite3.Error) -> str:
+    """What is the matter beside the store itself; nothing if it is damaged."""
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith("SQLITE_FULL"):
         return f"the disk is full; make room and run the same command again: {KEEP}"
@@ -335,7 +348,7 @@ def _explain(error: sqlite3.Error, path: Path) -> str:
         return "is kept busy by another program; close it (a database browser?) and run the same command again"
     if name.startswith("SQLITE_IOERR"):
         return f"cannot be read or written ({name}); is the disk full or failing? {KEEP.capitalize()}"
-    return damaged(path, error).mistakes[0].what
+    return ""
 
 
 _SEEN: dict[Path, tuple[Any, ...]] = {}

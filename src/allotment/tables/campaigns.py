@@ -176,7 +176,7 @@ def show_audit(page: Page, found: Audit, folder: str) -> None:
     for what, said in found.lines:
         page.text(f"{what}: {said}")
     for file, made, lacks in found.copies:
-        page.text(f"copy: {file} of {made}, {f'without the last {lacks} entries' if lacks else 'with everything'}")
+        page.text(f"copy: {file} of {made}, {_tell_rest(lacks)}")
     page.text()
     if not found.faults:
         page.text("Everything is as it was written, and agrees.")
@@ -190,6 +190,13 @@ def show_audit(page: Page, found: Audit, folder: str) -> None:
         page.text(f"beside it under another name: allot restore {folder}")
     else:
         page.text("There is no copy; put back an archive of `allot pack` with: allot unpack FILE.zip FOLDER")
+
+
+def _tell_rest(lacks: int) -> str:
+    """What a copy has beside the store."""
+    if lacks == 0:
+        return "with everything"
+    return f"without the last {lacks} entries" if lacks > 0 else f"with {-lacks} entries more than the store"
 
 
 def _show_taken(page: Page, intake: Intake) -> None:
