@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 
 import allotment as al
 
+Instance = tuple[al.Problem, dict[str, al.Curve]]
 KINDS = (
     "pool", "least", "most", "frozen", "lot", "fee", "tiers_up", "tiers_down", "cap", "implied", "coupled", "weight",
     "cents",
@@ -407,3 +410,95 @@ def large_problem(
         weights = {each: rng.choice([1, "0.5", "0.333", 2]) for each in rng.sample(names, 2)}
         gains[name] = gains[name] + al.Coupled(al.Geometric(rng.uniform(0.2, 2), 1 - 1 / (money / 20)), weights)
     return al.Problem(tasks, budget, caps, "implied" in chosen), gains
+
+
+FIXED = ("frozen", "least", "table", "ceiling", "coupled", "implied", "out of reach")
+"""ways in which a problem can hold value that no decision changes"""
+
+
+def add_fixed(problem: al.Problem, gains: dict[str, al.Curve], kind: str, size: float) -> Instance:
+    """The same decisions beside something worth about `size` that is not to be decided; `least` moves what is."""
+    tasks, budget, gains = list(problem.tasks), problem.budget, dict(gains)
+    implied = problem.count_implied
+    if kind == "frozen":
+        tasks.insert(1, al.Task("fixed", 1, frozen=5, most=5))
+        gains["fixed"] = al.Power(size, 10, 0.5) + al.Geometric(size, 0.5)
+        budget += 5
+    elif kind == "ceiling":
+        tasks.insert(0, al.Task("fixed", 1, most=0, weight=size))
+        gains["fixed"] = al.Geometric(3, 0.9)
+    elif kind == "out of reach":
+        tasks.insert(0, al.Task("fixed", int(budget) + 1, most=2))
+        gains["fixed"] = al.Geometric(size, 0.9)
+    elif kind == "implied":
+        implied = True
+        tasks += [al.Task("fixed", 1, most=0, pool=3), al.Task("mask", 1, frozen=3, most=3, implies="fixed")]
+        gains |= {"fixed": al.Logarithmic(size, 3), "mask": al.Geometric(1, 0.5)}
+        budget += 3
+    else:  # a `least` whose first label is worth it, in the curve of a task that can have more
+        at = next(i for i, task in enumerate(tasks) if task.ceiling and gains[task.name].sign >= 0)
+        plain = tasks[at].to_dict()
+        if "frozen" not in plain:
+            plain["least"] = max(1, plain.get("least", 0))
+        before, tasks[at] = tasks[at], al.Task.from_dict(plain)
+        budget += tasks[at].price(tasks[at].floor) - before.price(before.floor)
+        name = before.name
+        if kind == "coupled":
+            gains[name] = gains[name] + al.Coupled(al.Geometric(size, 0), {name: 1})
+        elif kind == "table":
+            gains[name] = gains[name] + al.Tabulated([0, size + 2, size + 5, size + 7, size + 7.75], [0, 1, 3, 6, 9])
+        else:
+            gains[name] = gains[name] + al.Geometric(size, 0)
+    caps = []
+    for cap in problem.caps:  # room for what a `least` takes of them
+        used = sum((each * next(t for t in tasks if t.name == name).floor for name, each in cap.use.items()), Fraction(0))
+        caps.append(al.Cap(cap.name, max(cap.limit, used), cap.use))
+    return al.Problem(tasks, budget, caps, implied), {task.name: gains[task.name] for task in tasks}
+
+
+def decided_plans(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As `every_plan`, but the value is what is added to the floors', each curve's difference taken in 60 digits."""
+    zero = {name: al.Geometric(0, 1) for name in gains}
+    grid, money, limits = every_plan(problem, zero)
+    column = {task.name: grid[:, i] for i, task in enumerate(problem.tasks)}
+    floor = {task.name: task.floor for task in problem.tasks}
+    value = np.zeros(len(grid))
+    for task in problem.tasks:
+        for term in gains[task.name].terms:
+            if isinstance(term, al.Coupled):
+                shares, inner, most = dict(term.weights), term.inner, None
+            else:
+                givers = [each.name for each in problem.tasks if problem.count_implied and task.name in each.implies]
+                shares, inner = {name: Fraction(1) for name in (task.name, *givers)}, term
+                most = task.pool if givers else None
+            step = Fraction(1, math.lcm(*(share.denominator for share in shares.values())))
+            steps = sum(int(share / step) * column[name] for name, share in shares.items())
+            start = sum(int(share / step) * floor[name] for name, share in shares.items())
+            if most is not None:
+                steps, start = np.minimum(steps, int(most / step)), min(start, int(most / step))
+            places, which = np.unique(steps, return_inverse=True)
+            with localcontext(prec=60):
+                base = _worth_by_hand(inner, start * step)
+                rises = [float(_worth_by_hand(inner, int(place) * step) - base) for place in places]
+            value += task.weight * np.array(rises)[which.ravel()]
+    return grid, money, np.where(limits > -np.inf, value, -np.inf)
+
+
+def _worth_by_hand(curve: al.Curve, count: Fraction) -> Decimal:
+    """A curve's formula as it is printed, in decimals."""
+    n = Decimal(count.numerator) / count.denominator
+    if isinstance(curve, al.Geometric):
+        size, keep = Decimal(curve.informativeness), Decimal(curve.reduction)
+        return size * n if keep == 1 else size * (1 - (keep**n if n else Decimal(1))) / (1 - keep)
+    if isinstance(curve, al.Power):
+        have, power = max(Decimal(curve.have), Decimal(1)), -Decimal(curve.exponent)
+        return min(Decimal(curve.worth) * (have**power - (have + n) ** power), Decimal(curve.ceiling))
+    if isinstance(curve, al.Logarithmic):
+        return Decimal(curve.worth) * (1 + n / max(Decimal(curve.have), Decimal(1))).ln()
+    if isinstance(curve, al.Tabulated):
+        points = [(Decimal(place), Decimal(worth)) for place, worth in zip(curve.counts, curve.worths, strict=True)]
+        if n >= points[-1][0]:
+            return points[-1][1] + Decimal(curve.last_slope) * (n - points[-1][0])
+        (a, low), (b, high) = next(pair for pair in itertools.pairwise(points) if pair[0][0] <= n < pair[1][0])
+        return low + (high - low) * (n - a) / (b - a)
+    return sum((_worth_by_hand(part, count) for part in curve.terms), Decimal(0))

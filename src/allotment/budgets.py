@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from allotment.amounts import exact, show
 from allotment.errors import InputError, Mistake
 from allotment.gains import Curve
-from allotment.plan import Evidence, Plan, as_evidence, check_gains, check_limits, solve_within
+from allotment.plan import (
+    Evidence,
+    Plan,
+    as_evidence,
+    check_gains,
+    check_limits,
+    floors_of,
+    solve_within,
+    value_of,
+)
 from allotment.problem import Problem
 from allotment.solver.dual import highest_prices, respond, whole
 from allotment.solver.model import Model, build
@@ -67,19 +76,24 @@ def frontier(problem: Problem, gains: Mapping[str, Curve] | Evidence) -> Frontie
     check_limits(problem)
     model = build(problem, gains)
     dense = model.rows == 1 and int(model.limits[0]) * model.tasks <= DENSEST
-    if dense:
-        values, counts = sweep(model)
-        reached = values > -np.inf
-        units, values, counts = np.flatnonzero(reached), values[reached], counts[:, reached]
+    if model.rows == 1:
+        units, values, counts = _every_budget(model) if dense else _corners(model)
+        units, counts = model.spent + units, model.base[:, None] + counts
+        values = value_of(problem, gains, floors_of(problem)) + values
     else:
-        units, values, counts = _corners(model) if model.rows == 1 else _samples(problem, gains)
+        units, values, counts = _samples(problem, gains)
     by_name = {name: counts[index] for index, name in enumerate(problem.names)}
     budgets = units.astype(np.float64) * float(problem.unit)
     return Frontier(problem, gains, budgets, values, by_name, dense, evidence)
 
 
 Points = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
-"""budgets in units, values, counts (tasks, budgets)"""
+"""budgets in units, values, counts (tasks, budgets); beyond the floors where they come from a model"""
+
+
+def _every_budget(model: Model) -> Points:
+    values, counts = sweep(model)
+    return np.arange(len(values)), values, counts
 
 
 def _corners(model: Model) -> Points:
@@ -100,8 +114,7 @@ def _corners(model: Model) -> Points:
 
 def _samples(problem: Problem, gains: dict[str, Curve]) -> Points:
     """Exact plans at budgets spread evenly, where several limits leave no such corners."""
-    floor = problem.price({task.name: task.floor for task in problem.tasks})
-    low, high = math.ceil(floor / problem.unit), int(problem.budget // problem.unit)
+    low, high = math.ceil(problem.price(floors_of(problem)) / problem.unit), int(problem.budget // problem.unit)
     units = np.unique(np.linspace(low, high, SAMPLES).astype(np.int64))
     plans = [solve_within(problem.with_budget(int(unit) * problem.unit), gains) for unit in units]
     counts = np.array([[plan.counts[name] for plan in plans] for name in problem.names])

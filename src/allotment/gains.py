@@ -267,11 +267,15 @@ class Tabulated(Curve):
         object.__setattr__(self, "counts", tuple(int(place) for place in places))
 
     def rise(self, count: Floats, more: Floats) -> Any:
-        return self._worth(np.add(count, more)) - self._worth(np.asarray(count))
+        row, past = self._place(np.asarray(count))
+        end, beyond = self._place(np.add(count, more))
+        worths = np.asarray(self.worths)
+        return worths[end] - worths[row] + (beyond - past)
 
-    def _worth(self, count: Array) -> Array:
-        beyond = self.last_slope * np.maximum(count - self.counts[-1], 0.0) if self.last_slope else 0.0
-        return np.asarray(np.interp(count, self.counts, self.worths) + beyond)
+    def _place(self, count: Array) -> tuple[NDArray[np.int64], Array]:
+        """The last row up to `count`, and what is gained past it: apart, so that a rise keeps the digits of a total."""
+        row = np.searchsorted(self.counts, count, side="right") - 1
+        return row, np.append(self.slopes, self.last_slope)[row] * (count - np.asarray(self.counts)[row])
 
     @property
     def last_slope(self) -> float:
@@ -366,7 +370,11 @@ class Coupled(Curve):
 
     def of(self, counts: Mapping[str, int]) -> float:
         """Worth of these counts."""
-        return float(self.inner(float(sum(weight * counts.get(name, 0) for name, weight in self.weights.items()))))
+        return float(self.inner(self.mix(counts)))
+
+    def mix(self, counts: Mapping[str, int]) -> float:
+        """The weighted sum of these counts: what the inner curve is taken at."""
+        return float(sum(weight * counts.get(name, 0) for name, weight in self.weights.items()))
 
     @property
     def sign(self) -> int:

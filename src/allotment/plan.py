@@ -15,7 +15,7 @@ from allotment.errors import Infeasible, InputError, Mistake, suggest
 from allotment.figures import amounts, numbers, percent
 from allotment.gains import Coupled, Curve, Power, curve_from_dict
 from allotment.limits import explain_idle_budget, explain_rest, find_broken, find_clashes
-from allotment.problem import Problem, show_exact
+from allotment.problem import Problem, Task, show_exact
 from allotment.solver import baselines as fixed
 from allotment.solver.model import Model, build
 from allotment.solver.search import maximise
@@ -158,7 +158,7 @@ def score(
         name=name,
         counts=counts,
         spent=to_decimal(problem.price(counts)),
-        value=_value(problem, gains, counts),
+        value=value_of(problem, gains, counts),
         gains=own_gains(problem, gains, counts),
         broken=tuple(find_broken(problem, counts)),
     )
@@ -166,22 +166,56 @@ def score(
 
 def own_gains(problem: Problem, gains: Mapping[str, Curve], counts: Mapping[str, int]) -> dict[str, float]:
     """Each task's own gain from these counts, before weights."""
+    return _own_rises(problem, gains, dict.fromkeys(problem.names, 0), counts)
+
+
+def _own_rises(
+    problem: Problem, gains: Mapping[str, Curve], before: Mapping[str, int], after: Mapping[str, int]
+) -> dict[str, float]:
+    """What each task gains from one plan to another: what is the same in both takes no digit of what is not."""
     found = {}
     for task in problem.tasks:
-        count: float = counts[task.name]
-        if problem.count_implied:
-            count += sum(counts[other.name] for other in problem.tasks if task.name in other.implies)
-            if task.pool is not None and count > counts[task.name]:
-                count = min(count, max(task.pool, counts[task.name]))
-        found[task.name] = math.fsum(
-            term.of(counts) if isinstance(term, Coupled) else float(term(count)) for term in gains[task.name].terms
-        )
+        given = [_labels(problem, task, counts) for counts in (before, after)]
+        rises = []
+        for term in gains[task.name].terms:
+            low, high = (term.mix(before), term.mix(after)) if isinstance(term, Coupled) else given
+            curve = term.inner if isinstance(term, Coupled) else term
+            rises.append(float(curve.rise(low, high - low)) if low <= high else -float(curve.rise(high, low - high)))
+        found[task.name] = math.fsum(rises)
     return found
 
 
-def _value(problem: Problem, gains: Mapping[str, Curve], counts: Mapping[str, int]) -> float:
-    own = own_gains(problem, gains, counts)
+def _labels(problem: Problem, task: Task, counts: Mapping[str, int]) -> float:
+    """How many labels a task gets from a plan, implied ones included where they count."""
+    count = counts[task.name]
+    if problem.count_implied:
+        count += sum(counts[other.name] for other in problem.tasks if task.name in other.implies)
+        if task.pool is not None and count > counts[task.name]:
+            count = min(count, max(task.pool, counts[task.name]))
+    return float(count)
+
+
+def _rise(
+    problem: Problem, gains: Mapping[str, Curve], before: Mapping[str, int], after: Mapping[str, int]
+) -> float:
+    """By how much one plan is worth more than another."""
+    own = _own_rises(problem, gains, before, after)
     return math.fsum(task.weight * own[task.name] for task in problem.tasks)
+
+
+def _decided(problem: Problem, gains: Mapping[str, Curve], counts: Mapping[str, int]) -> float:
+    """What a plan adds to the worth of what must be bought: the part of its value that was to be decided."""
+    return _rise(problem, gains, floors_of(problem), counts)
+
+
+def value_of(problem: Problem, gains: Mapping[str, Curve], counts: Mapping[str, int]) -> float:
+    """The sum of weight x gain; of two plans the one that adds more to the floors' worth never has the lower value."""
+    return _rise(problem, gains, dict.fromkeys(counts, 0), floors_of(problem)) + _decided(problem, gains, counts)
+
+
+def floors_of(problem: Problem) -> dict[str, int]:
+    """The counts that must be bought."""
+    return {task.name: task.floor for task in problem.tasks}
 
 
 @dataclass(frozen=True)
@@ -229,11 +263,11 @@ class Plan:
     @cached_property
     def why_unspent(self) -> tuple[str, ...]:
         """For each task, what keeps the rest of the money from buying more of it; empty when nothing is left."""
-        tiny = 1e-12 * max(abs(self.value), 1e-300)
+        tiny = 1e-12 * max(abs(_decided(self.problem, self.gains, self.counts)), 1e-300)
         worth_more = {}
         for task in self.problem.tasks:
             more = self.counts | {task.name: self.counts[task.name] + task.lot}
-            worth_more[task.name] = _value(self.problem, self.gains, more) - self.value > tiny
+            worth_more[task.name] = _rise(self.problem, self.gains, self.counts, more) > tiny
         return tuple(explain_rest(self.problem, self.counts, worth_more))
 
     @cached_property
@@ -243,10 +277,11 @@ class Plan:
 
     def plateau_within(self, share: float) -> dict[str, tuple[int, int]]:
         """The range of each count over all plans worth at least (1 - share) of this one."""
-        enough = self.value - share * abs(self.value)
+        enough = _decided(self.problem, self.gains, self.counts) - share * abs(self.value)
         found = {}
         for index, task in enumerate(self.problem.tasks):
-            found[task.name] = plateau_range(self._model, index, self.counts[task.name], enough)
+            low, high = plateau_range(self._model, index, self.counts[task.name] - task.floor, enough)
+            found[task.name] = (task.floor + low, task.floor + high)
         return found
 
     @cached_property
@@ -300,7 +335,7 @@ class Plan:
         """This plan beside others (the paper's baselines unless given), best first."""
         others = baselines(self.problem) if others is None else others
         rows = [score(self.problem, self.gains, counts, name) for name, counts in others.items()]
-        rows.sort(key=lambda row: -row.value)
+        rows.sort(key=lambda row: -_decided(self.problem, self.gains, row.counts))
         return Comparison((self.score(), *rows))
 
     def __str__(self) -> str:
@@ -334,7 +369,7 @@ class Plan:
         gains = check_gains(problem, {name: curve_from_dict(curve) for name, curve in plain["gains"].items()})
         counts = check_counts(problem, plain["counts"])
         gap, money_worth = (_number(key, plain[key]) for key in ("gap", "money_worth"))
-        plan = cls(problem, gains, counts, _value(problem, gains, counts), gap, money_worth)
+        plan = cls(problem, gains, counts, value_of(problem, gains, counts), gap, money_worth)
         if "outlook" in plain:  # the evidence stays behind; what it said does not
             vars(plan)["outlook"] = Outlook.from_dict(plain["outlook"])
         return plan
@@ -399,22 +434,22 @@ def as_evidence(gains: Mapping[str, Curve] | Evidence) -> Evidence | None:
 
 def solve_within(problem: Problem, gains: dict[str, Curve], evidence: Evidence | None = None) -> Plan:
     solution = maximise(build(problem, gains))
-    counts = {name: int(count) for name, count in zip(problem.names, solution.counts, strict=True)}
-    value = _value(problem, gains, counts)
+    counts = {task.name: task.floor + int(more) for task, more in zip(problem.tasks, solution.counts, strict=True)}
     money_worth = float(solution.prices[0]) / float(problem.unit)
-    if problem.caps and _is_idle(problem, gains, counts, value):
+    if problem.caps and _is_idle(problem, gains, counts):
         money_worth = 0.0  # the search for several prices at once leaves a little
-    return Plan(problem, gains, counts, value, solution.gap, money_worth, evidence=evidence)
+    return Plan(problem, gains, counts, value_of(problem, gains, counts), solution.gap, money_worth, evidence=evidence)
 
 
-def _is_idle(problem: Problem, gains: dict[str, Curve], counts: dict[str, int], value: float) -> bool:
+def _is_idle(problem: Problem, gains: dict[str, Curve], counts: dict[str, int]) -> bool:
     """Whether the rest of the money would pay for a lot that is worth something: then another limit is scarce."""
+    tiny = 1e-12 * abs(_decided(problem, gains, counts))
     left = problem.budget - problem.price(counts)
     for task in problem.tasks:
         more = counts[task.name] + task.lot
         room = task.ceiling is None or more <= task.ceiling
         paid = task.price(more) - task.price(counts[task.name]) <= left
-        if room and paid and _value(problem, gains, counts | {task.name: more}) > value + 1e-12 * abs(value):
+        if room and paid and _rise(problem, gains, counts, counts | {task.name: more}) > tiny:
             return True
     return False
 
@@ -429,12 +464,14 @@ def cheapest(problem: Problem, gains: Mapping[str, Curve] | Evidence, target: fl
     aim = problem if task is None else _only(problem, task)
     if clashes := find_clashes(_unlimited(problem)):
         raise Infeasible(clashes)
+    floors = floors_of(problem)
+    enough = wanted - 1e-12 * abs(wanted - value_of(aim, gains, floors))
 
     def reaches(units: int) -> Plan | None:
         plan = solve_within(aim.with_budget(units * problem.unit), gains)
-        return plan if plan.value >= wanted - 1e-12 * abs(wanted) else None
+        return plan if plan.value >= enough else None
 
-    low = math.ceil(problem.price({each.name: each.floor for each in problem.tasks}) / problem.unit)
+    low = math.ceil(problem.price(floors) / problem.unit)
     if (found := reaches(low)) is None:
         most = int(_unlimited(problem).budget / problem.unit)
         step = 1
@@ -449,7 +486,7 @@ def cheapest(problem: Problem, gains: Mapping[str, Curve] | Evidence, target: fl
             low, high, found = (middle, high, found) if plan is None else (low, middle, plan)
     counts = found.counts
     final = problem.with_budget(problem.price(counts))
-    value = _value(problem, gains, counts)
+    value = value_of(problem, gains, counts)
     return Plan(final, gains, counts, value, found.gap, found.money_worth, "cheapest", evidence)
 
 

@@ -28,13 +28,13 @@ def check(ctx: click.Context, path: str) -> None:
         return
     from allotment.errors import Infeasible, InputError
     from allotment.plan import check_limits
-    from allotment.solver.model import build
+    from allotment.solver.model import split_gains
     from allotment.tables.plans import describe
 
     try:
         document = read_document(path)
         if document.gains is not None:
-            build(document.problem, document.gains)  # curves that can't be added up
+            split_gains(document.problem, document.gains)  # curves that can't be added up
         check_limits(document.problem)
     except InputError as error:
         say("\n".join(locate(error, path)))

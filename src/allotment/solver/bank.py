@@ -83,11 +83,14 @@ class _Tables:
         self.slopes = np.concatenate([np.append(table.slopes, table.last_slope) for table in tables])
 
     def rise(self, count: Array, more: Array) -> Array:
-        return self._worth(count + more) - self._worth(count)
+        row, past = self._place(count)
+        end, beyond = self._place(count + more)
+        return np.asarray(self.worths[end] - self.worths[row] + (beyond - past))
 
-    def _worth(self, count: Array) -> Array:
+    def _place(self, count: Array) -> tuple[NDArray[np.int64], Array]:
+        """As `Tabulated`: the last row up to a count, and what is gained past it."""
         at = self._last(lambda place: self.counts[place] <= count)
-        return np.asarray(self.worths[at] + self.slopes[at] * (count - self.counts[at]))
+        return at, self.slopes[at] * (count - self.counts[at])
 
     def reach(self, slope: Array) -> Array:
         """The count up to which every label is worth more than `slope`."""

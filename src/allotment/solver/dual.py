@@ -92,8 +92,7 @@ def respond(model: Model, part: Region, prices: Array) -> Answer:
 def _best_counts(model: Model, part: Region, slope: Array) -> Array:
     low, high, lot = part.arm_low.astype(float), part.arm_high.astype(float), model.lot.astype(float)
     high = np.maximum(low, high)  # closed arms answer something; their profit is -inf
-    scale = model.scale[model.variable]
-    reach = model.bank.reach(slope / scale, low * scale, high * scale) / scale
+    reach = model.arm_reach(slope, low, high)
     near = np.clip(low + np.floor((reach - low) / lot) * lot, low, high)
     if model.links:
         near = _look_closer(model, slope, near, low, high)

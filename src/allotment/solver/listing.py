@@ -153,7 +153,7 @@ class States:
         for link in range(model.links):
             variable, row = model.tasks + link, plain + link
             arm = model.starts[variable]
-            given = -self.used[:, row]
+            given = model.limits[row] - self.used[:, row]
             taken = np.minimum(given, model.high[arm])
             best, base = float(answer.counts[arm]), float(self.lister.centre[variable])
             for origin, is_value in ((best, False), (base, True)):

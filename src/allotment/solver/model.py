@@ -3,7 +3,11 @@
 Maximise the sum of g_v(x_v) over variables v, with `use @ x + fixed <= limits`. A variable is a task's count or the
 argument of a coupled curve. Each has one or more arms: ranges of x on which its money is a straight line (a price
 tier; nothing bought, before a fee). A coupled curve takes at most what its tasks put in, so its link is one more row
-of `use` with limit 0.
+of `use`.
+
+Everything is counted from the floors: x is what is bought beyond what must be, a limit is what the floors leave of it,
+and worth is what is added to theirs. So what no decision can change, however much it is worth or costs, takes no part
+in any comparison, and every share of a worth is a share of what is decided.
 """
 
 from __future__ import annotations
@@ -33,6 +37,10 @@ class Model:
     """Row 0 of `use` is money; then the caps, then a link for each coupled curve."""
 
     tasks: int
+    base: Ints
+    """of each variable: the count that it is counted from"""
+    spent: int
+    """what the floors cost, in units of money"""
     curves: tuple[tuple[Curve, ...], ...]
     """what each variable's curve is the sum of"""
     scale: Array
@@ -54,6 +62,14 @@ class Model:
         """The first arm of each variable."""
         return np.searchsorted(self.variable, np.arange(self.variables)).astype(np.int64)
 
+    @cached_property
+    def arm_base(self) -> Array:
+        return self.base[self.variable].astype(float)
+
+    @cached_property
+    def arm_scale(self) -> Array:
+        return self.scale[self.variable]
+
     @property
     def variables(self) -> int:
         return len(self.curves)
@@ -70,18 +86,24 @@ class Model:
     def rise(self, variable: int, count: Array, more: Array) -> Array:
         """What `more` steps add to one variable's curve."""
         scale = self.scale[variable]
+        start = (self.base[variable] + count) * scale
         total = np.zeros(np.broadcast(count, more).shape)
         for curve in self.curves[variable]:
-            total = total + curve.rise(count * scale, more * scale)
+            total = total + curve.rise(start, more * scale)
         return total
 
     def arm_rise(self, count: Array, more: Array) -> Array:
         """The same for every arm at once."""
-        scale = self.scale[self.variable]
-        return self.bank.rise(count * scale, more * scale)
+        scale = self.arm_scale
+        return self.bank.rise((self.arm_base + count) * scale, more * scale)
+
+    def arm_reach(self, slope: Array, low: Array, high: Array) -> Array:
+        """Of every arm: about how many steps (`low` to `high`) are worth more than `slope` each, to within one label."""
+        scale, base = self.arm_scale, self.arm_base
+        return self.bank.reach(slope / scale, (base + low) * scale, (base + high) * scale) / scale - base
 
     def worth(self, counts: Ints) -> float:
-        """The value of a plan: coupled curves get all that their tasks put in."""
+        """What a plan adds to the floors' worth: coupled curves get all that their tasks put in."""
         steps = self.complete(counts)
         worths = self.arm_rise(np.zeros(len(self.variable)), steps[self.variable].astype(float))
         return math.fsum(worths[self.starts])
@@ -90,7 +112,7 @@ class Model:
         """Task counts followed by the arguments of the coupled curves."""
         if not self.links:
             return counts
-        given = -(self.use[-self.links :, self.starts[: self.tasks]] @ counts)
+        given = self.limits[-self.links :] - self.use[-self.links :, self.starts[: self.tasks]] @ counts
         return np.append(counts, np.minimum(given, self.high[self.starts[self.tasks :]]))
 
     def arms_of(self, variable: int) -> range:
@@ -114,43 +136,49 @@ class Model:
 def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
     """The model of a problem whose limits do not clash."""
     own, coupled = split_gains(problem, gains)
-    names = {name: index for index, name in enumerate(problem.names)}
-    budget = int(problem.budget // problem.unit)
     linked = {name for _, shares, _ in coupled for name in shares}
+    floors = np.array([task.floor for task in problem.tasks], dtype=np.int64)
+    spent = [int(task.price(task.floor) / problem.unit) for task in problem.tasks]
 
     arms: list[tuple[int, int, int, int, int, int]] = []
     for index, (task, (spare, most)) in enumerate(zip(problem.tasks, _reach(problem), strict=True)):
         # a falling curve need not be concave, but then its least is best
         harmful = task.name not in linked and any(isinstance(c, Family) and c.sign < 0 for c in own[index])
-        arms += [(index, *arm) for arm in _arms(task, problem.unit, spare, most, harmful)]
+        for low, high, lot, price, fixed in _arms(task, problem.unit, spare, most, harmful):
+            above = fixed + price * task.floor - spent[index]
+            arms.append((index, low - task.floor, high - task.floor, lot, price, above))
     columns = np.array(arms, dtype=np.int64).T
     variable, low, high, lot, price, fixed = columns
 
-    rows, limits = [price], [budget]
+    rows, limits = [price], [int(problem.budget // problem.unit) - sum(spent)]
     for cap in problem.caps:
         unit = common_unit(cap.use.values())
         each = np.array([int(cap.use.get(name, Fraction(0)) / unit) for name in problem.names], dtype=np.int64)
         rows.append(each[variable])
-        limits.append(int(cap.limit // unit))
+        limits.append(int(cap.limit // unit) - int(each @ floors))
 
-    scale = np.ones(len(names) + len(coupled))
-    for link, (_, shares, room) in enumerate(coupled):
+    tasks, base, scale = len(floors), floors, np.ones(len(floors) + len(coupled))
+    for link, (_, shares, room) in enumerate(coupled, tasks):
         step = common_unit(shares.values())
         each = np.array([int(shares.get(name, Fraction(0)) / step) for name in problem.names], dtype=np.int64)
-        reach = sum(int(each[v]) * int(high[variable == v].max()) for v in range(len(names)))
+        given = sum(int(share) * task.floor for share, task in zip(each, problem.tasks, strict=True))
+        start = given if room is None else min(given, int(room / step))
+        reach = given + sum(int(each[v]) * int(high[variable == v].max()) for v in range(tasks))
         if room is not None:
             reach = min(reach, int(room / step))
         rows = [np.append(row, 0) for row in rows]
-        rows.append(np.append(-each[variable[variable < len(names)]], np.zeros(link + 1, dtype=np.int64)))
+        rows.append(np.append(-each[variable[variable < tasks]], np.zeros(link - tasks + 1, dtype=np.int64)))
         rows[-1][-1] = 1
-        limits.append(0)
-        scale[len(names) + link] = float(step)
-        variable, lot, fixed = np.append(variable, len(names) + link), np.append(lot, 1), np.append(fixed, 0)
-        low, high = np.append(low, 0), np.append(high, reach)
+        limits.append(given - start)
+        scale[link], base = float(step), np.append(base, start)
+        variable, lot, fixed = np.append(variable, link), np.append(lot, 1), np.append(fixed, 0)
+        low, high = np.append(low, 0), np.append(high, reach - start)
 
     curves = [*own, *(terms for terms, _, _ in coupled)]
     return Model(
-        tasks=len(names),
+        tasks=tasks,
+        base=base,
+        spent=sum(spent),
         curves=tuple(tuple(terms) for terms in curves),
         scale=scale,
         variable=variable,
