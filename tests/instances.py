@@ -451,7 +451,9 @@ def add_fixed(problem: al.Problem, gains: dict[str, al.Curve], kind: str, size: 
             gains[name] = gains[name] + al.Geometric(size, 0)
     caps = []
     for cap in problem.caps:  # room for what a `least` takes of them
-        used = sum((each * next(t for t in tasks if t.name == name).floor for name, each in cap.use.items()), Fraction(0))
+        used = sum(
+            (each * next(t for t in tasks if t.name == name).floor for name, each in cap.use.items()), Fraction(0)
+        )
         caps.append(al.Cap(cap.name, max(cap.limit, used), cap.use))
     return al.Problem(tasks, budget, caps, implied), {task.name: gains[task.name] for task in tasks}
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import allotment as al
 from allotment.document import parse_problem, read_problem
 from allotment.errors import InputError
 from allotment.gains import Coupled, Geometric, Logarithmic, Power, Tabulated, curve_from_dict
@@ -721,3 +722,95 @@ def test_a_good_file_is_read_exactly(tmp_path: Path) -> None:
 
 def test_a_file_without_gains_has_none() -> None:
     assert parse_problem('budget = 0\n[[task]]\nname = "a"\ncost = 1').gains is None
+
+
+class Root(al.Curve):
+    """A curve of someone's own, concave and complete."""
+
+    family = "root"
+
+    def rise(self, count: Any, more: Any) -> Any:
+        return 5 * np.sqrt(np.add(count, more)) - 5 * np.sqrt(count)
+
+    @property
+    def sign(self) -> int:
+        return 1
+
+    def __mul__(self, factor: float) -> al.Curve:
+        return self
+
+
+class Steeper(al.Geometric):
+    """Of a known class, but not what that class says."""
+
+    @staticmethod
+    def rise_of(values: Any, count: Any, more: Any) -> Any:
+        return 2 * al.Geometric.rise_of(values, count, more)
+
+
+class Measured:
+    """Evidence that plans with someone's own curve."""
+
+    def gains_for(self, problem: al.Problem) -> dict[str, al.Curve]:
+        return {"a": al.Geometric(0.001, 0.9), "b": Root()}
+
+    def outlook(self, problem: al.Problem, plan: al.Plan) -> al.Outlook:
+        raise NotImplementedError
+
+
+OWN = {
+    "own": (Root(), "Root"),
+    "a subclass": (Steeper(1, 0.5), "Steeper"),
+    "in a sum": (al.Geometric(1, 0.5) + Root(), "Root"),
+    "a subclass in a sum": (Steeper(1, 0.5) + al.Logarithmic(1, 3), "Steeper"),
+}
+PLANNERS: dict[str, Callable[[al.Problem, Any], object]] = {
+    "allocate": al.allocate,
+    "frontier": al.frontier,
+    "cheapest": lambda problem, gains: al.cheapest(problem, gains, target=1),
+    "score": lambda problem, gains: al.score(problem, gains, {"a": 1}),
+    "Plan": lambda problem, gains: al.Plan(problem, gains, {"a": 1, "b": 0}, 1.0),
+}
+
+
+@pytest.mark.parametrize("given", OWN)
+@pytest.mark.parametrize("planner", PLANNERS)
+@pytest.mark.parametrize("weight", [1, 3, 0])
+def test_curves_of_ones_own_are_refused(given: str, planner: str, weight: int) -> None:
+    """The solver knows how to search its own families and tables only: anything else would be worth nothing to it."""
+    curve, name = OWN[given]
+    problem = al.Problem([al.Task("a", 1), al.Task("b", 1, weight=weight)], 100)
+    with pytest.raises(al.InputError) as caught:
+        PLANNERS[planner](problem, {"a": al.Geometric(0.001, 0.9), "b": curve})
+    (mistake,) = caught.value.mistakes
+    assert mistake.where == "gain of 'b'"
+    assert mistake.what.startswith(f"{name} is not a curve that plans are made with")
+    assert "al.Tabulated([curve(n) for n in counts], counts)" in mistake.what
+
+
+@pytest.mark.parametrize("planner", sorted(set(PLANNERS) - {"Plan"}))
+def test_evidence_with_a_curve_of_its_own_is_refused(planner: str) -> None:
+    with pytest.raises(al.InputError, match="gain of 'b': Root is not a curve"):
+        PLANNERS[planner](al.Problem([al.Task("a", 1), al.Task("b", 1)], 100), Measured())
+
+
+def test_a_coupled_curve_of_ones_own_is_refused() -> None:
+    for curve, name in OWN.values():
+        with pytest.raises(al.InputError, match=f"{name} is not a curve"):
+            al.Coupled(curve, {"a": 1})
+
+
+def test_the_remedy_for_a_curve_of_ones_own_works() -> None:
+    curve, counts = Root(), [*range(20), 50, 100]
+    problem = al.Problem([al.Task("a", 1), al.Task("b", 1)], 100)
+    plan = al.allocate(problem, {"a": al.Geometric(0.001, 0.9), "b": al.Tabulated([curve(n) for n in counts], counts)})
+    assert plan.counts == {"a": 0, "b": 100}
+    assert plan.value == pytest.approx(50)
+
+
+def test_a_table_is_held_to_what_it_says_past_a_large_first_row() -> None:
+    with pytest.raises(al.InputError, match="not concave: a label after 3 adds 1"):
+        al.Tabulated([0, 1e12, 1e12 + 1, 1e12 + 1, 1e12 + 2])
+    al.Tabulated([1e15 * (1 - 0.9**n) for n in range(400)])  # rounding is no mistake
+    al.Tabulated([1e12 + 5 * n**0.5 if n else 0 for n in range(2000)])
+    al.Tabulated([0.1 * n for n in range(2000)])

@@ -25,6 +25,7 @@ from instances import (
 )
 
 import allotment as al
+from allotment import budgets
 
 Instance = tuple[al.Problem, dict[str, al.Curve]]
 CONCAVE = ("pool", "least", "most", "frozen", "lot", "tiers_up", "weight", "cents")
@@ -380,3 +381,37 @@ def test_choices_of_a_task_are_priced_as_the_task_says() -> None:
         for task in problem.tasks:
             for count, money in zip(*choices_of(task, problem), strict=True):
                 assert task.price(int(count)) == int(money) * problem.unit
+
+
+@pytest.mark.parametrize("seed", half(60))
+def test_frontier_and_cheapest_agree_with_allocate(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "SAMPLES", 5)
+    problem, gains, _ = random_problem(13, seed)
+    try:
+        curve = al.frontier(problem, gains)
+    except al.Infeasible:
+        return
+    rng = random.Random(seed)
+    floor = problem.price({task.name: task.floor for task in problem.tasks})
+    for place in {len(curve.budgets) - 1, *(rng.randrange(len(curve.budgets)) for _ in range(3))}:
+        budget = Fraction(round(curve.budgets[place] / float(problem.unit))) * problem.unit
+        value = best_at(problem, gains, budget)
+        assert value is None or close(curve.values[place], value)
+        assert close(curve.values[place], curve.at(budget).value)
+    target = curve.values[0] + rng.uniform(0.05, 1) * (curve.values[-1] - curve.values[0])
+    plan = al.cheapest(problem, gains, target=target)
+    needed = Fraction(plan.spent)
+    assert needed <= problem.budget
+    value = best_at(problem, gains, needed)
+    assert value is None or at_least(value, target)
+    if needed > floor:
+        value = best_at(problem, gains, needed - problem.unit)
+        assert value is None or value < target
+
+
+def best_at(problem: al.Problem, gains: dict[str, al.Curve], budget: Fraction) -> float | None:
+    """What `allocate` gets for a budget; None where it buys nothing."""
+    try:
+        return al.allocate(problem.with_budget(budget), gains).value
+    except al.Infeasible:
+        return None

@@ -278,3 +278,33 @@ def test_labels_that_only_harm_beside_a_cap_are_left() -> None:
     problem = al.Problem(tasks, 10, [al.Cap("hours", 78, {"a": 2})], count_implied=True)
     plan = al.allocate(problem, {"a": al.Tabulated([0, 0, -1]), "b": al.Tabulated([0, 4, 2])})
     assert plan.counts == {"a": 0, "b": 0}
+
+
+@pytest.mark.parametrize("frozen", [10**3, 10**12])
+@pytest.mark.parametrize("cap", [False, True])
+def test_money_that_is_spent_already_takes_no_part(frozen: int, cap: bool) -> None:
+    """Its worth and its price are far above all that is to be decided."""
+    tasks = [al.Task("done", 100, frozen=frozen), al.Task("a", 3), al.Task("b", 5, least=2), al.Task("c", 7, fee=4)]
+    gains = {"a": al.Geometric(1, 0.9), "b": al.Power(30, 3, 0.5), "c": al.Logarithmic(4, 2)}
+    caps = [al.Cap("hours", frozen + 30, {"done": 1, "a": 1, "b": 2})] if cap else []
+    left = [al.Cap("hours", 30, {"a": 1, "b": 2})] if cap else []
+    plan = al.allocate(al.Problem(tasks, 100 * frozen + 97, caps), gains | {"done": al.Geometric(1e12, 1)})
+    alone = al.allocate(al.Problem(tasks[1:], 97, left), gains)
+    assert plan.counts == {"done": frozen} | alone.counts
+    assert plan.exact
+    assert plan.money_worth == pytest.approx(alone.money_worth, rel=1e-9)
+    if frozen < 10**6:  # beyond it prices are no longer told apart to four digits
+        assert plan.break_even == {"done": None} | alone.break_even
+
+
+def test_plans_beside_what_is_fixed_are_told_apart() -> None:
+    """Worths that differ by less than a digit of their sum still come in their order, and have their reasons."""
+    tasks = [al.Task("done", 1, frozen=1), al.Task("a", 1, most=9), al.Task("b", 1)]
+    gains = {"done": al.Geometric(1e20, 1), "a": al.Geometric(1, 1), "b": al.Tabulated([0, 3, 3])}
+    plan = al.allocate(al.Problem(tasks, 21), gains)
+    assert plan.counts == {"done": 1, "a": 9, "b": 1}
+    others = {"worst": {"done": 1}, "best": {"done": 1, "a": 8, "b": 1}, "middle": {"done": 1, "a": 5}}
+    assert [row.name for row in plan.compare(others).rows[1:]] == ["best", "middle", "worst"]
+    assert plan.why_unspent == ("done: frozen at 1", "a: most of 9 reached", "b: more labels are worth nothing")
+    assert al.allocate(al.Problem(tasks, 6), gains).counts == {"done": 1, "a": 4, "b": 1}
+    assert al.frontier(al.Problem(tasks, 6), gains).counts["a"].tolist() == [0, 0, 1, 2, 3, 4]

@@ -27,7 +27,11 @@ Floats: TypeAlias = float | Array
 
 
 class Curve:
-    """The worth of 0, 1, 2, ... labels. Curves add (`a + b`) and scale (`2 * a`)."""
+    """The worth of 0, 1, 2, ... labels. Curves add (`a + b`) and scale (`2 * a`).
+
+    Plans are made of the curves of this module alone; a function of one's own becomes a table of its values
+    (`Tabulated`).
+    """
 
     family: ClassVar[str]
 
@@ -344,7 +348,9 @@ class Coupled(Curve):
 
     def __init__(self, curve: Curve, weights: Mapping[str, Any]):
         mistakes = []
-        if not isinstance(curve, Curve) or any(isinstance(term, Coupled) for term in curve.terms):
+        if strange := find_strange(curve):
+            mistakes.append(Mistake("curve", strange))
+        elif not isinstance(curve, Curve) or any(isinstance(term, Coupled) for term in curve.terms):
             mistakes.append(Mistake("curve", "must be a curve of one count"))
         elif curve.sign < 0:
             mistakes.append(Mistake("curve", "is worth less with every label; only a rising curve can be coupled"))
@@ -397,6 +403,25 @@ FAMILIES: dict[str, tuple[type[Curve], tuple[str, ...], tuple[str, ...]]] = {
     "coupled": (Coupled, ("inner", "weights"), ()),
 }
 """name in files -> class, keys that must be there, keys that may be"""
+
+
+def find_strange(curve: Any) -> str | None:
+    """Why no plan can be made with a curve that is, or holds, one of another class; a subclass is another class too."""
+    if not isinstance(curve, Curve):
+        return None
+    cls = type(curve)
+    if not any(cls is known for known, *_ in FAMILIES.values()):
+        return (
+            f"{cls.__name__} is not a curve that plans are made with; give a table of its values instead: "
+            "al.Tabulated([curve(n) for n in counts], counts), where counts are 0 and as many more as you like, "
+            "in rising order up to the most that could be bought"
+        )
+    inside: Iterable[Curve] = ()
+    if isinstance(curve, Sum):
+        inside = curve.parts
+    elif isinstance(curve, Coupled):
+        inside = (curve.inner,)
+    return next((strange for part in inside if (strange := find_strange(part))), None)
 
 
 def curve_from_dict(plain: Any) -> Curve:
@@ -473,10 +498,21 @@ def _check(curve: Family, **ranges: tuple[float, float] | None) -> None:
         raise InputError(mistakes)
 
 
+def _rounding(worths: Array) -> Array:
+    """For each three rows: what their slopes may differ by. A share of what is gained from there on, since what came
+    before may be fixed and far larger, and the last digits of the rows themselves."""
+    highest = np.maximum.accumulate(worths[::-1])[::-1]
+    lowest = np.minimum.accumulate(worths[::-1])[::-1]
+    size = np.abs(worths)
+    last_digits = np.spacing(np.maximum(np.maximum(size[:-2], size[1:-1]), size[2:]))
+    return np.asarray(1e-12 * np.maximum(highest - worths, worths - lowest)[:-2] + 16 * last_digits)
+
+
 def _check_concave(worths: tuple[float, ...], counts: tuple[int, ...]) -> list[Mistake]:
+    if len(worths) < 3:
+        return []
     slopes = np.diff(worths) / np.diff(counts)
-    rounding = 1e-12 * max(1e-300, float(np.max(np.abs(worths), initial=0.0)))
-    rising = np.flatnonzero(np.diff(slopes) > rounding)
+    rising = np.flatnonzero(np.diff(slopes) > _rounding(np.array(worths)))
     if not len(rising):
         return []
     at = int(rising[0]) + 1

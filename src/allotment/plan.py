@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 from allotment.amounts import short, show, to_decimal, whole
 from allotment.errors import Infeasible, InputError, Mistake, suggest
 from allotment.figures import amounts, numbers, percent
-from allotment.gains import Coupled, Curve, Power, curve_from_dict
+from allotment.gains import Coupled, Curve, Power, curve_from_dict, find_strange
 from allotment.limits import explain_idle_budget, explain_rest, find_broken, find_clashes
 from allotment.problem import Problem, Task, show_exact
 from allotment.solver import baselines as fixed
@@ -112,10 +112,12 @@ def check_gains(problem: Problem, gains: Mapping[str, Curve] | Evidence) -> dict
             mistakes.append(
                 Mistake(f"gain of {name!r}", f"{gains[name]!r} is not a curve such as al.Geometric(1, 0.99)")
             )
+        elif strange := find_strange(gains[name]):
+            mistakes.append(Mistake(f"gain of {name!r}", strange))
     for name in gains:
         if name not in problem.names:
             mistakes.append(Mistake("gains", f"no task {name!r}; {suggest(name, problem.names)}"))
-    known = {name: curve for name, curve in gains.items() if isinstance(curve, Curve)}
+    known = {name: curve for name, curve in gains.items() if isinstance(curve, Curve) and not find_strange(curve)}
     for name, curve in known.items():
         for term in curve.terms:
             for other in term.weights if isinstance(term, Coupled) else ():
@@ -195,9 +197,7 @@ def _labels(problem: Problem, task: Task, counts: Mapping[str, int]) -> float:
     return float(count)
 
 
-def _rise(
-    problem: Problem, gains: Mapping[str, Curve], before: Mapping[str, int], after: Mapping[str, int]
-) -> float:
+def _rise(problem: Problem, gains: Mapping[str, Curve], before: Mapping[str, int], after: Mapping[str, int]) -> float:
     """By how much one plan is worth more than another."""
     own = _own_rises(problem, gains, before, after)
     return math.fsum(task.weight * own[task.name] for task in problem.tasks)
@@ -236,6 +236,11 @@ class Plan:
     name: str = field(default="plan", compare=False)
     evidence: Evidence | None = field(default=None, compare=False, repr=False)
     """what the gains were measured by; None where they were given as curves"""
+
+    def __post_init__(self) -> None:
+        strange = {name: find_strange(curve) for name, curve in self.gains.items()}
+        if mistakes := [Mistake(f"gain of {name!r}", what) for name, what in strange.items() if what]:
+            raise InputError(mistakes)
 
     @cached_property
     def outlook(self) -> Outlook | None:

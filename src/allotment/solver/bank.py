@@ -21,7 +21,8 @@ class Bank:
             for term in terms:
                 if isinstance(term, Family):
                     groups.setdefault(type(term), []).append((row, term))
-                elif isinstance(term, Tabulated):
+                else:
+                    assert isinstance(term, Tabulated), term  # nothing is left out: it would be worth nothing
                     tables.append((row, term))
         self._groups = [
             (

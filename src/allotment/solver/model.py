@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from allotment.amounts import common_unit
 from allotment.errors import InputError, Mistake
-from allotment.gains import Coupled, Curve, Family, Power
+from allotment.gains import Coupled, Curve, Family, Power, find_strange
 from allotment.problem import Problem, Task
 from allotment.solver.bank import Bank
 
@@ -98,7 +98,7 @@ class Model:
         return self.bank.rise((self.arm_base + count) * scale, more * scale)
 
     def arm_reach(self, slope: Array, low: Array, high: Array) -> Array:
-        """Of every arm: about how many steps (`low` to `high`) are worth more than `slope` each, to within one label."""
+        """Of every arm: about how many steps (`low` to `high`) are worth more than `slope` each, to within a label."""
         scale, base = self.arm_scale, self.arm_base
         return self.bank.reach(slope / scale, (base + low) * scale, (base + high) * scale) / scale - base
 
@@ -144,9 +144,9 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
     for index, (task, (spare, most)) in enumerate(zip(problem.tasks, _reach(problem), strict=True)):
         # a falling curve need not be concave, but then its least is best
         harmful = task.name not in linked and any(isinstance(c, Family) and c.sign < 0 for c in own[index])
-        for low, high, lot, price, fixed in _arms(task, problem.unit, spare, most, harmful):
-            above = fixed + price * task.floor - spent[index]
-            arms.append((index, low - task.floor, high - task.floor, lot, price, above))
+        for start, stop, lots, cost, money in _arms(task, problem.unit, spare, most, harmful):
+            above = money + cost * task.floor - spent[index]
+            arms.append((index, start - task.floor, stop - task.floor, lots, cost, above))
     columns = np.array(arms, dtype=np.int64).T
     variable, low, high, lot, price, fixed = columns
 
@@ -243,6 +243,8 @@ def split_gains(problem: Problem, gains: Mapping[str, Curve]) -> tuple[list[list
     links: dict[tuple[tuple[str, Fraction], ...], Link] = {}
     mistakes = []
     for task in problem.tasks:
+        if strange := find_strange(gains[task.name]):
+            raise InputError([Mistake(f"gain of {task.name!r}", strange)])
         terms = list(gains[task.name].terms) if task.weight else []
         if task.weight != 1:
             terms = [term * task.weight for term in terms]
