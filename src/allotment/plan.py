@@ -182,7 +182,10 @@ def _own_rises(
         for term in gains[task.name].terms:
             low, high = (term.mix(before), term.mix(after)) if isinstance(term, Coupled) else given
             curve = term.inner if isinstance(term, Coupled) else term
-            rises.append(float(curve.rise(low, high - low)) if low <= high else -float(curve.rise(high, low - high)))
+            if low < high:
+                rises.append(float(curve.rise(low, high - low)))
+            elif low > high:
+                rises.append(-float(curve.rise(high, low - high)))
         found[task.name] = math.fsum(rises)
     return found
 
