@@ -7,6 +7,7 @@ rounds differently, and trainings make more of that: docs/learner.md says how mu
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib.util
 import os
 import platform
@@ -25,6 +26,11 @@ LIMITS = (
     *("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE"),
 )
 """variables of the environment by which a CPU is told to compute as another one does"""
+TROUBLES = {
+    getattr(errno, name, None)
+    for name in ("EIO", "ENOMEM", "EMFILE", "ENFILE", "ENODEV", "ENXIO", "EREMOTEIO", "ESTALE", "ETIMEDOUT", "ENOLCK")
+} - {None}
+"""errors of a disk, a network or memory that say nothing of the file that was asked for"""
 _CPUS = Path("/proc/cpuinfo")
 _LEVELS = {"AVX-512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "AVX2": {"avx2", "fma"}, "SVE": {"sve"}}
 
@@ -83,6 +89,11 @@ def is_alive(pid: int) -> bool:
     except (OSError, OverflowError):
         pass
     return True
+
+
+def is_trouble(error: BaseException) -> bool:
+    """Whether the machine failed and not the file, which may be sound and be read another time."""
+    return isinstance(error, OSError) and error.errno in TROUBLES
 
 
 def sync_file(handle: int) -> None:

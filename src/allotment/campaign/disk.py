@@ -150,14 +150,18 @@ def sign(name: str = "") -> str:
 
 def clear_halves(folder: Path) -> None:
     """Remove what killed processes left half-written in a campaign; only for whoever holds the lock."""
-    for half in (*folder.glob(f"{HALF}*"), *folder.glob(f"{MASKS}/{HALF}*")):
+    with plainly(folder):
+        halves = [*folder.glob(f"{HALF}*"), *folder.glob(f"{MASKS}/{HALF}*")]
+    for half in halves:
         if not _is_being_written(half):  # a sheet is written when the lock is free again
             _remove(half)
 
 
 def clear_halves_of(path: Path) -> None:
     """Remove what killed processes left half-written of this file or folder, which need not be a campaign's."""
-    for half in path.parent.glob(f"{HALF}[0-9]*-{glob.escape(path.name[:100])}-*"):
+    with plainly(path.parent):
+        halves = list(path.parent.glob(f"{HALF}[0-9]*-{glob.escape(path.name[:100])}-*"))
+    for half in halves:
         if not _is_being_written(half):
             _remove(half)
 
@@ -171,10 +175,11 @@ def _is_being_written(half: Path) -> bool:
 
 
 def _remove(half: Path) -> None:
-    if half.is_dir() and not half.is_symlink():
-        shutil.rmtree(half, ignore_errors=True)
-    else:
-        with contextlib.suppress(OSError):
+    """Whatever can't be removed now is met by the next who writes."""
+    with contextlib.suppress(OSError):
+        if half.is_dir() and not half.is_symlink():
+            shutil.rmtree(half, ignore_errors=True)
+        else:
             half.unlink()
 
 

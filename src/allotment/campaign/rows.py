@@ -17,6 +17,7 @@ from allotment.campaign.labels import Stock, find_root
 from allotment.campaign.settings import FILE, Settings
 from allotment.campaign.store import Store
 from allotment.data.columns import Column
+from allotment.data.pixels import Unread
 from allotment.data.sources import open_source
 from allotment.errors import InputError, Mistake
 from allotment.figures import several
@@ -191,8 +192,11 @@ def _tell_way_out(folder: Path, settings: Settings, digest: str) -> str:
 
 def _digest(path: Path) -> str:
     """Of the file: where it is the same, its rows need not be read again."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise Unread(str(path), error) from None
 
 
 def _list_features(settings: Settings, root: Path) -> list[str]:

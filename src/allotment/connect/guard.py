@@ -21,8 +21,9 @@ from pathlib import Path, PureWindowsPath
 from typing import IO, Any
 
 from allotment.amounts import short
-from allotment.data.pixels import shown
+from allotment.data.pixels import Unread, shown
 from allotment.errors import InputError, Mistake, suggest
+from allotment.machine import is_trouble
 
 LONGEST_LINE = 1 << 20
 """bytes of a line, and of a CSV record of several lines"""
@@ -109,6 +110,17 @@ def refuse(path: Path, what: str, line: int | None = None) -> InputError:
 
 
 @contextmanager
+def _telling(path: Path) -> Iterator[None]:
+    """Which file it is that the disk will not give."""
+    try:
+        yield
+    except OSError as error:
+        if not is_trouble(error):
+            raise
+        raise Unread(str(path), error) from None
+
+
+@contextmanager
 def open_plain(path: Path) -> Iterator[IO[bytes]]:
     """The file, for reading; raises InputError for anything but a plain one."""
     try:
@@ -117,7 +129,7 @@ def open_plain(path: Path) -> Iterator[IO[bytes]]:
         missing = isinstance(error, FileNotFoundError)
         reason = "there is no such file" if missing else f"can't be read ({getattr(error, 'strerror', None) or error})"
         raise refuse(path, f"{reason}; check the path") from None
-    with os.fdopen(handle, "rb") as file:
+    with _telling(path), os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):  # reading a pipe or a device could wait forever
             raise refuse(path, "is not a plain file; save the labels to one first")
         yield file
@@ -260,6 +272,8 @@ def walk_folder(root: Path, refused: Refused) -> Iterator[tuple[str, Fetch]]:
             with os.scandir(root / folder) as entries:
                 found = sorted(itertools.islice(entries, MOST_FILES + 1), key=lambda entry: entry.name)
         except OSError as error:
+            if is_trouble(error):
+                raise Unread(str(root / folder), error) from None
             what = f"can't be listed ({error.strerror}); see that it may be read"
             refused.add(shown(folder) or "the folder", what)
             continue
@@ -359,6 +373,8 @@ def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, scratch: Path) 
         except MemoryError:
             raise
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, struct.error) as error:
+            if isinstance(error, OSError) and is_trouble(error):
+                raise Unread(member.filename, error) from None
             raise ValueError(f"is damaged ({type(error).__name__}); pack it again") from None
         try:
             (scratch / "mask.png").write_bytes(content)

@@ -27,6 +27,7 @@ from allotment.data.augment import MAPS
 from allotment.data.dataset import VOID, Dataset, Target
 from allotment.data.pixels import (
     MOST_PIXELS,
+    Unread,
     load_pillow,
     open_inside,
     read_palette,
@@ -83,6 +84,8 @@ def take_mask(root: Path, path: str, target: Target, size: Size | None, keep: Pa
         raise ValueError(f"a label of kind {target.kind} is no picture; give it in a CSV or JSONL file")
     try:
         raw = _read_raw(root, path, target.kind, size)
+    except Unread:
+        raise
     except InputError as error:  # whoever asks knows a better name for the file
         raise ValueError(error.mistakes[0].what) from None
     note = _CHECKS[target.kind](target, raw)
@@ -233,7 +236,10 @@ def find_sizes(data: Dataset, ids: Mapping[str, int]) -> Callable[[str], Size | 
 def read_header(root: Path, path: str) -> Header:
     """What the file says of itself, without any of its pixels; raises InputError if it is no PNG."""
     with open_inside(root, path, LARGEST_FILE) as file:
-        head = file.read(29)
+        try:
+            head = file.read(29)
+        except OSError as error:
+            raise Unread(path, error) from None
     if len(head) < 29 or head[:8] != b"\x89PNG\r\n\x1a\n" or head[12:16] != b"IHDR":
         raise InputError([Mistake(path, "is not a PNG image, whatever its name says; save it as PNG")])
     width, height, bits, colour = struct.unpack(">LLBB", head[16:26])

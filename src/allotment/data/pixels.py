@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.errors import InputError, Mistake
+from allotment.machine import is_trouble
 
 MOST_PIXELS = 50_000_000
 MOST_BYTES = 1 << 28
@@ -32,6 +33,14 @@ _FORMS = {
     "RGBA": "RGB colours with transparency",
     "CMYK": "CMYK colours, as for print",
 }
+
+
+class Unread(InputError):
+    """The disk failed, or memory did: nothing is known of the file."""
+
+    def __init__(self, path: str, error: OSError):
+        what = f"can't be read ({error.strerror}); check the disk, then run the same command again"
+        super().__init__([Mistake(shown(path), what)])
 
 
 def read_rgb(root: Path, path: str) -> NDArray[np.uint8]:
@@ -79,6 +88,8 @@ def _decoded(root: Path, path: str, formats: tuple[str, ...]) -> Iterator[tuple[
         except MemoryError:
             raise
         except Exception as error:  # decoders of damaged files raise almost anything
+            if isinstance(error, OSError) and is_trouble(error):
+                raise Unread(path, error) from None
             raise InputError([Mistake(shown(path), _damaged(type(error).__name__))]) from None
         yield image, bits
 
@@ -90,13 +101,18 @@ def _opened(root: Path, path: str, formats: tuple[str, ...]) -> Iterator[tuple[A
     with open_inside(root, path) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of odd palettes and the like
         warnings.simplefilter("error", Image.DecompressionBombWarning)
-        head = file.read(26)
-        file.seek(0)
+        try:
+            head = file.read(26)
+            file.seek(0)
+        except OSError as error:
+            raise Unread(path, error) from None
         try:
             image = Image.open(file, formats=formats)
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise InputError([Mistake(shown(path), _too_large("far"))]) from None
-        except Exception:
+        except Exception as error:
+            if isinstance(error, OSError) and is_trouble(error):
+                raise Unread(path, error) from None
             if any(head.startswith(_BEGINNINGS[each]) for each in formats):
                 raise InputError([Mistake(shown(path), _damaged("header"))]) from None
             what = f"is not a {' or '.join(formats)} image, whatever its name says; put a real one there"
@@ -132,9 +148,15 @@ def open_inside(root: Path, path: str, most: int = MOST_BYTES) -> Iterator[Buffe
     try:
         handle = os.open(found, os.O_RDONLY | sum(flags))
     except OSError as error:
+        if is_trouble(error):
+            raise Unread(path, error) from None
         what = f"can't be opened ({error.strerror}); see that it is there and may be read"
         raise InputError([Mistake(shown(path), what)]) from None
-    status = os.fstat(handle)
+    try:
+        status = os.fstat(handle)
+    except OSError as error:
+        os.close(handle)
+        raise Unread(path, error) from None
     what = ""
     if not stat.S_ISREG(status.st_mode):
         what = "is not a plain file; put one there"
@@ -160,8 +182,9 @@ def find_inside(root: Path, path: str) -> Path:
             raise InputError([Mistake(shown(path), what)])
         if found.exists():
             return found
-    except (OSError, RuntimeError):  # a name that is too long, links in a circle
-        pass
+    except (OSError, RuntimeError) as error:  # a name that is too long, links in a circle
+        if isinstance(error, OSError) and is_trouble(error):
+            raise Unread(path, error) from None
     raise InputError([Mistake(shown(path), f"is not there; it should be in {shown(str(root))}")])
 
 
