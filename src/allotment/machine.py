@@ -116,6 +116,14 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
+def make_folder(path: Path) -> None:
+    """A folder, and those around it, with names that stay when the power goes."""
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for each in reversed(missing):
+        sync_folder(each.parent)
+
+
 def describe_cpu() -> str:
     """The kind of CPU, in words; the same words are the same kind."""
     limits = [f"{name}={value}" for name in LIMITS if (value := os.environ.get(name))]

@@ -284,7 +284,10 @@ class _Reading:
     def finish(self, path: Path, content: str) -> Parts:
         """What it all comes to, once kept masks are safe."""
         if self.keep is not None and self.keep.is_dir():
-            sync_folder(self.keep)
+            try:
+                sync_folder(self.keep)
+            except OSError as error:
+                raise refuse(self.keep, f"can't be written ({error.strerror}); check the disk and its space") from None
         if self.names.strangers and not self.names.met:
             self.remarks.append(f"none of its instances is known here, where {self.names.describe()}")
         self.remarks += [_name_more(task, self.classes[task]) for task in self.guessed if self._lacks_classes(task)]

@@ -37,6 +37,7 @@ from allotment.data.pixels import (
     shown,
 )
 from allotment.errors import InputError, Mistake
+from allotment.machine import make_folder
 from allotment.orders.sheet import place_file
 
 Array = NDArray[Any]
@@ -271,7 +272,7 @@ def _decode(root: Path, path: str, header: Header) -> Array:
 
 def _make_folder(folder: Path) -> None:
     try:
-        folder.mkdir(exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         what = f"can't be made ({error.strerror}); see that the folder around it is there and may be written to"
         raise InputError([Mistake(shown(str(folder)), what)]) from None
