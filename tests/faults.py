@@ -1,7 +1,8 @@
 """Faults at every call of a campaign: a disk that fails or is full, memory that is short, power that goes.
 
-`python tests/faults.py` is the driver. It loads everything once under tests/fixtures/shim.c and forks a process for each
-fault, in which the shim is told what to fail; what became of the campaign is judged when the same command was run again.
+`python tests/faults.py` is the driver. It loads everything once under tests/fixtures/shim.c and forks a process for
+each fault, in which the shim is told what to fail; what became of the campaign is judged once the same command was run
+again.
 `python tests/faults.py --report docs/results/faults.md` goes through all of them and writes the tables.
 """
 
@@ -43,7 +44,7 @@ KINDS = (
     *("open", "create", "read", "write", "sync", "truncate", "rename", "link", "unlink", "mkdir", "rmdir", "close"),
     *("allocate", "mmap", "stat", "chmod", "lock", "list", "memory of SQLite", "memory", "arena"),
 )
-"""as in the shim; `create` opens what was not there, `memory` is malloc of anybody but SQLite, `arena` is Python's mmap"""
+"""as in the shim; `create` opens what was not there, `memory` is malloc of all but SQLite, `arena` is Python's mmap"""
 MEMORY = ("memory of SQLite", "memory", "arena")
 ONCE, ON, SHORT = 0, 1, 2
 FAULTS: dict[str, tuple[int, ...]] = {
@@ -62,9 +63,9 @@ SMALLEST = 513
 PATIENCE = 100
 """seconds after which a process hangs"""
 VERDICTS = ("succeeded", "resumed", "abrupt", "ugly", "lost")
-"""the command did all of its work in spite of the fault; it ended with a clear word, or with the process, and did the rest
-when it was typed again; the same, but a library gave way without a word when memory was short; the same, but what it said
-or left was not clear; something was lost, or wrong data were taken"""
+"""the command did all of its work in spite of the fault; it ended with a clear word, or with the power, and did the
+rest when it was typed again; likewise, but a library gave way without a word when memory was short; likewise, but what
+it said or left was not clear; something was lost, or wrong data were taken"""
 
 
 # The campaigns
@@ -474,12 +475,8 @@ def _is_clear(err: str) -> bool:
     """Whether it says what is wrong and what to do, not just what the system calls it."""
     errors = [line for line in err.replace("\r", "\n").split("\n") if line.startswith("error: ")]
     bare = [line for line in errors if line.removeprefix("error: ") in map(os.strerror, errno.errorcode)]
-    return (
-        "Traceback" not in err
-        and bool(errors)
-        and not bare
-        and ("is damaged" not in err or "run the same command again" in err)
-    )
+    alarm = "is damaged" in err and "run the same command again" not in err  # nothing is, once the disk reads again
+    return "Traceback" not in err and bool(errors) and not bare and not alarm
 
 
 def _plain(out: str) -> str:
@@ -490,12 +487,9 @@ def _plain(out: str) -> str:
 # All of them
 
 
-def inject(shim: Shim, step: Step, folder: Path, most: int | None, rng: random.Random, memory: bool) -> list[Verdict]:
-    """Every fault of a command, or `most` of them that are drawn such that every kind has its turn."""
-    faults = list_faults(step.life.counts, memory)
-    tried = (
-        judge(shim, step, fault, folder / "at") for fault in (faults if most is None else sample(faults, most, rng))
-    )
+def inject(shim: Shim, step: Step, folder: Path, faults: Sequence[Fault]) -> list[Verdict]:
+    """What became of a command at each of these faults."""
+    tried = (judge(shim, step, fault, folder / "at") for fault in faults)
     return [verdict for verdict in tried if verdict is not None]
 
 
@@ -624,7 +618,7 @@ def drive(given: argparse.Namespace) -> dict[str, Any]:
         began = time.monotonic()
         for subject in given.subjects.split(","):
             for step in steps:
-                here = _try(shim, step, folder, subject, given.most, rng)
+                here = _try(shim, step, folder, subject, given, rng)
                 verdicts += here
                 seconds = time.monotonic() - began
                 print(f"{seconds:6.0f} s {subject}: {step.name}: {count_words(here)}", file=sys.stderr, flush=True)
@@ -640,10 +634,15 @@ def drive(given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _try(shim: Shim, step: Step, folder: Path, subject: str, most: int | None, rng: random.Random) -> list[Verdict]:
+def _try(
+    shim: Shim, step: Step, folder: Path, subject: str, given: argparse.Namespace, rng: random.Random
+) -> list[Verdict]:
     if subject == "power":
-        return cut_power(shim, step, folder, most, rng)
-    return inject(shim, step, folder, most, rng, subject == "memory")
+        return cut_power(shim, step, folder, given.most, rng)
+    faults = list_faults(step.life.counts, subject == "memory")
+    if given.kinds:
+        faults = [fault for fault in faults if fault.kind in given.kinds.split(",")]
+    return inject(shim, step, folder, faults if given.most is None else sample(faults, given.most, rng))
 
 
 def count_words(verdicts: Sequence[Verdict]) -> dict[str, int]:
@@ -696,13 +695,14 @@ def write_report(path: Path, found: Sequence[dict[str, Any]]) -> None:
     path.write_text("\n".join(lines).rstrip() + "\n")
 
 
-ABOUT = """A campaign on a table and one on pictures are gone through command by command. In each command calls that concern
-its files are failed one at a time, through a library for LD_PRELOAD (`tests/fixtures/shim.c`); a trace of all that it
-writes, syncs and renames gives the disks that a power cut may leave. Then the same command is typed again. *Succeeded*: it
-did all of its work in spite of the fault. *Resumed*: it ended with a clear word and exit code 2, nothing that was there
-before or was acknowledged since is lost, and the same command then ends with the same rows and bytes as one that was left
-alone. *Abrupt*: the same, but a library ended the process without a word when memory was short. *Ugly*: the same, but
-what it said or left behind is not clear. *Lost*: anything else."""
+ABOUT = """\
+A campaign on a table and one on pictures are gone through command by command. In each command calls that concern its
+files are failed one at a time, through a library for LD_PRELOAD (`tests/fixtures/shim.c`); a trace of all that it
+writes, syncs and renames gives the disks that a power cut may leave. Then the same command is typed again.
+*Succeeded*: it did all of its work in spite of the fault. *Resumed*: it ended with a clear word and exit code 2,
+nothing that was there before or was acknowledged since is lost, and the same command then ends with the same rows and
+bytes as one that was left alone. *Abrupt*: the same, but a library ended the process without a word when memory was
+short. *Ugly*: the same, but what it said or left behind is not clear. *Lost*: anything else."""
 
 
 def _add_up(rows: dict[tuple[str, str, str], Counter[str]], subject: str, by: int) -> dict[str, Counter[str]]:
@@ -727,6 +727,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--subjects", default="calls,memory,power")
     parser.add_argument("--only", help="commands, such as init,order")
+    parser.add_argument("--kinds", help="of calls, such as open,read")
     parser.add_argument("--part", type=int, default=0, help="which of several processes this is")
     parser.add_argument("--of", type=int, default=1, help="how many share the commands")
     parser.add_argument("--at", help="where to work; best a disk in memory")

@@ -18,8 +18,8 @@ WROTE, CUT, SYNCED, MADE, MADE_FOLDER, RENAMED, LINKED, UNLINKED, REMOVED_FOLDER
 """words of the trace, as in tests/fixtures/shim.c"""
 SECTOR = 512
 MANNERS = ("synced", "all", "names", "bytes", "holes", "journal", "folders")
-"""what stays of what was not synced: nothing; all; names without bytes; bytes without names; names, and zeros for bytes;
-names up to a moment and sectors at random; the same for each folder by itself"""
+"""what stays of what was not synced: nothing; all; names without bytes; bytes without names; names, with zeros for
+bytes; names up to a moment and sectors at random; names up to a moment in each folder and a torn write"""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class File:
                 if manner != "journal" or rng.random() < 0.5:
                     content[place:] = bytes(max(0, place - len(content)))
             elif manner == "holes":
-                _put(content, place, bytes(len(data))) if place >= len(self.safe) else None
+                if place >= len(self.safe):
+                    _put(content, place, bytes(len(data)))
             elif manner == "journal":
                 for start in range(0, len(data), SECTOR):
                     if rng.random() < 0.5:
