@@ -229,7 +229,7 @@ def judge_content(name: str, file: BinaryIO, size: int) -> str:
     }  # fmt: skip
     try:
         return judges[Path(name).suffix](file, size)
-    except (ValueError, TypeError, struct.error, RecursionError, MemoryError) as error:
+    except (ValueError, TypeError, struct.error, RecursionError) as error:
         return f"is damaged ({short(str(error))}); write it again"
 
 
