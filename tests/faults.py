@@ -609,7 +609,7 @@ def drive(given: argparse.Namespace) -> dict[str, Any]:
     shim, rng, verdicts = Shim(), random.Random(given.seed), []
     with tempfile.TemporaryDirectory(dir=given.at) as name:
         folder = Path(os.path.realpath(name))
-        steps = prepare(shim, folder, list(SCENARIOS))
+        steps = prepare(shim, folder, given.scenarios.split(","))
         steps = [step for number, step in enumerate(steps) if number % given.of == given.part]
         if given.only:
             steps = [step for step in steps if step.command[0] in given.only.split(",")]
@@ -726,6 +726,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, help="faults of each command; all of them if left out")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--subjects", default="calls,memory,power")
+    parser.add_argument("--scenarios", default=",".join(SCENARIOS))
     parser.add_argument("--only", help="commands, such as init,order")
     parser.add_argument("--kinds", help="of calls, such as open,read")
     parser.add_argument("--part", type=int, default=0, help="which of several processes this is")

@@ -139,7 +139,7 @@ def test_a_power_cut_leaves_what_was_synced_and_any_part_of_the_rest(shim: Path,
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("subject", "most"), [("calls", 10), ("memory", 3), ("power", 5)])
+@pytest.mark.parametrize(("subject", "most"), [("calls", 8), ("memory", 3), ("power", 3)])
 def test_a_campaign_goes_on_after_a_fault(shim: Path, tmp_path: Path, subject: str, most: int) -> None:
     pytest.importorskip("torch")
     found = find(shim, tmp_path, "--subjects", subject, "--most", str(most))
@@ -154,6 +154,7 @@ def test_a_campaign_goes_on_after_a_fault(shim: Path, tmp_path: Path, subject: s
 def test_a_mask_that_the_disk_does_not_give_is_not_rejected(shim: Path, tmp_path: Path) -> None:
     """It would stay out for good: the same delivery again is known already."""
     pytest.importorskip("torch")
-    found = find(shim, tmp_path, "--subjects", "calls", "--only", "ingest", "--kinds", "open,list,read", "--most", "90")
-    assert sum(sum(words.values()) for _, _, _, words in found["rows"]) > 100
+    options = ["--subjects", "calls", "--scenarios", "pictures", "--only", "ingest", "--kinds", "open,list"]
+    found = find(shim, tmp_path, *options)
+    assert sum(sum(words.values()) for _, _, _, words in found["rows"]) > 30
     assert [line for line in found["wrong"] if ": lost: " in line] == []
