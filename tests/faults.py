@@ -625,6 +625,12 @@ def drive(given: argparse.Namespace) -> dict[str, Any]:
                 for verdict in here:
                     if verdict.word in ("ugly", "lost"):
                         print(f"  {verdict}", file=sys.stderr, flush=True)
+                if given.json:  # whoever stops it has what was found so far
+                    Path(given.json).write_text(json.dumps(collect(given, verdicts), indent=1))
+    return collect(given, verdicts)
+
+
+def collect(given: argparse.Namespace, verdicts: Sequence[Verdict]) -> dict[str, Any]:
     return {
         "seed": given.seed,
         "most": given.most,
