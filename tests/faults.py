@@ -25,6 +25,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import traceback
 from collections import Counter
@@ -628,11 +629,12 @@ def drive(given: argparse.Namespace) -> dict[str, Any]:
                         print(f"  {verdict}", file=sys.stderr, flush=True)
                 if given.json:  # whoever stops it has what was found so far
                     Path(given.json).write_text(json.dumps(collect(given, verdicts), indent=1))
-    return collect(given, verdicts)
+    return collect(given, verdicts, done=True)
 
 
-def collect(given: argparse.Namespace, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+def collect(given: argparse.Namespace, verdicts: Sequence[Verdict], done: bool = False) -> dict[str, Any]:
     return {
+        "done": done,
         "seed": given.seed,
         "most": given.most,
         "rows": [[*row, dict(words)] for row, words in tabulate(verdicts).items()],
@@ -689,9 +691,9 @@ def write_report(path: Path, found: Sequence[dict[str, Any]]) -> None:
     run = "python tests/faults.py" + ("" if most is None else f" --most {most}") + f" --seed {seed}"
     cores, system = os.cpu_count(), f"{platform.system()} {platform.machine()}"
     total = sum((words for words in rows.values()), Counter[str]())
-    lines = ["# Faults at every call", ""]
-    lines += [f"`{run} --report docs/results/faults.md`, {date.today()}; {cores} cores of a shared {system} machine,"]
-    lines += [f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}. {' '.join((ABOUT).split())}", ""]
+    about = f"`{run}` in {len(found)} process{'es' if len(found) > 1 else ''}, {date.today()}; {cores} cores of a shared {system} "
+    about += f"machine, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}. {ABOUT}"
+    lines = ["# Faults at every call", "", *_wrap(about), "", *_wrap(_tell_extent(rows, most, found)), ""]
     lines += [f"In all: {', '.join(f'{total[word]} {word}' for word in VERDICTS)}.", ""]
     for subject, (title, head) in HEADS.items():
         lines += [f"## {title}", ""]
@@ -710,6 +712,28 @@ writes, syncs and renames gives the disks that a power cut may leave. Then the s
 nothing that was there before or was acknowledged since is lost, and the same command then ends with the same rows and
 bytes as one that was left alone. *Abrupt*: the same, but a library ended the process without a word when memory was
 short. *Ugly*: the same, but what it said or left behind is not clear. *Lost*: anything else."""
+
+
+def _tell_extent(
+    rows: dict[tuple[str, str, str], Counter[str]], most: int | None, found: Sequence[dict[str, Any]]
+) -> str:
+    """How much of all there is was tried, so that nobody takes a part for the whole."""
+    told = (
+        "All faults were tried."
+        if most is None
+        else f"This is a sample: about {most} faults of a kind for each command."
+    )
+    if not all(each.get("done") for each in found):
+        told += " The run was stopped before its end, so that later commands of a campaign were not all reached."
+    for subject, (title, _) in HEADS.items():
+        reached = {command for each, command, _ in rows if each == subject}
+        if missing := sorted({command for _, command, _ in rows} - reached):
+            told += f" {title}: not tried for {', '.join(missing)}."
+    return told
+
+
+def _wrap(text: str) -> list[str]:
+    return textwrap.wrap(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False)
 
 
 def _add_up(rows: dict[tuple[str, str, str], Counter[str]], subject: str, by: int) -> dict[str, Counter[str]]:
