@@ -9,7 +9,7 @@ PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pyt
 help:
 	@echo "make demo       set up and run a whole campaign on built-in pictures, in four minutes on two cores"
 	@echo "make test       set up and run the tests"
-	@echo "make test-long  kills, mutations, instruction sets, the wheel"
+	@echo "make test-long  kills, fuzzing, instruction sets, the wheel"
 	@echo "make test-slow  the whole demo"
 	@echo "make check      lint, format, types"
 	@echo "make format     write what 'make check' wants"

@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import os
-import random
 import shutil
 import stat
 import struct
@@ -25,7 +24,7 @@ from allotment.campaign import archive, copies, disk, journal, schema, store
 from allotment.campaign.archive import pack, unpack
 from allotment.campaign.store import Store
 from allotment.errors import InputError
-from allotment.job import Job, canonical
+from allotment.job import canonical
 
 AT = "2026-07-01T12:00:00+00:00"
 HASH = "5" * 64
@@ -621,131 +620,3 @@ def test_many_mistakes_are_told_at_once_but_not_all(members: Members, tmp_path: 
     assert len(told.splitlines()) == 20
     bad = {f"../{number}": b"" for number in range(100)}
     assert len(refuse(zipped({**members, **bad}, tmp_path / "x.zip"), "leads out").splitlines()) == 20
-
-
-# Thousands of them
-
-
-def mutate_bytes(content: bytes, draw: random.Random) -> bytes:
-    changed = bytearray(content)
-    for _ in range(draw.choice((1, 1, 2, 5, 50))):
-        at = draw.randrange(len(changed) + 1)
-        size = draw.choice((1, 1, 2, 4, 30, 300))
-        match draw.randrange(6):
-            case 0:
-                changed[at : at + size] = draw.randbytes(size)
-            case 1:
-                del changed[at : at + size]
-            case 2:
-                changed[at:at] = draw.randbytes(size)
-            case 3:
-                changed[at:at] = changed[draw.randrange(len(changed) + 1) :][:size]
-            case 4:
-                changed[at : at + size] = draw.choice((b"\0", b"\xff", b"/", b".", b"9")) * size
-            case 5:
-                changed[at : at + 4] = struct.pack("<I", draw.choice((0, 1, 2**16 - 1, 2**31, 2**32 - 1)))
-        if not changed:
-            break
-    return bytes(changed)
-
-
-def mutate_value(value: Any, draw: random.Random) -> Any:
-    """Another value in the place of some part of this one."""
-    if isinstance(value, dict) and value and draw.random() < 0.8:
-        key = draw.choice(list(value))
-        if draw.random() < 0.1:
-            return {other: part for other, part in value.items() if other != key}
-        if draw.random() < 0.1:
-            return {**value, draw.choice(("x", key + "x", "", "__proto__")): draw.choice(ODD)}
-        return {**value, key: mutate_value(value[key], draw)}
-    if isinstance(value, list) and value and draw.random() < 0.8:
-        at = draw.randrange(len(value))
-        return [*value[:at], mutate_value(value[at], draw), *value[at + 1 :]]
-    if isinstance(value, int) and draw.random() < 0.6:
-        return draw.choice(
-            (value + 1, value - 1, -value, value * 10**20, float(value) if abs(value) < 10**300 else 0.5)
-        )
-    if isinstance(value, str) and value and draw.random() < 0.6:
-        return draw.choice((value[:-1], value + "x", value.upper(), value[::-1], "../" + value))
-    return draw.choice(ODD)
-
-
-def mutate_members(members: Members, draw: random.Random) -> Members:
-    """One member or several changed, in an archive that is whole otherwise."""
-    changed = dict(members)
-    for _ in range(draw.choice((1, 1, 3))):
-        name = draw.choice(list(changed))
-        match draw.randrange(6):
-            case 0:
-                changed[name] = mutate_bytes(changed[name], draw)
-            case 1:
-                changed[draw.choice(("x", name + "/x", "../" + name, name.upper(), "\\" + name))] = changed.pop(name)
-            case 2:
-                changed.pop(name)
-            case _ if name.endswith((".json", ".jsonl")):
-                try:
-                    rows = [json.loads(line) for line in changed[name].splitlines()]
-                except ValueError:
-                    continue
-                if rows:
-                    at = draw.randrange(len(rows))
-                    rows[at : at + draw.choice((0, 1, 1, 1))] = [mutate_value(rows[at], draw)]
-                changed[name] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-        if not changed:
-            break
-    if draw.random() < 0.7:
-        changed = signed(changed)
-    if "campaign.json" in changed and draw.random() < 0.5:
-        try:
-            return relisted(changed)
-        except (ValueError, TypeError):
-            return changed
-    return changed
-
-
-def try_mutations(count: int, seed: int, members: Members, whole: bytes, folder: Path) -> None:
-    draw = random.Random(seed)
-    cage = folder / "a" / "b" / "cage"
-    cage.mkdir(parents=True)
-    path = folder / "x.zip"
-    taken, told = 0, set()
-    for number in range(count):
-        if number % 3:
-            zipped(mutate_members(members, draw), path)
-        else:
-            path.write_bytes(mutate_bytes(whole, draw))
-        try:
-            unpack(path, cage / "new")
-        except InputError as error:
-            told.add(len(error.mistakes))
-        else:
-            taken += 1
-            use(cage / "new")
-            shutil.rmtree(cage / "new")
-        assert list(cage.iterdir()) == []
-    assert 0 < taken < 0.7 * count
-    assert told <= set(range(1, 21))
-    assert {str(each.relative_to(folder)) for each in folder.rglob("*")} == {"a", "a/b", "a/b/cage", "x.zip"}
-
-
-def use(folder: Path) -> None:
-    """What came in can be worked with, whatever it is."""
-    tables_of(folder)
-    with Store.open(folder, write=True) as held:
-        held.check()
-        held.put_result(Job("new", {}), 1)
-        held.add_order({}, [("new", "new")], "new")
-        held.add_delivery("new", "new", [("new", "new", 1)])
-        held.conflicts()
-        held.open_items()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_thousands_of_mutations_give_clean_errors(members: Members, packed: Path, quick: Path, seed: int) -> None:
-    try_mutations(700, seed, members, packed.read_bytes(), quick)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 120))
-def test_a_hundred_thousand_mutations(members: Members, packed: Path, quick: Path, seed: int) -> None:
-    try_mutations(5000, seed, members, packed.read_bytes(), quick)

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from fuzz_delivery import fuzz
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -993,21 +992,3 @@ def test_real_voc_comes_back(tmp_path: Path) -> None:
     for task, name, value in parts.accepted:
         label = to_array(targets[task], value, folder=tmp_path / "labels")
         np.testing.assert_array_equal(label, data.label(task, places[name]))
-
-
-# --- a fuzzer ---
-
-
-def test_two_thousand_mutations_do_no_harm() -> None:
-    tally = fuzz(2000, seed=0)
-    assert tally["inputs"] == 2000
-    assert all(tally[form] > 200 for form in ("csv", "jsonl", "folder", "zip"))
-    assert tally["accepted"] > 1000  # mutations that break everything would show little
-    assert tally["rejected"] > 1000
-    assert tally["refused"] > 20
-
-
-@pytest.mark.long
-@pytest.mark.timeout(1800)
-def test_a_hundred_thousand_mutations_do_no_harm() -> None:
-    assert fuzz(100_000, seed=1)["inputs"] == 100_000

@@ -8,7 +8,8 @@ AllotmentError
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 
@@ -48,6 +49,25 @@ class Infeasible(AllotmentError):
     def __init__(self, clashes: Iterable[str]):
         self.clashes = tuple(clashes)
         super().__init__("\n".join(map(visible, self.clashes)))
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Around what builds a value from plain ones: of these anything may be wrong that nobody has thought of."""
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+        if isinstance(error, AllotmentError):
+            raise
+        told = f"is not in the form that to_dict writes ({cut(f'{type(error).__name__}: {error}')}); write it again"
+        raise InputError([Mistake(what, told)]) from None
+
+
+def cut(text: object, most: int = 100) -> str:
+    """Any text as one short line that is safe to print."""
+    line = str(text)[: most + 1]
+    line = line if len(line) <= most else f"{line[: most - 3]}..."
+    return line if line.isprintable() else repr(line)
 
 
 def suggest(name: object, known: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from allotment.amounts import common_unit, exact, short, show, whole
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake, cut, reading, suggest
 
 MOST_TASKS = 100_000
 
@@ -187,6 +187,7 @@ class Task:
         return plain
 
     @classmethod
+    @reading("the task")
     def from_dict(cls, plain: Mapping[str, Any]) -> Task:
         """The task that `to_dict` wrote, or that a file holds."""
         mistakes = _unknown_keys(plain, TASK_KEYS)
@@ -261,7 +262,7 @@ def _read_implies(read: _Reader, implies: Any, name: Any) -> tuple[str, ...]:
 def _unknown_keys(plain: Mapping[str, Any], known: Iterable[str]) -> list[Mistake]:
     if not isinstance(plain, Mapping):
         raise InputError([Mistake("", f"{short(plain)} is not a table of keys and values")])
-    return [Mistake(str(key), f"unknown key; {suggest(key, known)}") for key in plain if key not in known]
+    return [Mistake(cut(key), f"unknown key; {suggest(key, known)}") for key in plain if key not in known]
 
 
 def show_exact(amount: Fraction) -> str:
@@ -308,6 +309,7 @@ class Cap:
         return {"name": self.name, "limit": show_exact(self.limit), "use": use}
 
     @classmethod
+    @reading("the cap")
     def from_dict(cls, plain: Mapping[str, Any]) -> Cap:
         """The cap that `to_dict` wrote, or that a file holds."""
         keys = ("name", "limit", "use")
@@ -403,6 +405,7 @@ class Problem:
         return plain
 
     @classmethod
+    @reading("the problem")
     def from_dict(cls, plain: Mapping[str, Any]) -> Problem:
         """The problem that `to_dict` wrote."""
         mistakes = _unknown_keys(plain, ("budget", "tasks", "caps", "count_implied"))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from allotment.data.labels import Labels, shuffle
-from allotment.errors import InputError, Mistake
+from allotment.errors import InputError, Mistake, reading
 from allotment.estimates.methods import estimate, prepare
 from allotment.figures import several
 from allotment.learners.learner import Learner, train_many
@@ -101,6 +101,7 @@ class Backtest:
         }
 
     @classmethod
+    @reading("the backtest")
     def from_dict(cls, plain: Mapping[str, Any]) -> Backtest:
         """The backtest that `to_dict` wrote."""
         if missing := [Mistake(item.name, "is missing") for item in fields(cls) if item.name not in plain]:

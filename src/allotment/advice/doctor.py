@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.estimates.curves import Fit, Points
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.response import Response, find_level, find_scored
@@ -126,6 +126,7 @@ class Diagnosis:
         return plain | {"outlook": self.outlook.to_dict(), "findings": [asdict(each) for each in self.findings]}
 
     @classmethod
+    @reading("the diagnosis")
     def from_dict(cls, plain: Mapping[str, Any]) -> Diagnosis:
         """The diagnosis that `to_dict` wrote."""
         known = tuple(item.name for item in fields(cls))

@@ -9,7 +9,7 @@ from typing import Any
 
 from allotment.amounts import exact, short
 from allotment.data.labels import Labels
-from allotment.errors import InputError, Mistake
+from allotment.errors import InputError, Mistake, reading
 from allotment.estimates.methods import METHODS, prepare
 from allotment.estimates.request import Request
 from allotment.figures import number, percent, several
@@ -69,6 +69,7 @@ class Price:
         return asdict(self)
 
     @classmethod
+    @reading("the price")
     def from_dict(cls, plain: Mapping[str, Any]) -> Price:
         """The price that `to_dict` wrote."""
         known = [item.name for item in fields(cls)]

@@ -45,7 +45,7 @@ LARGEST_HEADER = 10_000  # bytes
 _SIGNED = re.compile(re.escape(HALF) + "([0-9]{1,9})-")
 _HEADER = re.compile(  # as numpy writes it
     r"\{'descr': '([^']{1,40})', 'fortran_order': (?:True|False), "
-    r"'shape': \(((?:[0-9]{1,15}(?:, ?[0-9]{1,15}){0,31},?)?)\), \}\s*"
+    r"'shape': \(((?:SIDE,|SIDE(?:, ?SIDE){1,31},?)?)\), \} *\n?".replace("SIDE", "(?:0|[1-9][0-9]{0,14})")
 )
 LARGEST_JSON = 50_000_000
 MOST_PIXELS = 10**9
@@ -236,7 +236,7 @@ def judge_content(name: str, file: BinaryIO, size: int) -> str:
 def _judge_npy(file: BinaryIO, size: int) -> str:
     """An array of numbers, all of it there; never one of Python objects, which only pickle could read."""
     start = file.read(8)
-    if start[:6] != b"\x93NUMPY" or start[6] not in (1, 2, 3):
+    if len(start) < 8 or start[:6] != b"\x93NUMPY" or start[6] not in (1, 2, 3):
         return "is not a .npy file; write it with numpy.save"
     length = struct.unpack("<H", file.read(2))[0] if start[6] == 1 else struct.unpack("<I", file.read(4))[0]
     if length > LARGEST_HEADER:
@@ -244,11 +244,10 @@ def _judge_npy(file: BinaryIO, size: int) -> str:
     header = _HEADER.fullmatch(file.read(length).decode("latin-1"))
     if header is None:
         return "is not an array of plain numbers; write it with numpy.save"
-    kind = re.fullmatch(r"[<>|=]?[biufc]([0-9]{1,2})", header[1])
-    if kind is None:
+    if not re.fullmatch(r"[<>|=]?(?:b1|[iu][1248]|f[248]|c8|c16)", header[1]):
         return f"holds {short(header[1])}, not plain numbers; convert it first (objects are never unpickled)"
     shape = [int(side) for side in re.findall(r"[0-9]+", header[2])]
-    if math.prod(shape) * int(kind[1]) != size - file.tell():
+    if math.prod(shape) * int(header[1].lstrip("<>|=biufc")) != size - file.tell():
         return "has another size than its header says; write it again"
     return ""
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from allotment.amounts import show
 from allotment.campaign.state import State
-from allotment.errors import InputError, Mistake
+from allotment.errors import InputError, Mistake, reading
 from allotment.problem import Problem
 
 Array = NDArray[np.float64]
@@ -114,6 +114,7 @@ class Evaluation:
         }
 
     @classmethod
+    @reading("the evaluation")
     def from_dict(cls, plain: Mapping[str, Any]) -> Evaluation:
         """The evaluation that `to_dict` wrote."""
         return cls(

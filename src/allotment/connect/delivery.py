@@ -314,10 +314,16 @@ def _name_more(task: str, classes: ClassNames) -> str:
     """How to add classes that no label at hand has."""
     known = [*classes.names[:MOST_NAMED], *(["..."] if len(classes.names) > MOST_NAMED else []), *classes.unknown]
     told_ = ", ".join(map(told, classes.unknown))
-    names = ", ".join(json.dumps(each[:40], ensure_ascii=False) for each in known)
+    names = ", ".join(_quoted(each[:40]) for each in known)
     many = "are classes" if len(classes.unknown) > 1 else "is a class"
     what = f"the classes of {told(task)} were read from the labels at hand; if {told_} {many}, too, name all of them"
     return f"{what} under the task in campaign.toml, classes = [{names}], and ingest the same file again"
+
+
+def _quoted(name: str) -> str:
+    """A name as TOML has it, with escapes for what a terminal would obey or not show."""
+    letters = json.dumps(name, ensure_ascii=False)
+    return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in letters)
 
 
 def _as_written(task: Any, instance: Any, label: Any) -> Row | None:

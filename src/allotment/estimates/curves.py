@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.amounts import short
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake, cut, reading, suggest
 from allotment.gains import Curve, Geometric, Power
 
 Array = NDArray[np.float64]
@@ -100,6 +100,7 @@ class Points:
         return asdict(self) | {"sizes": list(self.sizes), "scores": [list(row) for row in self.scores]}
 
     @classmethod
+    @reading("the points")
     def from_dict(cls, plain: Any) -> Points:
         """The points that `to_dict` wrote."""
         needed = ("sizes", "scores", "higher_is_better")
@@ -112,7 +113,7 @@ def check_keys(plain: Any, needed: Sequence[str], known: Sequence[str], what: st
     """What is wrong with the keys of something read from JSON."""
     if not isinstance(plain, Mapping):
         return [Mistake("", f"{what}: not a table with {', '.join(needed)}")]
-    mistakes = [Mistake(str(key), f"unknown key; {suggest(key, known)}") for key in plain if key not in known]
+    mistakes = [Mistake(cut(key), f"unknown key; {suggest(key, known)}") for key in plain if key not in known]
     return mistakes + [Mistake(key, "is missing") for key in needed if key not in plain]
 
 
@@ -168,6 +169,7 @@ class Fit:
         }
 
     @classmethod
+    @reading("the fit")
     def from_dict(cls, plain: Any) -> Fit:
         """The fit that `to_dict` wrote."""
         known = tuple(item.name for item in fields(cls))

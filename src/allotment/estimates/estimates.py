@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.gains import Coupled, Curve, Geometric, Power
 from allotment.plan import Outlook, Plan, allocate, check_counts
 from allotment.problem import Problem
@@ -226,6 +226,7 @@ class Estimates:
         }
 
     @classmethod
+    @reading("the estimates")
     def from_dict(cls, plain: Mapping[str, Any]) -> Estimates:
         """The estimates that `to_dict` wrote."""
         keys = ("schema", "tasks", "have", "law", "worths", "shapes", "about")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.labels import Labels, shuffle
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.learners.learner import (
     Learner,
     Patience,
@@ -143,6 +143,7 @@ class Probes:
         }
 
     @classmethod
+    @reading("the probes")
     def from_dict(cls, plain: Mapping[str, Any]) -> Probes:
         """The probes that `to_dict` wrote."""
         needs = ("tasks", "higher_is_better", "ahead", "runs", "at", "metric", "loss")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.labels import Labels
-from allotment.errors import InputError, Mistake
+from allotment.errors import InputError, Mistake, reading
 from allotment.estimates.design import Design, folds_of
 from allotment.learners.learner import Learner, Measure, State, train_many
 
@@ -97,6 +97,7 @@ class Response:
         }
 
     @classmethod
+    @reading("the response")
     def from_dict(cls, plain: Mapping[str, Any]) -> Response:
         """The response that `to_dict` wrote."""
         keys = ("tasks", "have", "counts", "scores", "untrained", "higher_is_better", "fold")

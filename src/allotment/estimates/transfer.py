@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.estimates.posterior import Posterior, Sums, sum_up, weigh
 from allotment.estimates.probes import Array, Probes, to_array, to_plain
 
@@ -42,6 +42,17 @@ class Transfer:
     """[unit, i, j]: of numerators, with denominators on the diagonal; of their ratios for the paper's estimator"""
     counts: Array
     """[unit, j]: probes that were used"""
+
+    def __post_init__(self) -> None:
+        size = len(self.tasks)
+        wrong = [Mistake("tasks", "one is there twice; every task needs its own name")] * (len(set(self.tasks)) < size)
+        for key, shape in (("sums", (size, size)), ("counts", (size,))):
+            given = getattr(self, key).shape
+            if given[1:] != shape or given[0] != len(self.counts):
+                wanted = ", ".join(map(str, shape))
+                wrong.append(Mistake(key, f"have the shape {given}; they must be (units, {wanted}), as many for both"))
+        if wrong:
+            raise InputError(wrong)
 
     @cached_property
     def _sums(self) -> Sums:
@@ -129,6 +140,7 @@ class Transfer:
         }
 
     @classmethod
+    @reading("the transfer")
     def from_dict(cls, plain: Mapping[str, Any]) -> Transfer:
         """The transfer that `to_dict` wrote."""
         needs = ("tasks", "estimator", "score", "unit", "sums", "counts")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.errors import InputError, Mistake
+from allotment.errors import InputError, Mistake, reading
 from allotment.estimates.curves import (
     FEWEST_SIZES,
     Array,
@@ -71,6 +71,7 @@ class Verdict:
         return plain | {"fit": None if self.fit is None else self.fit.to_dict()}
 
     @classmethod
+    @reading("the verdict")
     def from_dict(cls, plain: Any) -> Verdict:
         """The verdict that `to_dict` wrote."""
         known = tuple(item.name for item in fields(cls))
@@ -79,6 +80,7 @@ class Verdict:
         given = dict(plain) | {key: tuple(plain[key]) for key in ("flags", "why", "mend")}
         ends = {"rise_low": -math.inf, "rise_high": math.inf}
         given |= {key: end for key, end in ends.items() if given[key] is None}
+        given |= {key: float(given[key]) for key in ("rise", *ends)}
         return cls(**given | {"fit": None if plain["fit"] is None else Fit.from_dict(plain["fit"])})
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from allotment.amounts import exact, short
 from allotment.data.mistakes import Collected
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.problem import show_exact
 
 LONGEST_NAME = 1000
@@ -79,6 +79,7 @@ class Order:
         return {"items": list(map(list, self.items)), "seed": self.seed, "together": self.together, "costs": costs}
 
     @classmethod
+    @reading("the order")
     def from_dict(cls, plain: Any) -> Order:
         """The order that `to_dict` wrote."""
         if not isinstance(plain, Mapping):

@@ -1,0 +1,109 @@
+"""Parsers of untrusted input: what once broke one of them, and a short time of fuzzing for each."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from fuzz import CORPUS, FINDINGS, quiet_scratch, read_input, run
+from fuzzing.mutators import mutate_plain
+from fuzzing.registry import NAMES, WAITING, load
+from fuzzing.target import Finding, Target, attempt
+
+from allotment.errors import InputError, Mistake
+
+SECONDS = 5
+"""of fuzzing, for each parser"""
+INPUTS = [pytest.param(path, id=f"{path.parent.name}/{path.name}") for path in sorted(FINDINGS.glob("*/*"))]
+pytestmark = pytest.mark.filterwarnings(  # numpy leaves archives open that are none
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+needs_atheris = pytest.mark.skipif(
+    importlib.util.find_spec("atheris") is None,
+    reason="fuzzing is guided by atheris, which has wheels for Linux on x86-64 only: pip install atheris",
+)
+
+
+def judge_all(name: str, inputs: Iterable[bytes]) -> list[Finding]:
+    """What is new among the faults that inputs show."""
+    target = load(name)
+    with quiet_scratch() as scratch:
+        found = [attempt(target, each, scratch).finding for each in inputs]
+    assert found
+    return [each for each in found if each and each.what not in WAITING.get(name, ())]
+
+
+@pytest.mark.parametrize("path", INPUTS)
+def test_what_once_broke_a_parser_is_read_or_refused(path: Path) -> None:
+    assert judge_all(path.parent.name, [read_input(path)]) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_seeds_and_a_hundred_mutations_do_no_harm(name: str) -> None:
+    target, dice = load(name), random.Random(0)
+    seeds = list(target.seeds())
+    mutate = target.mutate or (lambda data, most, seed: mutate_plain(data, most, random.Random(seed)))
+    mutants = [
+        mutate(dice.choice(seeds), target.longest, number) for number in range(10 if name == "campaign" else 100)
+    ]
+    assert judge_all(name, [*seeds, *mutants]) == []
+
+
+def test_a_mutator_gives_the_same_for_the_same_seed() -> None:
+    for name in NAMES:
+        target = load(name)
+        if target.mutate is not None:
+            seed = next(iter(target.seeds()))
+            made = [[target.mutate(seed, target.longest, number) for number in range(20)] for _ in range(2)]
+            assert made[0] == made[1], name
+            assert len(set(made[0])) > 5, name
+
+
+def judge(read: object, tmp_path: Path, **limits: float) -> Finding | None:
+    return attempt(Target("x", read, list, (), **limits), b"", tmp_path).finding  # type: ignore[arg-type]
+
+
+def test_whatever_a_parser_may_not_do_is_a_finding(tmp_path: Path) -> None:
+    def refuse(*mistakes: Mistake) -> object:
+        def read(data: bytes, place: Path) -> None:
+            raise InputError(mistakes)
+
+        return read
+
+    def wait(data: bytes, place: Path) -> None:
+        sum(range(3_000_000))
+
+    def hold(data: bytes, place: Path) -> None:
+        bytearray(b"x") * 50_000_000
+
+    assert judge(lambda data, place: None, tmp_path) is None
+    assert judge(refuse(Mistake("cost", "is missing")), tmp_path) is None
+    assert "ZeroDivisionError" in judge(lambda data, place: 1 / 0, tmp_path).what
+    assert "nothing told" in judge(refuse(), tmp_path).what
+    assert "unprintable" in judge(refuse(Mistake("x", "\x1b[2J")), tmp_path).what
+    assert "too long" in judge(refuse(Mistake("x", "x" * 3000)), tmp_path).what
+    assert "too many" in judge(refuse(*[Mistake("x", "y")] * 20_000), tmp_path).what
+    assert "too slow" in judge(wait, tmp_path, seconds=0.001).what
+    if sys.platform == "linux":
+        assert "memory" in judge(hold, tmp_path, megabytes=10).what
+
+
+def test_the_corpus_is_small() -> None:
+    assert CORPUS.stat().st_size < 400_000
+    assert sum(path.stat().st_size for path in FINDINGS.glob("*/*")) < 400_000
+
+
+@pytest.mark.long
+@needs_atheris
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_new_breaks_a_parser(name: str, tmp_path: Path) -> None:
+    result = run(name, tmp_path, SECONDS)
+    told = [path.read_text() for path in (tmp_path / name / "findings").glob("*.txt")]
+    assert not result["findings"], "\n".join([json.dumps(result), *told])
+    assert result["inputs"] > 50
