@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from allotment import __version__
 from allotment.amounts import short
-from allotment.errors import InputError, Mistake
+from allotment.errors import InputError, Mistake, cut
 
 JSON: TypeAlias = Any
 """None, bool, int, float, str, and lists and dicts (with text as keys) of them"""
@@ -132,7 +132,7 @@ def _spell(place: _Place | None) -> str:
     parts: list[str] = []
     while place is not None and len(parts) < 12:
         place, key = place
-        parts.append(f"[{key}]" if isinstance(key, int) else f".{str(key)[:40]}")
+        parts.append(f"[{key}]" if isinstance(key, int) else f".{cut(key, 40)}")
     return "".join(reversed(parts)).lstrip(".") or "the value"
 
 

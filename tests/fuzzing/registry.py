@@ -17,7 +17,8 @@ ROOMS = {
 NAMES = tuple(name for names in ROOMS.values() for name in names)
 WAITING: dict[str, tuple[str, ...]] = {
     "forms": ("TypeError in plan.<listcomp>", "AttributeError in plan.<genexpr>", "TypeError in plan.<dictcomp>",
-              "ValueError in plan.<dictcomp>", "AttributeError in plan.from_dict", "OverflowError in plan.<dictcomp>"),
+              "ValueError in plan.<dictcomp>", "AttributeError in plan.from_dict", "OverflowError in plan.<dictcomp>",
+              "unprintable mistake told by gains.curve_from_dict", "too long a mistake told by gains.curve_from_dict"),
     "store": ("AttributeError in job.parse", "unprintable mistake told by store.check",
               "unprintable mistake told by schema.translate"),
     "table-npz": ("AttributeError in sources._names", "AttributeError in sources._open_npz",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from allotment.amounts import exact, short
 from allotment.data.mistakes import Collected
-from allotment.errors import InputError, Mistake, reading, suggest
+from allotment.errors import InputError, Mistake, cut, reading, suggest
 from allotment.problem import show_exact
 
 LONGEST_NAME = 1000
@@ -85,7 +85,7 @@ class Order:
         if not isinstance(plain, Mapping):
             raise InputError([Mistake("order", f"{short(plain)} is not a table with items and a seed")])
         keys = ("items", "seed", "together", "costs")
-        wrong = [Mistake(str(key)[:40], f"unknown key; {suggest(key, keys)}") for key in plain if key not in keys]
+        wrong = [Mistake(cut(key), f"unknown key; {suggest(key, keys)}") for key in plain if key not in keys]
         wrong += [Mistake(key, "is missing") for key in keys if key not in plain]
         if not wrong and not isinstance(plain["items"], Sequence):
             wrong.append(Mistake("items", f"{short(plain['items'])} is not a list of tasks with instances"))
