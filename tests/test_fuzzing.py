@@ -20,9 +20,10 @@ from allotment.errors import InputError, Mistake
 SECONDS = 5
 """of fuzzing, for each parser"""
 INPUTS = [pytest.param(path, id=f"{path.parent.name}/{path.name}") for path in sorted(FINDINGS.glob("*/*"))]
-pytestmark = pytest.mark.filterwarnings(  # numpy leaves archives open that are none
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # numpy leaves broken archives open
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # torch warns of odd pickles, and as an error it would hide more
+]
 needs_atheris = pytest.mark.skipif(
     importlib.util.find_spec("atheris") is None,
     reason="fuzzing is guided by atheris, which has wheels for Linux on x86-64 only: pip install atheris",
