@@ -236,7 +236,7 @@ def judge_content(name: str, file: BinaryIO, size: int) -> str:
 def _judge_npy(file: BinaryIO, size: int) -> str:
     """An array of numbers, all of it there; never one of Python objects, which only pickle could read."""
     start = file.read(8)
-    if len(start) < 8 or start[:6] != b"\x93NUMPY" or start[6] not in (1, 2, 3):
+    if start[:6] != b"\x93NUMPY" or start[6:] not in (b"\1\0", b"\2\0", b"\3\0"):
         return "is not a .npy file; write it with numpy.save"
     length = struct.unpack("<H", file.read(2))[0] if start[6] == 1 else struct.unpack("<I", file.read(4))[0]
     if length > LARGEST_HEADER:
