@@ -691,8 +691,8 @@ def write_report(path: Path, found: Sequence[dict[str, Any]]) -> None:
     run = "python tests/faults.py" + ("" if most is None else f" --most {most}") + f" --seed {seed}"
     cores, system = os.cpu_count(), f"{platform.system()} {platform.machine()}"
     total = sum((words for words in rows.values()), Counter[str]())
-    about = f"`{run}` in {len(found)} process{'es' if len(found) > 1 else ''}, {date.today()}; {cores} cores of a shared {system} "
-    about += f"machine, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}. {ABOUT}"
+    about = f"`{run}`, parts: {len(found)}, {date.today()}; {cores} cores of a shared {system} machine, "
+    about += f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}. {ABOUT}"
     lines = ["# Faults at every call", "", *_wrap(about), "", *_wrap(_tell_extent(rows, most, found)), ""]
     lines += [f"In all: {', '.join(f'{total[word]} {word}' for word in VERDICTS)}.", ""]
     for subject, (title, head) in HEADS.items():
@@ -718,11 +718,9 @@ def _tell_extent(
     rows: dict[tuple[str, str, str], Counter[str]], most: int | None, found: Sequence[dict[str, Any]]
 ) -> str:
     """How much of all there is was tried, so that nobody takes a part for the whole."""
-    told = (
-        "All faults were tried."
-        if most is None
-        else f"This is a sample: about {most} faults of a kind for each command."
-    )
+    told = "All faults were tried."
+    if most is not None:
+        told = f"This is a sample: {most} of the faults of each table for each command, and for power the end of it."
     if not all(each.get("done") for each in found):
         told += " The run was stopped before its end, so that later commands of a campaign were not all reached."
     for subject, (title, _) in HEADS.items():
