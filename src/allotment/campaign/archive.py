@@ -39,6 +39,7 @@ from allotment.campaign.disk import (
     judge_path,
     plainly,
     sign,
+    sync_tree,
 )
 from allotment.campaign.journal import find_damage
 from allotment.campaign.schema import ARTIFACTS, COLUMNS, JSON_KINDS, LARGEST_BODY, MIGRATIONS, judge_row
@@ -86,6 +87,7 @@ def pack(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
                 sync_file(file.fileno())
             os.chmod(half, 0o644)
             os.rename(half, path)
+            sync_folder(path.parent)
         except BaseException:
             Path(half).unlink(missing_ok=True)
             raise
@@ -167,6 +169,7 @@ def unpack(
                     told = "; ".join(faults[:3]) + (" and more" if faults[3:] else "")
                     raise InputError([Mistake(repr(str(path)), f"is not a sound campaign: {told}")])
                 half.chmod(0o755)
+                sync_tree(half)
                 half.rename(folder)
                 sync_folder(folder.parent)
         except BaseException:

@@ -60,8 +60,10 @@ class Lock:
         handle, self._handle = self._handle, None
         with contextlib.suppress(OSError):
             os.ftruncate(handle, 0)  # nobody holds it
-        fcntl.flock(handle, fcntl.LOCK_UN)  # also where a forked process has the file open still
-        os.close(handle)
+        with contextlib.suppress(OSError):  # nothing was written that anybody needs
+            fcntl.flock(handle, fcntl.LOCK_UN)  # also where a forked process has the file open still
+        with contextlib.suppress(OSError):
+            os.close(handle)
 
 
 def take(folder: Path, why: str = "") -> Lock:

@@ -20,7 +20,7 @@ from allotment.campaign.disk import HALF, KEEP, check_local, clear_halves, expla
 from allotment.campaign.journal import Position
 from allotment.errors import InputError, Mistake
 from allotment.job import JSON, canonical, parse
-from allotment.machine import sync_folder
+from allotment.machine import make_folder, sync_folder
 
 FILE = "campaign.sqlite"
 ARTIFACTS = "artifacts"
@@ -331,7 +331,8 @@ def damaged(path: Path, how: object) -> Damaged:
     kept = f"put back the last sound copy: allot restore {shlex.quote(str(home))}"
     if not copies.list_copies(home):
         kept = "put back a copy or an archive of `allot pack`"
-    what = f"is damaged ({how}). Nothing was changed; see all of it with: allot verify {shlex.quote(str(home))}; {kept}"
+    look = f"see all of it with: allot verify {shlex.quote(str(home))}; {kept}"
+    what = f"is damaged ({how}), or its disk fails. Nothing was changed; if the same command says so again, {look}"
     return Damaged(path, how, what)
 
 
@@ -410,7 +411,7 @@ class Ledger:
         folder = Path(folder)
         check_local(folder)
         with plainly(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         held = lock.take(folder, why)
         try:
             path = folder / FILE

@@ -27,6 +27,7 @@ from allotment.campaign.schema import (
 )
 from allotment.errors import InputError, Mistake, suggest
 from allotment.job import JSON, Job, canonical, parse
+from allotment.machine import make_folder
 
 VALUES = ("estimates", "plan", "evaluation", "diagnosis")
 RULES = ("first", "last", "majority")
@@ -128,7 +129,7 @@ class Store(Ledger):
                 raise InputError([Mistake(str(job), what)])
             if not rows or self.artifact(job.key) is None:  # files that somebody removed come back
                 with plainly(path.parent):
-                    path.parent.mkdir(exist_ok=True)
+                    make_folder(path.parent)
                 write_folder(path, files)
             if not rows:
                 self._insert("artifacts", **_describe(job), files=listed, at=_now())

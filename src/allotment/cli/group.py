@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -11,6 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from allotment import __version__
+from allotment.machine import is_trouble
 
 INFEASIBLE, BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
 
@@ -50,7 +52,21 @@ class Allot(click.Group):
         except AllotmentError as error:
             fail(str(error).split("\n"), BAD_INPUT)
         except OSError as error:
-            fail([f"{error.strerror or error}"], BAD_INPUT)
+            fail([_tell(error)], BAD_INPUT)
+        except MemoryError:
+            what = "there is not memory enough; close other programs, then run the same command again"
+            fail([f"{what}: what was finished is kept"], BAD_INPUT)
+
+
+def _tell(error: OSError) -> str:
+    """What the system says, of which file, and what to do."""
+    where = f"{os.fsdecode(error.filename)!r}: " if isinstance(error.filename, str | bytes) else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{where}the disk is full; make room, then run the same command again: what was finished is kept"
+    what = f"{where}{error.strerror or error}"
+    if is_trouble(error):
+        return f"{what}; check the disk and free memory, then run the same command again: what was finished is kept"
+    return f"{what}; check the path and its permissions, then run the same command again"
 
 
 def fail(lines: Iterable[str], code: int) -> NoReturn:

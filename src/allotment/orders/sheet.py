@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import glob
 import io
 import json
 import os
@@ -15,7 +17,7 @@ from typing import Any
 from allotment.data.dataset import Target
 from allotment.data.pixels import shown
 from allotment.errors import InputError, Mistake
-from allotment.machine import sync_file, sync_folder
+from allotment.machine import is_alive, sync_file, sync_folder
 from allotment.orders.order import Order
 
 COLUMNS = ("order", "task", "instance")
@@ -156,8 +158,10 @@ def place_file(path: Path, content: bytes, *, settle: bool = True) -> Path:
 
     For many files in one folder it can be settled once, after all of them.
     """
-    beside = path.with_name(f"{HALF}{os.getpid()}-{secrets.token_hex(4)}")
+    beside = path.with_name(f"{HALF}{os.getpid()}-{path.name[:100]}-{secrets.token_hex(4)}")
     try:
+        if settle:
+            _clear_halves(path)
         if path.exists():
             if path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content:
                 return path
@@ -169,7 +173,8 @@ def place_file(path: Path, content: bytes, *, settle: bool = True) -> Path:
             if settle:
                 sync_folder(path.parent)
         finally:
-            beside.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # the next who writes it removes it
+                beside.unlink(missing_ok=True)
     except InputError:
         raise
     except (OSError, ValueError) as error:
@@ -199,6 +204,15 @@ def check_free(path: Path) -> None:
         raise InputError([Mistake(shown(str(path)), "is there already; choose another name, or move it away")])
     if reason:
         raise InputError([Mistake(shown(str(path)), f"can't be written ({reason}); choose another place")])
+
+
+def _clear_halves(path: Path) -> None:
+    """Remove what killed processes left half-written of this file."""
+    for half in list(path.parent.glob(f"{HALF}[0-9]*-{glob.escape(path.name[:100])}-*")):
+        process = half.name.removeprefix(HALF).partition("-")[0]
+        if process.isdecimal() and not is_alive(int(process)):
+            with contextlib.suppress(OSError):
+                half.unlink()
 
 
 def _fill(path: Path, content: bytes) -> None:
