@@ -86,6 +86,7 @@ TABLE = [
     ["order", NAME, "--all", "-o", "second.jsonl"],
     ["order", NAME, "--cancel", "2"],
     ["report", NAME],
+    ["verify", NAME],
     ["keep"],
     ["pack", NAME],
     ["unpack", f"{NAME}.zip", "copy"],
@@ -105,7 +106,7 @@ PICTURES = [
 PICTURES[0] += ["--have", "segmentation=4", "--have", "classes=4", "--budget", "60"]
 SCENARIOS = {"table": TABLE, "pictures": PICTURES}
 PEOPLE = ("edit", "fill", "paint", "spoil", "keep")
-READING = ("status", "plan", "report", "pack")
+READING = ("status", "plan", "report", "verify", "pack")
 """commands that add nothing to a store; `plan` notes the plan"""
 
 

@@ -172,6 +172,10 @@ def unpack(
                 sync_tree(half)
                 half.rename(folder)
                 sync_folder(folder.parent)
+        except schema.Damaged as error:  # what was written a moment ago cannot be read
+            shutil.rmtree(half, ignore_errors=True)
+            what = f"could not be unpacked ({error.how}); check the disk, then run the same command again"
+            raise InputError([Mistake(repr(str(path)), what)]) from error
         except BaseException:
             shutil.rmtree(half, ignore_errors=True)
             raise

@@ -332,7 +332,7 @@ def damaged(path: Path, how: object) -> Damaged:
     if not copies.list_copies(home):
         kept = "put back a copy or an archive of `allot pack`"
     look = f"see all of it with: allot verify {shlex.quote(str(home))}; {kept}"
-    what = f"is damaged ({how}), or its disk fails. Nothing was changed; if the same command says so again, {look}"
+    what = f"is damaged ({how}), or its disk fails; run the same command again. If that says the same, {look}"
     return Damaged(path, how, what)
 
 
