@@ -23,10 +23,11 @@ from click.testing import CliRunner, Result
 
 import allotment as al
 from allotment.cli import main
-from allotment.document import LARGEST_FILE, parse_problem
+from allotment.document import parse_problem
 from allotment.figures import amounts, number, numbers, percent
 from allotment.problem import TASK_KEYS
 from allotment.tables import Column, fit, shorten
+from allotment.toml import LARGEST_FILE
 
 ALLOT = [sys.executable, "-m", "allotment.cli"]
 TASKONOMY = {"segmentation": 361, "normals": 4496, "depth": 18123, "keypoints": 42319, "edges": 17965}
@@ -485,7 +486,7 @@ def test_errors(code: int, args: list[str], words: str, voc: Path) -> None:
 
 def test_stdin_that_is_no_problem() -> None:
     assert refused(2, "plan", "-", stdin=b"#" * (LARGEST_FILE + 1)) == [
-        "<stdin>: has more than 10 MB; is it the right file?"
+        "<stdin>: has more than 5 MB; is it the right file?"
     ]
     assert refused(2, "plan", "-", stdin=b"budget = 3\n\xff") == ["<stdin>:2: is not UTF-8 text; save it as UTF-8"]
     assert refused(2, "plan", "-", "--json", stdin="budget = ")[0].startswith("<stdin>:1: not valid TOML")

@@ -9,16 +9,16 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
+from decimal import InvalidOperation
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from allotment.amounts import short
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake, make_hints, shorten
 from allotment.gains import Coupled, Curve, curve_from_dict
 from allotment.problem import Cap, Problem, Task
+from allotment.toml import LARGEST_FILE, load_toml
 
-LARGEST_FILE = 10_000_000  # bytes
 TOP_KEYS = ("budget", "count_implied", "task", "cap")
 HINTS = {
     "budget": "is missing; write budget = 6300 (all there is to spend) above the first [[task]]",
@@ -99,7 +99,7 @@ def _unfit(status: os.stat_result) -> str:
 
 def _toml(text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text, parse_float=Decimal)
+        return load_toml(text)
     except tomllib.TOMLDecodeError as error:
         what, _, place = str(error).rpartition(" (at ")
         at = re.search(r"line (\d+)", place)
@@ -110,9 +110,11 @@ def _toml(text: str) -> dict[str, Any]:
         else:
             advice = "text goes in quotes, numbers have a decimal point, each key stands once"
         raise InputError([Mistake("", f"not valid TOML: {what}; {advice}", line)]) from None
+    except InputError:
+        raise
     except (ValueError, InvalidOperation):
         # more digits than int, or a longer exponent than Decimal, is willing to read
-        number = re.search(r"[\d_]{4000}|[eE][+-]?[\d_]{18}", text)
+        number = re.search(r"(?<![\d_])[\d_]{4000}|[eE][+-]?[\d_]{18}", text)
         line = text.count("\n", 0, number.start()) + 1 if number else 1
         what = "a number has far too many digits (the limits are 10^15 and 12 decimal places)"
         raise InputError([Mistake("", what, line)]) from None
@@ -156,7 +158,7 @@ class _Mistakes:
             while place not in lines:  # in an inline table, or missing: the nearest table around it
                 place = place[:-1]
             located.append(replace(mistake, line=lines[place]))
-        return sorted(located, key=lambda mistake: mistake.line or 0)
+        return shorten(sorted(located, key=lambda mistake: mistake.line or 0))
 
 
 @dataclass(frozen=True)
@@ -179,9 +181,10 @@ class _Entry:
 
 
 def _document(plain: dict[str, Any], wrong: _Mistakes) -> Document | None:
+    hint = make_hints(TOP_KEYS)
     for key in plain:
         if key not in TOP_KEYS:
-            wrong.add((key,), _cut(key), HINTS.get(key) or f"unknown key; {suggest(key, TOP_KEYS)}")
+            wrong.add((key,), _cut(key), HINTS.get(key) or f"unknown key; {hint(key)}")
     if plain.get("task", []) == [] and "tasks" not in plain:
         wrong.add(("task",), "task", "there is no task; write [[task]] and below it a name and a cost")
     entries = {kind: _entries(plain.get(kind, []), kind, wrong) for kind in ("task", "cap")}
@@ -255,6 +258,7 @@ def _gains(entries: list[_Entry], names: dict[str, None], wrong: _Mistakes) -> d
     gains: dict[str, Curve] = {}
     if not any("gain" in entry.table for entry in entries):
         return None
+    hint = make_hints(names)
     for entry in entries:
         place, label = (*entry.place, "gain"), f"{entry.label}: gain"
         if "gain" not in entry.table:
@@ -268,7 +272,7 @@ def _gains(entries: list[_Entry], names: dict[str, None], wrong: _Mistakes) -> d
         for term in curve.terms:
             for other in term.weights if isinstance(term, Coupled) else ():
                 if other not in names:
-                    what = f"no task {short(other)}; {suggest(other, names)}"
+                    what = f"no task {short(other)}; {hint(other)}"
                     wrong.add((*place, "weights", other), f"{label}: weights", what)
         if isinstance(name := entry.table.get("name"), str):
             gains[name] = curve
@@ -280,7 +284,7 @@ _NOT_STRUCTURE = re.compile(
     r"""|'''(?:[^']+|'{1,2}(?!'))*+'{3,5}|'[^'\n]*'|#[^\n]*""",  # strings without, comments
     re.DOTALL,
 )
-_STATEMENT = re.compile(r"\s*(?P<open>\[\[?)?\s*(?P<key>[\w-]+(?:[ \t]*\.[ \t]*[\w-]+)*)\s*[\]=]")
+_STATEMENT = re.compile(r"\s*+(?P<open>\[\[?)?\s*(?P<key>[\w-]+(?:[ \t]*\.[ \t]*[\w-]+)*)\s*[\]=]")
 
 
 def _lines(text: str) -> dict[Place, int]:

@@ -8,9 +8,14 @@ AllotmentError
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+
+MOST_MISTAKES = 200
+"""that are said at once; of more than that nobody mends all before the next try"""
+MOST_HINTS = 50
+"""near misses that are looked for at once, since each takes up to some milliseconds"""
 
 
 class AllotmentError(Exception):
@@ -76,6 +81,10 @@ def suggest(name: object, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(str(name)[:200], choices[:1000], n=1)  # more would take seconds
     if near:
         return f"did you mean {near[0]!r}?"
+    return _list(choices)
+
+
+def _list(choices: Sequence[str]) -> str:
     more = ", ..." if len(choices) > 20 else ""
     return f"known: {', '.join(choices[:20])}{more}" if choices else "none are known"
 
@@ -89,3 +98,22 @@ def visible(text: str, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() or each in keep else repr(each)[1:-1] for each in text)
+
+
+def make_hints(known: Iterable[str]) -> Callable[[object], str]:
+    """`suggest` for names of which there may be very many: after the first few it says only what is known."""
+    choices = list(known)
+    count = 0
+
+    def hint(name: object) -> str:
+        nonlocal count
+        count += 1
+        return suggest(name, choices) if count <= MOST_HINTS else _list(choices)
+
+    return hint
+
+
+def shorten(mistakes: Sequence[Mistake], most: int = MOST_MISTAKES) -> list[Mistake]:
+    """The first of them, the others counted."""
+    rest = len(mistakes) - most
+    return [*mistakes[:most], Mistake("", f"and {rest:,} more mistakes")] if rest > 0 else list(mistakes)

@@ -19,10 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.amounts import exact, short
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake, make_hints, suggest
 from allotment.problem import show_exact
 
 Array: TypeAlias = NDArray[np.float64]
+
+MOST_PARTS = 1_000
+"""curves in one sum"""
 Floats: TypeAlias = float | Array
 
 
@@ -439,13 +442,16 @@ def curve_from_dict(plain: Any) -> Curve:
     cls, needed, optional = FAMILIES[name]
     known = (*needed, *optional)
     values = {key: value for key, value in plain.items() if key != "curve"}
-    mistakes = [Mistake(str(key), f"unknown key; {suggest(key, known)}") for key in values if key not in known]
+    hint = make_hints(known)
+    mistakes = [Mistake(str(key), f"unknown key; {hint(key)}") for key in values if key not in known]
     mistakes += [Mistake(key, "is missing") for key in needed if key not in values]
     if mistakes:
         raise InputError(mistakes)
     if cls is Sum:
         if not isinstance(values["parts"], list) or not values["parts"]:
             raise InputError([Mistake("parts", "must be a list of curves")])
+        if (count := len(values["parts"])) > MOST_PARTS:
+            raise InputError([Mistake("parts", f"there are {count:,}, the limit is {MOST_PARTS:,}; leave some out")])
         parts: list[Curve] = []
         for number, part in enumerate(values["parts"], 1):
             try:

@@ -8,9 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from allotment.amounts import common_unit, exact, short, show, whole
-from allotment.errors import InputError, Mistake, cut, reading, suggest
+from allotment.errors import InputError, Mistake, cut, make_hints, reading, suggest
 
-MOST_TASKS = 100_000
+MOST_TASKS = 5_000
+"""that are planned together"""
+MOST_TIERS = 1_000
+"""of one task"""
+MOST_CAPS = 1_000
 
 
 class _Reader:
@@ -237,6 +241,9 @@ def _read_tiers(read: _Reader, tiers: Any) -> tuple[tuple[int, Fraction], ...]:
     except (TypeError, ValueError):
         read.wrong("tiers", "give pairs (after, cost), such as {1000: 15}")
         return ()
+    if len(pairs) > MOST_TIERS:
+        read.wrong("tiers", f"there are {len(pairs):,}, the limit is {MOST_TIERS:,}; put neighbouring ones together")
+        return ()
     for after, cost in pairs:
         row = (read.count("tiers.after", after, least=1), read.amount("tiers.cost", cost, zero=False))
         if rows and row[0] <= rows[-1][0]:
@@ -262,7 +269,8 @@ def _read_implies(read: _Reader, implies: Any, name: Any) -> tuple[str, ...]:
 def _unknown_keys(plain: Mapping[str, Any], known: Iterable[str]) -> list[Mistake]:
     if not isinstance(plain, Mapping):
         raise InputError([Mistake("", f"{short(plain)} is not a table of keys and values")])
-    return [Mistake(cut(key), f"unknown key; {suggest(key, known)}") for key in plain if key not in known]
+    hint = make_hints(known)
+    return [Mistake(cut(key), f"unknown key; {hint(key)}") for key in plain if key not in known]
 
 
 def show_exact(amount: Fraction) -> str:
@@ -427,7 +435,7 @@ def _check_tasks(tasks: tuple[Task, ...]) -> list[Mistake]:
     if not tasks:
         return [Mistake("tasks", "there is no task; give at least one")]
     if len(tasks) > MOST_TASKS:
-        return [Mistake("tasks", f"{len(tasks)} tasks; at most {MOST_TASKS} are planned together")]
+        return [Mistake("tasks", f"there are {len(tasks):,}, the limit is {MOST_TASKS:,}; leave some out")]
     if strangers := [task for task in tasks if not isinstance(task, Task)]:
         return [Mistake("tasks", f"{short(strangers[0])} is not a Task")]
     names: dict[str, None] = {}  # in their order, for the suggestions
@@ -436,15 +444,19 @@ def _check_tasks(tasks: tuple[Task, ...]) -> list[Mistake]:
         if task.name in names:
             mistakes.append(Mistake(f"task {task.name!r}", "is there twice; every task needs its own name"))
         names[task.name] = None
+    hint = make_hints(names)
     for task in tasks:
         for other in task.implies:
             if other not in names:
-                mistakes.append(Mistake(f"task {task.name!r}: implies", f"no task {other!r}; {suggest(other, names)}"))
+                mistakes.append(Mistake(f"task {task.name!r}: implies", f"no task {other!r}; {hint(other)}"))
     return mistakes
 
 
 def _check_caps(caps: tuple[Cap, ...], tasks: tuple[Task, ...]) -> list[Mistake]:
+    if len(caps) > MOST_CAPS:
+        return [Mistake("caps", f"there are {len(caps):,}, the limit is {MOST_CAPS:,}; leave some out")]
     names = dict.fromkeys(getattr(task, "name", "?") for task in tasks)
+    hint = make_hints(names)
     mistakes = []
     seen: set[str] = set()
     for cap in caps:
@@ -456,7 +468,7 @@ def _check_caps(caps: tuple[Cap, ...], tasks: tuple[Task, ...]) -> list[Mistake]
         seen.add(cap.name)
         for task in cap.use:
             if task not in names:
-                mistakes.append(Mistake(f"cap {cap.name!r}: use", f"no task {task!r}; {suggest(task, names)}"))
+                mistakes.append(Mistake(f"cap {cap.name!r}: use", f"no task {task!r}; {hint(task)}"))
     return mistakes
 
 

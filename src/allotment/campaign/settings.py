@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cached_property
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,14 @@ from allotment.data.roles import TARGET_KINDS, assign_roles
 from allotment.data.scenes.labels import TARGETS as SCENES
 from allotment.data.sources import open_source
 from allotment.data.targets import guess_kind
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake, make_hints, suggest
 from allotment.estimates.methods import FOLDS
 from allotment.learners.metrics import check_metric
 from allotment.learners.recipe import check_recipe
 from allotment.problem import Cap, Problem, Task
+from allotment.toml import LARGEST_FILE, load_toml
 
 FILE = "campaign.toml"
-LARGEST_FILE = 10_000_000
-"""bytes"""
 METHODS = {
     "response": "trainings on parts of the labels at hand, with an interval for everything",
     "taba": "the paper's method to the letter",
@@ -114,7 +114,7 @@ class Settings:
         line = self.lines.get((*place, key), self.lines.get(place, 1))
         return f"{folder / FILE}:{line}: task {task!r}: {key}"
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(task.name for task in self.tasks)
 
@@ -138,7 +138,8 @@ def read_settings(folder: Path) -> tuple[Settings, str]:
             raise InputError(wrong.located(text))
         return settings, text
     except InputError as error:
-        found = [(f"{folder / FILE}:{each.line}", each) for each in error.mistakes]
+        file = str(folder / FILE)
+        found = [(file if each.line is None else f"{file}:{each.line}", each) for each in error.mistakes]
         raise InputError(
             Mistake(f"{at}: {each.where}" if each.where else at, each.what) for at, each in found
         ) from None
@@ -180,22 +181,28 @@ def check_place(folder: Path) -> None:
 def parse_settings(text: str) -> Settings:
     """The settings in a TOML text; raises InputError with all of its mistakes."""
     try:
-        plain = tomllib.loads(text, parse_float=Decimal)
+        plain = load_toml(text)
+    except InputError:
+        raise
     except (tomllib.TOMLDecodeError, ValueError, RecursionError, ArithmeticError) as error:
         at = re.search(r"line (\d+)", str(error))
         what = f"not valid TOML: {str(error).partition(' (at ')[0][:200]}; text goes in quotes, each key stands once"
         raise InputError([Mistake("", what, int(at[1]) if at else 1)]) from None
     wrong = Placed()
-    settings = _build(plain, wrong)
+    try:
+        settings = _build(plain, wrong)
+    except RecursionError:
+        raise InputError([Mistake("", "nested too deeply; a task is a few levels deep", 1)]) from None
     if wrong.found or settings is None:
         raise InputError(wrong.located(text))
     return replace(settings, lines=find_lines(text))
 
 
 def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
+    hint = make_hints(TOP)
     for key in plain:
         if key not in TOP:
-            wrong.add((key,), _shown(key), HINTS.get(key) or f"unknown key; {suggest(key, TOP)}")
+            wrong.add((key,), _shown(key), HINTS.get(key) or f"unknown key; {hint(key)}")
     data = _read_data(plain.get("data"), wrong)
     training = _read_training(plain.get("training", {}), data, wrong)
     tasks, starts, targets = _read_tasks(plain.get("task", []), data, wrong)
@@ -215,8 +222,11 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     try:
         problem = Problem(tasks or [Task("?", 1)], plain.get("budget", 0), caps if tasks else ())
     except InputError as error:
+        places = _find_places(plain)
         for mistake in error.mistakes:
-            wrong.add(_find_place(mistake.where, plain), mistake.where, mistake.what)
+            head, _, key = mistake.where.partition(": ")
+            place = (*places[head], key or "name") if head in places else (head,)
+            wrong.add(place, mistake.where, mistake.what)
         return None
     return Settings(
         tasks=tuple(tasks),
@@ -234,15 +244,13 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     )
 
 
-def _find_place(where: str, plain: Mapping[str, Any]) -> tuple[str | int, ...]:
-    """Of a mistake that names a task or a cap: the last one of that name, since the first is not one too many."""
-    head, _, key = where.partition(": ")
-    for kind in ("task", "cap"):
-        rows = _tables(plain.get(kind, []), kind, Placed())
-        numbers = [number for number, row in rows if head == f"{kind} {row.get('name')!r}"]
-        if numbers:
-            return kind, numbers[-1], key or "name"
-    return (head,)
+def _find_places(plain: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
+    """Of tasks and caps as mistakes call them: the last one of a name, since the first is not one too many."""
+    return {
+        f"{kind} {row.get('name')!r}": (kind, number)
+        for kind in ("cap", "task")
+        for number, row in _tables(plain.get(kind, []), kind, Placed())
+    }
 
 
 def _check_trainings(given: Any, method: Any, tasks: int, wrong: Placed) -> None:
@@ -294,9 +302,10 @@ def _read_training(given: Any, data: Mapping[str, Any], wrong: Placed) -> dict[s
 def _read_keys(given: Mapping[str, Any], known: Mapping[str, type], table: str, wrong: Placed) -> dict[str, Any]:
     """The known keys of a table, with their types checked."""
     found = {}
+    hint = make_hints(known)
     for key, value in given.items():
         if key not in known:
-            what = HINTS.get(key) or f"unknown key; {suggest(key, known)}"
+            what = HINTS.get(key) or f"unknown key; {hint(key)}"
             wrong.add((table, key), f"{table}: {_shown(key)}", what)
         elif (kept := _typed(value, known[key])) is None:
             wrong.add((table, key), f"{table}: {key}", f"{short(value)} is not {NAMES[known[key]]}")

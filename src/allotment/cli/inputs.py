@@ -92,8 +92,9 @@ def _read_given(path: str, budget: str | None, count_implied: bool) -> Given:
 
 def read_document(path: str) -> Document:
     """The problem in a file or on standard input."""
-    from allotment.document import LARGEST_FILE, parse_problem, read_problem
+    from allotment.document import parse_problem, read_problem
     from allotment.errors import InputError, Mistake
+    from allotment.toml import LARGEST_FILE
 
     if path != "-":
         return read_problem(path)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from allotment.errors import InputError, Mistake
+from allotment.errors import InputError, Mistake, shorten
 
 SHOWN = 5
 """mistakes of one kind that are listed; the others are counted"""
@@ -33,11 +33,8 @@ class Collected:
         self.found.append(Mistake(where, what))
 
     def raise_all(self) -> None:
-        if len(self.found) > MOST_MISTAKES:
-            more = Mistake("", f"and {len(self.found) - MOST_MISTAKES} more mistakes")
-            raise InputError([*self.found[:MOST_MISTAKES], more])
         if self.found:
-            raise InputError(self.found)
+            raise InputError(shorten(self.found, MOST_MISTAKES))
 
 
 class Placed:
@@ -56,7 +53,7 @@ class Placed:
             while place not in lines:
                 place = place[:-1]
             found.append(Mistake(mistake.where, mistake.what, lines[place]))
-        return sorted(found, key=lambda mistake: mistake.line or 0)
+        return shorten(sorted(found, key=lambda mistake: mistake.line or 0))
 
 
 def find_lines(text: str) -> dict[tuple[str | int, ...], int]:
