@@ -25,9 +25,18 @@ from allotment.data.columns import MOST_CELLS, NOTHING, Column, columns_of, text
 from allotment.data.mistakes import SHOWN
 from allotment.errors import InputError, Mistake
 
-LONGEST_LINE = 2**26
+LONGEST_LINE = 2**24
+"""bytes"""
+MOST_COLUMNS = 50_000
+STEEPEST = 200
+"""times that a large table may be larger in memory than the file that it is unpacked from"""
+LARGE = 2**26
+"""bytes: a table that unpacks to less may be packed as tightly as it likes"""
+LARGEST_FOOTER = 2**25
+"""bytes in which a Parquet file describes its columns, each of which takes ten times as much in memory"""
 CHUNK = 2**20
 """cells of a CSV file that are held as text at a time"""
+UNPACK = "if it is the right file, unpack it first (gunzip)"
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t", ".parquet": "", ".npz": ""}
 
 
@@ -71,6 +80,19 @@ def _refuse(path: Path, what: str, line: int | None = None) -> InputError:
     return InputError([Mistake(repr(str(path)), what, line)])
 
 
+def _check_width(path: Path, count: int) -> None:
+    if count > MOST_COLUMNS:
+        what = f"has {count:,} columns, the limit is {MOST_COLUMNS:,}; leave some out, or put them into fewer"
+        raise _refuse(path, what)
+
+
+def _check_steepness(path: Path, packed: int, unpacked: int, mend: str) -> None:
+    """Raise InputError for a small file that would fill the memory, as no table of measurements does."""
+    if unpacked > max(LARGE, STEEPEST * packed):
+        size = f"{unpacked / 10**6:,.0f} MB and more from {packed / 10**6:,.1f} MB"
+        raise _refuse(path, f"unpacks to {size}, the limit is {STEEPEST} times its size; {mend}")
+
+
 def _open_file(path: Path, delimiter: str | None) -> Source:
     suffix = next((each for each in SUFFIXES if path.name.lower().endswith(each)), "")
     try:
@@ -99,10 +121,13 @@ def _open_file(path: Path, delimiter: str | None) -> Source:
 def _open_csv(path: Path, name: str, delimiter: str) -> Source:
     if len(delimiter) != 1 or delimiter in '"\r\n\0':
         raise InputError([Mistake("delimiter", f"{delimiter!r} is not a single character between cells")])
+    if _is_packed(path):
+        _check_start(path)
     header = next(_records(path, delimiter), None)
     if header is None:
         raise _refuse(path, "is empty; a table begins with a line that names its columns")
     names = header[1]
+    _check_width(path, len(names))
     if len(names) == 1 and (other := next((each for each in ";\t|," if each in names[0]), "")):
         raise _refuse(
             path, f"has one column only, {names[0][:80]!r}; are its cells separated by {other!r}? (delimiter)"
@@ -121,8 +146,8 @@ def _open_csv(path: Path, name: str, delimiter: str) -> Source:
 
 def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The rows of a CSV file that are not blank, each with the line that it begins on."""
-    with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as stream:
-        reader = csv.reader(_lines(path, stream), delimiter=delimiter, strict=True)
+    with path.open("rb") as file, gzip.GzipFile(fileobj=file) if _is_packed(path) else file as stream:
+        reader = csv.reader(_lines(path, file, stream), delimiter=delimiter, strict=True)
         line = 1
         while True:
             try:
@@ -138,10 +163,30 @@ def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             line = reader.line_num + 1
 
 
-def _lines(path: Path, stream: IO[bytes] | gzip.GzipFile) -> Iterator[str]:
-    number = 0
+def _is_packed(path: Path) -> bool:
+    return path.name.lower().endswith(".gz")
+
+
+def _check_start(path: Path) -> None:
+    """That the first part of a packed file unpacks to no more than it may: as lines it would take far longer."""
+    try:
+        with path.open("rb") as file, gzip.GzipFile(fileobj=file) as stream:
+            size = 0
+            while size <= LARGE and (piece := stream.read(CHUNK)):
+                size += len(piece)
+            _check_steepness(path, file.tell(), size, UNPACK)
+    except (EOFError, zlib.error, gzip.BadGzipFile):  # which is said when its rows are read
+        return
+
+
+def _lines(path: Path, file: IO[bytes], stream: IO[bytes] | gzip.GzipFile) -> Iterator[str]:
+    """The lines of a stream, which is the file or what is unpacked from it."""
+    number = size = 0
     while piece := stream.readline(LONGEST_LINE + 1):
         number += 1
+        size += len(piece)
+        if size > LARGE and stream is not file:
+            _check_steepness(path, file.tell(), size, UNPACK)
         if number == 1 and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise _refuse(path, "is UTF-16 text; save it as UTF-8")
         if len(piece) > LONGEST_LINE:
@@ -205,17 +250,24 @@ def _chunks(path: Path, delimiter: str, width: int, wanted: int) -> Iterator[tup
     records = itertools.islice(_records(path, delimiter), 1, None)
     ragged: list[Mistake] = []
     rows = bad = 0
-    while chunk := list(itertools.islice(records, max(1, CHUNK // width))):
-        for k, (line, row) in enumerate(chunk):
-            if len(row) != width:
-                bad += 1
-                what = f"has {len(row)} cells where the header has {width}"
-                ragged += [Mistake(f"row {rows + k + 1}", what, line)] if bad <= SHOWN else []
-        rows += len(chunk)
+    lines: list[int] = []
+    chunk: list[list[str]] = []
+    for line, row in records:
+        rows += 1
         if rows * wanted > MOST_CELLS:
             raise _refuse(path, f"has more than {MOST_CELLS:,} cells; leave columns or rows out")
-        if not bad:
-            yield [line for line, _ in chunk], [row for _, row in chunk]
+        if len(row) != width:
+            bad += 1
+            what = f"has {len(row)} cells where the header has {width}"
+            ragged += [Mistake(f"row {rows}", what, line)] if bad <= SHOWN else []
+        elif not bad:  # else nobody looks at them any more
+            lines.append(line)
+            chunk.append(row)
+        if len(chunk) * width >= CHUNK:
+            yield lines, chunk
+            lines, chunk = [], []
+    if chunk and not bad:
+        yield lines, chunk
     if bad > SHOWN:
         ragged.append(Mistake("", f"{bad - SHOWN} more rows have another number of cells than the header"))
     if ragged:
@@ -244,7 +296,9 @@ def _open_parquet(path: Path, name: str) -> Source:
         raise _refuse(path, "reading Parquet needs pyarrow: pip install 'allotment[data]'") from None
     damage = (pa.ArrowException, OSError, UnicodeDecodeError)
     try:
+        _check_footer(path)
         with pq.ParquetFile(path) as file:
+            _check_width(path, file.metadata.num_columns)
             names, rows = tuple(file.schema_arrow.names), file.metadata.num_rows
     except damage as error:
         raise _refuse(path, f"is not a whole Parquet file ({str(error)[:200]!r})") from None
@@ -254,6 +308,8 @@ def _open_parquet(path: Path, name: str) -> Source:
     def read(wanted: Collection[str], as_text: Collection[str]) -> dict[str, Column]:
         if rows * len(wanted) > MOST_CELLS:
             raise _refuse(path, f"has more than {MOST_CELLS:,} cells; leave columns or rows out")
+        mend = "leave columns out, or, if it is the right file, save it as .csv"
+        _check_steepness(path, path.stat().st_size, 8 * rows * len(wanted), mend)
         try:
             with pq.ParquetFile(path) as file:
                 table = file.read(columns=list(wanted))
@@ -267,6 +323,16 @@ def _open_parquet(path: Path, name: str) -> Source:
             raise _refuse(path, f"is not a whole Parquet file ({str(error)[:200]!r})") from None
 
     return Source(name, names, read, folder=path.parent)
+
+
+def _check_footer(path: Path) -> None:
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 8))
+        length = int.from_bytes(file.read(4), "little")
+        if length > LARGEST_FOOTER and file.read(4) == b"PAR1":
+            what = f"describes its columns in {length / 10**6:,.0f} MB, the limit is {LARGEST_FOOTER / 10**6:.0f} MB"
+            raise _refuse(path, f"{what}; save fewer columns, in fewer groups of rows")
 
 
 def _open_npz(path: Path, name: str) -> Source:
@@ -286,6 +352,7 @@ def _open_npz(path: Path, name: str) -> Source:
         raise InputError([mistake.under(repr(str(path))) for mistake in mistakes])
     if not len(x):
         raise _refuse(path, "has no rows in X")
+    _check_width(path, y.shape[1] + (0 if images else x.shape[1]))
     features = () if images else _names(path, held, "features", "x", x.shape[1])
     tasks = _names(path, held, "tasks", "y", y.shape[1])
     found = dict(zip(tasks, y.T, strict=True)) | ({} if images else dict(zip(features, x.T, strict=True)))
@@ -302,8 +369,13 @@ def _open_npz(path: Path, name: str) -> Source:
 def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with zipfile.ZipFile(path) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > 8 * MOST_CELLS:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+            if unpacked > 8 * MOST_CELLS:
                 raise _refuse(path, f"unpacks to more than {8 * MOST_CELLS >> 30} GB")
+            mend = "if it is the right file, save it unpacked (numpy.savez)"
+            _check_steepness(path, path.stat().st_size, unpacked, mend)
+            for entry in archive.infolist():
+                _check_array(path, archive, entry)
         with np.load(path, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except InputError:
@@ -313,6 +385,18 @@ def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
         pickled = "object arrays" in str(error).lower()
         hint = "an array of Python objects, which is never unpickled; save numbers or text" if pickled else str(error)
         raise _refuse(path, f"is not a whole npz file of arrays ({hint})") from None
+
+
+def _check_array(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+    """That an array is as large as it says: its memory is taken before it is read."""
+    with archive.open(entry) as file:
+        if np.lib.format.read_magic(file) == (1, 0):  # type: ignore[no-untyped-call]
+            shape, _, kind = np.lib.format.read_array_header_1_0(file)  # type: ignore[no-untyped-call]
+        else:
+            shape, _, kind = np.lib.format.read_array_header_2_0(file)  # type: ignore[no-untyped-call]
+    if not kind.hasobject and math.prod(shape) * kind.itemsize > entry.file_size:
+        what = f"says that it is {shape} of {kind}, but has {entry.file_size:,} bytes; save it again"
+        raise InputError([Mistake(f"{str(path)!r}: array {entry.filename.removesuffix('.npy')[:40]}", what)])
 
 
 def _names(path: Path, held: dict[str, NDArray[Any]], key: str, letter: str, count: int) -> tuple[str, ...]:
