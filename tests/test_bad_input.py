@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import math
 import os
+import resource
+import subprocess
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -15,8 +18,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bounded import check_refused, run_bounded
 
 import allotment as al
+from allotment import errors
 from allotment.document import parse_problem, read_problem
 from allotment.errors import InputError
 from allotment.gains import Coupled, Geometric, Logarithmic, Power, Tabulated, curve_from_dict
@@ -521,6 +526,29 @@ ROWS = [
         "line 2: a key has more than 30 parts between dots",
     ),
     row(
+        "toml nested keys in a header",
+        document("budget = 1\n[task" + ".a" * 1000 + "]"),
+        "line 2: a key has more than 30 parts between dots",
+    ),
+    row(
+        "toml nested keys in quotes",
+        document("budget = 1\n" + " . ".join(['"a,\\"=."'] * 1000) + " = 1"),
+        "line 2: a key has more than 30 parts between dots",
+    ),
+    row(
+        "toml nested keys of an inline table",
+        document("budget = 1\nx = { b = 1, " + "'a'." * 1000 + "a = 1 }"),
+        "line 2: a key has more than 30 parts between dots",
+    ),
+    row(
+        "toml parts of a curve",
+        gain('{ curve = "sum", parts = [' + "{}," * 20_000 + "] }"),
+        "line 5: task 'cls': gain: parts: there are 20,000, the limit is 1,000; leave some out",
+    ),
+    row("tiers, too many", of(Task, "cls", 9, tiers={k + 1: 1 for k in range(1001)}), "tiers: there are 1,001, the"),
+    row("tasks, too many", of(Problem, [CLS] * 5001, 1), "tasks: there are 5,001, the limit is 5,000; leave some"),
+    row("caps, too many", of(Problem, TWO, 1, [Cap("h", 1, {"cls": 1})] * 1001), "caps: there are 1,001, the limit is"),
+    row(
         "file not UTF-8",
         file(b'budget = 1\n[[task]]\nname = "caf\xe9"\n'),
         "line 3: ",
@@ -558,6 +586,68 @@ def test_bad_input(attempt: Try, words: tuple[str, ...], tmp_path: Path) -> None
         assert any(word in str(mistake) for word in words), f"not expected: {mistake}"
         assert str(mistake).isprintable()
         assert len(str(mistake)) < 300 + len(str(tmp_path))
+
+
+HEAD = 'budget = 1\n[[task]]\nname = "cls"\ncost = 1\n'
+HOSTILE = {
+    "a key of 20,000 parts": (".".join("a" * 20_000) + " = 1\n" + HEAD, ":1: a key has more than 30 parts"),
+    "unknown keys": ("".join(f"k{k:06d}=1\n" for k in range(450_000)) + HEAD, "900,00", "the limit is 150,000"),
+    "unknown keys of a task": (HEAD + "".join(f"k{k:06d}=1\n" for k in range(450_000)), "the limit is 150,000"),
+    "tiers": (
+        HEAD + "tiers = [" + ",".join(f"{{ after = {k + 1}, cost = 1 }}" for k in range(20_000)) + "]",
+        ":5: task 'cls': tiers: there are 20,000, the limit is 1,000; put neighbouring ones together",
+    ),
+    "tasks": (
+        "budget = 1\n" + "".join(f'[[task]]\nname = "t{k}"\ncost = 1\n' for k in range(99_000)),
+        "task: there are 99,000, the limit is 5,000; leave some out",
+    ),
+    "caps": (HEAD + "[[cap]]\n" * 99_000, "cap: there are 99,000, the limit is 1,000; leave some out"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_small_file_does_not_take_long(name: str, tmp_path: Path) -> None:
+    text, *words = HOSTILE[name]
+    path = tmp_path / "problem.toml"
+    path.write_text(text)
+    check_refused(run_bounded("check", path), *words)
+
+
+def test_a_small_standard_input_does_not_take_long(tmp_path: Path) -> None:
+    text, *words = HOSTILE["a key of 20,000 parts"]
+    path = tmp_path / "problem.toml"
+    path.write_text(text)
+    check_refused(run_bounded("plan", "-", stdin=path), *words)
+
+
+def test_of_very_many_mistakes_the_first_are_said_and_the_others_counted() -> None:
+    with pytest.raises(InputError) as caught:
+        parse_problem("".join(f"k{k}=1\n" for k in range(1000)) + HEAD)
+    mistakes = caught.value.mistakes
+    assert [mistake.line for mistake in mistakes[:200]] == list(range(1, 201))
+    assert str(mistakes[200]) == "and 800 more mistakes"
+
+
+def test_near_misses_are_looked_for_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    monkeypatch.setattr(errors.difflib, "get_close_matches", lambda name, known, n: looked.append(name) or [])
+    use = ", ".join(f"t{k} = 1" for k in range(1000))
+    with pytest.raises(InputError, match="known: cls"):
+        parse_problem(HEAD + f'[[cap]]\nname = "hours"\nlimit = 1\nuse = {{ {use} }}')
+    assert len(looked) == errors.MOST_HINTS
+
+
+@pytest.mark.parametrize("text", [" " * 300_000, "x = [" + ("1" * 3999 + ",") * 300 + "1" * 5000 + "]"])
+def test_lines_are_found_in_one_go(text: str) -> None:
+    """A line of blanks, and numbers that are nearly too long: both took as many steps as the square of their size."""
+    script = f"from allotment.document import parse_problem\nparse_problem({HEAD!r} + 'y = 1\\n' + {text!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", script.replace(repr(text), "open(0).read()")],
+        input=text.encode(),
+        capture_output=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (4, 4)),
+    )
+    assert b"InputError" in done.stderr
 
 
 def test_the_table_is_long_enough() -> None:

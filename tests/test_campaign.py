@@ -19,9 +19,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bounded import MEGABYTES, check_refused, run_bounded
 from click.testing import CliRunner, Result
 
 import allotment as al
+from allotment.campaign import starting
 from allotment.campaign.campaign import Campaign, Measured
 from allotment.campaign.evaluation import Evaluation, Trial, student
 from allotment.campaign.jobs import size_of
@@ -1163,3 +1165,96 @@ def test_a_whole_campaign_killed_at_random_moments_ends_with_the_same_bytes(tmp_
 @pytest.mark.timeout(900)
 def test_many_whole_campaigns_killed_at_random_moments(tmp_path: Path) -> None:
     compare_killed(tmp_path, campaigns=8, kills=8)
+
+
+# --- small files that would take long, and many tasks ---
+
+KEYS = "".join(f"k{k:06d}=1\n" for k in range(400_000))
+HOSTILE = {
+    "a key of 20,000 parts": lambda text: (
+        ".".join("a" * 20_000) + " = 1\n" + text,
+        ":1: a key has more than 30 parts",
+    ),
+    "unknown keys": lambda text: (KEYS + text, "equals signs", "the limit is 150,000"),
+    "unknown keys of the data": lambda text: (text.replace("[data]\n", f"[data]\n{KEYS}"), "the limit is 150,000"),
+    "unknown keys of a task": lambda text: (text + KEYS, "the limit is 150,000"),
+    "tiers": lambda text: (
+        text + "tiers = [" + ",".join(f"{{ after = {k + 1}, cost = 1 }}" for k in range(20_000)) + "]\n",
+        "task 'y': tiers: there are 20,000, the limit is 1,000",
+    ),
+    "tasks": lambda text: (text + '[[task]]\nname = "z"\ncost = 1\n' * 99_000, "there are 99,001, the limit is 5,000"),
+    "caps": lambda text: (text + "[[cap]]\n" * 99_000, "cap: there are 99,000, the limit is 1,000"),
+}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A campaign of one task on a small table."""
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{k},{k / 3}\n" for k in range(20)))
+    starting.begin(
+        tmp_path / "c", root=str(tmp_path / "t.csv"), targets=["y"], costs={"y": "1"}, budget="9", method="neutral"
+    )
+    return tmp_path / "c"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_small_settings_do_not_take_long(name: str, small: Path) -> None:
+    file = small / "campaign.toml"
+    text, *words = HOSTILE[name](file.read_text())
+    file.write_text(text)
+    check_refused(run_bounded("check", small), str(file), *words)
+
+
+def test_settings_that_are_nested_too_deeply(small: Path) -> None:
+    nested = ".".join("a" * 25) + " = "
+    text = (
+        (small / "campaign.toml")
+        .read_text()
+        .replace('name = "table"', "name = " + ("{" + nested) * 80 + "1" + "}" * 80)
+    )
+    with pytest.raises(al.InputError, match="nested too deeply"):
+        parse_settings(text)
+
+
+def test_of_many_mistakes_in_settings_the_first_are_said(small: Path) -> None:
+    file = small / "campaign.toml"
+    file.write_text("".join(f"k{k}=1\n" for k in range(1000)) + file.read_text())
+    with pytest.raises(al.InputError) as caught:
+        Campaign(small).look()
+    assert len(caught.value.mistakes) == 201
+    assert str(caught.value.mistakes[-1]) == f"{file}: and 800 more mistakes"
+
+
+def test_a_table_and_a_delivery_of_a_million_columns(small: Path) -> None:
+    wide = small.parent / "wide.csv"
+    wide.write_text(",".join(f"c{k}" for k in range(10**6)) + "\n" + ",".join("1" * 10**6) + "\n")
+    check_refused(run_bounded("ingest", small, wide), "has more than 1 MB in one line")
+    ended = run_bounded("init", small.parent / "d", "--root", wide, "--target", "c1", "--cost", "c1=1", "--budget", 9)
+    check_refused(ended, "has 1,000,000 columns, the limit is 50,000")
+    wide.replace(small.parent / "t.csv")
+    check_refused(run_bounded("status", small), "has 1,000,000 columns, the limit is 50,000")
+
+
+def test_two_thousand_tasks(tmp_path: Path) -> None:
+    """It took half a minute."""
+    names = [f"t{k}" for k in range(2000)]
+    with (tmp_path / "t.csv").open("w") as file:
+        writer = csv.writer(file)
+        writer.writerow(["x", *names])
+        writer.writerows([row, *((row * k) % 7 if row < 30 else "" for k in range(2000))] for row in range(50))
+    costs = itertools.chain.from_iterable(("--cost", f"{name}=1") for name in names)
+    words = ("--root", tmp_path / "t.csv", "--targets", ",".join(names), *costs, "--budget", "500")
+    ended = run_bounded("init", tmp_path / "c", *words, "--method", "neutral", seconds=6)
+    assert ended.code == 0, ended.text[-300:]
+    assert f"Next: allot plan {tmp_path / 'c'}" in ended.text
+    assert ended.megabytes < MEGABYTES
+    assert run_bounded("status", tmp_path / "c", seconds=6).code == 0
+
+
+def test_a_neutral_campaign_whose_tasks_count_for_nothing_buys_nothing(small: Path) -> None:
+    file = small / "campaign.toml"
+    file.write_text(file.read_text() + "weight = 0\n")
+    (small.parent / "t.csv").write_text("x,y\n" + "".join(f"{k},{k / 3 if k < 9 else ''}\n" for k in range(20)))
+    assert Campaign(small).summarise()[1].next.startswith("allot report")
+    file.write_text(file.read_text().replace("weight = 0\n", ""))
+    assert Campaign(small).summarise()[1].next.startswith("allot plan")

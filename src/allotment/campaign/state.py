@@ -28,6 +28,7 @@ from allotment.campaign.rounds import (
 from allotment.campaign.rows import check_rows
 from allotment.campaign.settings import FILE, Settings, quote, read_settings
 from allotment.campaign.store import Store, Value
+from allotment.data.dataset import Dataset
 from allotment.errors import Infeasible, InputError, Mistake
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.methods import METHODS
@@ -138,10 +139,18 @@ class State:
 
     def rest(self, budget: Any = None) -> Problem:
         """The problem that is left; `budget` is another one for the campaign as a whole."""
-        whole = self._whole(budget)
-        pool = {name: len(self.stock.candidates(name, self.ordered[name])) for name in self.settings.names}
-        mend = "raise the budget in campaign.toml" if budget is None else "give a larger --budget"
-        return take_rest(whole, self.account, self.stock.have, pool, mend)
+        if budget is None:
+            return self._rest
+        return take_rest(self._whole(budget), self.account, self.stock.have, self.pool, "give a larger --budget")
+
+    @cached_property
+    def _rest(self) -> Problem:
+        return take_rest(self._whole(), self.account, self.stock.have, self.pool)
+
+    @cached_property
+    def pool(self) -> dict[str, int]:
+        """Of each task, how many instances could still be labelled."""
+        return {name: len(self.stock.candidates(name, self.ordered[name])) for name in self.settings.names}
 
     @cached_property
     def clashes(self) -> tuple[str, ...]:
@@ -166,12 +175,17 @@ class State:
         """The same for those who only look, and take a clash for no."""
         return not self.clashes and self.is_affordable
 
+    @property
+    def buys_something(self) -> bool:
+        """Whether any plan that takes every task to be worth something surely buys a label."""
+        weighty = {task.name for task in self.settings.tasks if task.weight > 0}
+        return self.can_buy and any(not why for name, (why, _) in self._obstacles.items() if name in weighty)
+
     @cached_property
     def _obstacles(self) -> dict[str, tuple[str, str]]:
         """Of each task, what keeps the money that is left from buying the least of it, and the key that would help."""
         rest, found = self.rest(), {}
-        for task in rest.tasks:
-            own = self.settings.problem()[task.name]
+        for own, task in zip(self.settings.tasks, rest.tasks, strict=True):
             lot = "a label" if task.lot == 1 else f"a lot of {task.lot}"
             used = [cap.name for cap in rest.caps if cap.use.get(task.name, 0) * task.lot > cap.limit]
             obstacle = "", ""
@@ -271,11 +285,11 @@ class State:
         return f"{show(self.settings.budget)}: {show(spent)} spent, {show(on_order)} on order, {rest}"
 
 
-def look(folder: Path, store: Store) -> State:
-    """Read everything once."""
+def look(folder: Path, store: Store, data: Dataset | None = None) -> State:
+    """Read everything once; `data` are the campaign's, if they were read a moment ago."""
     settings, text = read_settings(folder)
     given = {name: store.delivered(name, settings.conflicts) for name in settings.names}
-    stock = open_stock(settings, folder, given)
+    stock = open_stock(settings, folder, given, data)
     check_rows(store, settings, folder)
     kept = store.kept_items(stock.has)
     ordered = {name: tuple(each for _, task, each in kept if task == name) for name in settings.names}

@@ -82,7 +82,7 @@ def summarise(state: State, conflicts: int, evaluated: bool, recorded: Sequence[
             "have": state.stock.have[task.name],
             "came": state.account.came[task.name],
             "open": state.account.open[task.name],
-            "pool": len(state.stock.candidates(task.name, state.ordered[task.name])),
+            "pool": state.pool[task.name],
         }
         for task in state.settings.tasks
     ]
@@ -146,6 +146,8 @@ def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[
     if measures and (state.found is None or not state.found.fresh):
         return f"allot estimate {name}", ""
     if not state.is_looked_through:
+        return f"allot plan {name}", ""
+    if not measures and not recorded and state.buys_something:  # then the plan itself need not be known
         return f"allot plan {name}", ""
     proposal = state.propose()
     if proposal.is_empty:

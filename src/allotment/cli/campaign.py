@@ -68,7 +68,7 @@ def init(folder: str, **given: Any) -> None:
     named = [*(given.pop("targets") or "").split(","), *given.pop("single")]
     targets = [name.strip() for name in named if name.strip()]
     begun = begin(folder, targets=targets, id=given.pop("id_"), **given)
-    state, status = begun.campaign.summarise()
+    state, status = begun.campaign.summarise(begun.data)
     page = Page()
     page.text(f"{begun.campaign.folder / 'campaign.toml'} is written; every key in it has a comment.")
     page.text()

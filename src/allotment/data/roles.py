@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from allotment.data.mistakes import SHOWN, Collected
 from allotment.data.sources import Source, open_source
-from allotment.errors import InputError, suggest
+from allotment.errors import InputError, make_hints, suggest
 
 PREFIXES = ("target:", "label:")
 """names of columns that are targets without being named as such"""
 TARGET_KINDS = ("classification", "multilabel", "regression")
 ID = "id"
 """a column of this name, whatever its case, names the rows unless another is said to"""
+UNKNOWN = "is not a column of the table"
 FORMS = ("numeric", "categorical", "text", "image")
 """what a feature column can hold"""
 
@@ -74,7 +75,8 @@ def assign_roles(
     if targets is None:
         tasks = _default_tasks(source, drop, wrong)
     else:
-        tasks = [task for each in listed(targets) if (task := _named_task(source, each, wrong))]
+        known, hint = frozenset(source.names), make_hints(source.names)
+        tasks = [task for each in listed(targets) if (task := _named_task(source, known, each, hint, wrong))]
     tasks = [_with_kind(task, kinds, classes, wrong) for task in tasks]
     given = [("target", name) for task in tasks for name in task.columns] + [("drop", name) for name in drop]
     given += [(role, name) for role, name in (("group", group), ("id", id)) if name is not None]
@@ -94,16 +96,18 @@ def assign_roles(
     return Roles(tuple(tasks), chosen, group, id, forms)
 
 
-def _named_task(source: Source, name: str, wrong: Collected) -> TaskColumns | None:
-    if name in source.names:
+def _named_task(
+    source: Source, known: Collection[str], name: str, hint: Callable[[str], str], wrong: Collected
+) -> TaskColumns | None:
+    if name in known:
         return TaskColumns(name, (name,))
     if not name.endswith("*") or name == "*":
-        wrong.add(f"target {name!r}", _unknown(name, source.names))
+        wrong.add(f"target {name!r}", f"{UNKNOWN}; {hint(name)}")
         return None
     prefix = name[:-1]
     columns = tuple(each for each in source.names if each.startswith(prefix) and each != prefix)
     if not columns:
-        wrong.add(f"target {name!r}", f"no column begins with {prefix!r}; {suggest(prefix, source.names)}")
+        wrong.add(f"target {name!r}", f"no column begins with {prefix!r}; {hint(prefix)}")
         return None
     return TaskColumns(prefix.rstrip(":_.-/ ") or prefix, columns, prefix, "multilabel")
 
@@ -139,12 +143,12 @@ def _with_kind(
 
 def _check_names(source: Source, given: list[tuple[str, str]], wrong: Collected) -> None:
     """That every column is there, has a name and is there for one thing."""
-    known = set(source.names)
+    known, hint = set(source.names), make_hints(source.names)
     roles: dict[str, list[str]] = {}
     for role, name in given:
         roles.setdefault(name, []).append(role)
         if name not in known and role != "target":
-            wrong.add(f"{role} {name!r}", _unknown(name, source.names))
+            wrong.add(f"{role} {name!r}", f"{UNKNOWN}; {hint(name)}")
     for name, several in roles.items():
         if len(set(several)) > 1:
             wrong.add(f"column {name!r}", f"is both {' and '.join(dict.fromkeys(several))}; it can be one of them")
@@ -154,31 +158,28 @@ def _check_names(source: Source, given: list[tuple[str, str]], wrong: Collected)
         place + 1 for place, name in enumerate(source.names) if not name.strip() and "feature" in roles.get(name, ())
     ]
     for place in unnamed[:SHOWN]:
-        hint = "give it a name, or leave it out (--drop '', drop=''): it may be the row numbers that pandas writes"
-        wrong.add(f"column {place}", f"has no name; {hint}")
+        mend = "give it a name, or leave it out (--drop '', drop=''): it may be the row numbers that pandas writes"
+        wrong.add(f"column {place}", f"has no name; {mend}")
 
 
 def _check_kinds(
     tasks: list[TaskColumns], chosen: tuple[str, ...], kinds: dict[str, str], classes: Iterable[str], wrong: Collected
 ) -> dict[str, str]:
     """The forms of features that were said, after a check that all names and forms are known."""
-    names = [task.name for task in tasks]
-    for name, count in Counter(names).items():
+    names = {task.name: None for task in tasks}
+    hint = make_hints(names)
+    for name, count in Counter(task.name for task in tasks).items():
         if count > 1 and len({task.columns for task in tasks if task.name == name}) > 1:
             wrong.add(f"task {name!r}", "two targets would have this name; rename a column")
     for role, strange in (("kind", set(kinds).difference(names, chosen)), ("classes", set(classes).difference(names))):
         for name in sorted(strange):
-            wrong.add(f"{role} of {name!r}", f"there is no such target; {suggest(name, names)}")
-    forms = {name: form for name, form in kinds.items() if name in chosen and name not in names}
+            wrong.add(f"{role} of {name!r}", f"there is no such target; {hint(name)}")
+    features = set(chosen)
+    forms = {name: form for name, form in kinds.items() if name in features and name not in names}
     for name, form in forms.items():
         if form not in FORMS:
             wrong.add(f"kind of {name!r}", f"unknown form {form!r} of a feature; {suggest(form, FORMS)}")
     return forms
-
-
-def _unknown(name: str, known: Sequence[str]) -> str:
-    """What to say of a column that is not there."""
-    return f"is not a column of the table; {suggest(name, known)}"
 
 
 def find_id(

@@ -89,7 +89,7 @@ def _check_width(path: Path, count: int) -> None:
 def _check_steepness(path: Path, packed: int, unpacked: int, mend: str) -> None:
     """Raise InputError for a small file that would fill the memory, as no table of measurements does."""
     if unpacked > max(LARGE, STEEPEST * packed):
-        size = f"{unpacked / 10**6:,.0f} MB and more from {packed / 10**6:,.1f} MB"
+        size = f"{unpacked / 10**6:,.0f} MB or more from {packed / 10**6:,.1f} MB"
         raise _refuse(path, f"unpacks to {size}, the limit is {STEEPEST} times its size; {mend}")
 
 
@@ -249,11 +249,10 @@ def _chunks(path: Path, delimiter: str, width: int, wanted: int) -> Iterator[tup
     """Rows with their lines, some at a time; raises InputError for those of another width."""
     records = itertools.islice(_records(path, delimiter), 1, None)
     ragged: list[Mistake] = []
-    rows = bad = 0
+    bad = 0
     lines: list[int] = []
     chunk: list[list[str]] = []
-    for line, row in records:
-        rows += 1
+    for rows, (line, row) in enumerate(records, 1):
         if rows * wanted > MOST_CELLS:
             raise _refuse(path, f"has more than {MOST_CELLS:,} cells; leave columns or rows out")
         if len(row) != width:
@@ -390,10 +389,10 @@ def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
 def _check_array(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
     """That an array is as large as it says: its memory is taken before it is read."""
     with archive.open(entry) as file:
-        if np.lib.format.read_magic(file) == (1, 0):  # type: ignore[no-untyped-call]
-            shape, _, kind = np.lib.format.read_array_header_1_0(file)  # type: ignore[no-untyped-call]
+        if np.lib.format.read_magic(file) == (1, 0):
+            shape, _, kind = np.lib.format.read_array_header_1_0(file)
         else:
-            shape, _, kind = np.lib.format.read_array_header_2_0(file)  # type: ignore[no-untyped-call]
+            shape, _, kind = np.lib.format.read_array_header_2_0(file)
     if not kind.hasobject and math.prod(shape) * kind.itemsize > entry.file_size:
         what = f"says that it is {shape} of {kind}, but has {entry.file_size:,} bytes; save it again"
         raise InputError([Mistake(f"{str(path)!r}: array {entry.filename.removesuffix('.npy')[:40]}", what)])

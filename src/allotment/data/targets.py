@@ -83,9 +83,17 @@ def _regression(task: TaskColumns, column: Column) -> EncodedTask:
 def _classification(task: TaskColumns, column: Column) -> EncodedTask:
     classes = task.classes or _classes(column)
     _check_classes(task, classes)
+    if task.classes is None and column.numbers is not None and not column.boolean:  # far faster than by their texts
+        values = np.full(len(column.numbers), -1, dtype=np.int64)
+        values[~column.missing] = np.unique(column.numbers[~column.missing], return_inverse=True)[1]
+        return _as_classes(task, classes, values)
     place = {each: at for at, each in enumerate(classes)} | {"": -1}
     _check_outside(column, classes, [row for row, each in enumerate(column.texts) if each not in place], column.texts)
     values = np.array([place[each] for each in column.texts], dtype=np.int64)
+    return _as_classes(task, classes, values)
+
+
+def _as_classes(task: TaskColumns, classes: tuple[str, ...], values: NDArray[np.int64]) -> EncodedTask:
     target = Target(task.name, "classification", classes)
     return EncodedTask(target, values, values < 0, (*_odd_classes(task, classes), *_lonely_class(task, classes)))
 

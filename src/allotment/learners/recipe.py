@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 from allotment.errors import InputError, Mistake, suggest
@@ -68,6 +70,8 @@ class Recipe:
 
     def settled(self) -> Recipe:
         """The same with device and precision of this machine in place of auto."""
+        if (self.device, self.precision) == ("auto", "auto") and _is_for_cpu():
+            return replace(self, device="cpu", precision="float32")
         import torch
 
         device, precision = self.device, self.precision
@@ -82,6 +86,19 @@ class Recipe:
         if precision == "auto":
             precision = "bfloat16" if kind == "cuda" and torch.cuda.is_bf16_supported() else "float32"
         return replace(self, device=device, precision=precision)
+
+
+def _is_for_cpu() -> bool:
+    """Whether torch was built without any GPU, as its own file says; loading all of it to ask takes seconds."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return False
+    try:
+        text = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    built = dict(re.findall(r"^(cuda|hip)\b[^=\n]*= *(\S+)", text, re.MULTILINE))
+    return built == {"cuda": "None", "hip": "None"}
 
 
 def _is_there(torch: Any, kind: str) -> bool:

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import click
-from rich import box
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
+from rich.control import strip_control_codes
 from rich.text import Text
 
 from allotment.errors import visible
@@ -64,13 +63,14 @@ class Page:
         # Without Unicode rich would draw bars between the columns.
         self._ruled = self._console.encoding.startswith("utf")
 
-    def _write(self, thing: Table | Text) -> None:
-        with self._console.capture() as captured:
-            self._console.print(thing)
-        click.echo("\n".join(line.rstrip() for line in captured.get().split("\n")), nl=False)
+    def _echo(self, lines: Sequence[str]) -> None:
+        """Plain lines, without rich, which takes a millisecond for each."""
+        click.echo("\n".join(strip_control_codes(line).rstrip() for line in lines))
 
     def title(self, text: str) -> None:
-        self._write(Text(visible(text), style="bold"))
+        with self._console.capture() as captured:
+            self._console.print(Text(visible(text), style="bold"))
+        click.echo("\n".join(line.rstrip() for line in captured.get().split("\n")), nl=False)
 
     def text(self, text: str = "", indent: str = "") -> None:
         """A paragraph; an empty one is an empty line."""
@@ -78,20 +78,16 @@ class Page:
         # no line begins with a sign of what stands at the end of the one before
         whole = visible(text, "\n").replace(" %", f"{TIED}%")
         lines = textwrap.wrap(whole, max(width, 20), subsequent_indent=indent, break_on_hyphens=False)
-        self._write(Text("\n".join(lines).replace(TIED, " ")))
+        self._echo([line.replace(TIED, " ") for line in lines])
 
     def table(self, columns: Sequence[Column], elsewhere: str = "") -> None:
         """The columns side by side; if they are too wide, without those of single tasks, which are `elsewhere`."""
         columns = [replace(each, head=visible(each.head), cells=list(map(visible, each.cells))) for each in columns]
         fitted = fit(columns, self.width)
-        rule, gap = (box.SIMPLE_HEAD, GAP - 1) if self._ruled else (None, GAP)
-        table = Table(box=rule, show_edge=False, pad_edge=False, padding=(0, gap, 0, 0))
-        for column in fitted:
-            side = "left" if column.kind in ("name", "word") else "right"
-            table.add_column(Text(column.head), justify=side, no_wrap=True)  # type: ignore[arg-type]
-        for row in zip(*(column.cells for column in fitted), strict=True):
-            table.add_row(*map(Text, row))
-        self._write(table)
+        head, *rows = map((" " * GAP).join, zip(*map(_align, fitted), strict=True))
+        self.title(head)
+        if body := [*(["─" * _width(fitted)] if self._ruled else []), *rows]:
+            self._echo(body)
         if len(fitted) < len(columns):
             self.text(f"(The columns of single tasks do not fit in here{elsewhere and '; '}{elsewhere}.)")
 
@@ -132,6 +128,14 @@ def split(columns: Sequence[Column], width: int | None) -> list[list[Column]]:
     each = max(math.ceil(len(columns) / len(parts)), 1)
     even = [list(columns[at : at + each]) for at in range(0, len(columns), each)]
     return even if width is None or all(_width(part) + GAP <= width for part in even) else parts
+
+
+def _align(column: Column) -> list[str]:
+    """Head and cells, all as wide as the widest of them."""
+    texts, width = [column.head, *column.cells], column.width
+    if column.kind in ("name", "word"):
+        return [text + " " * (width - cell_len(text)) for text in texts]
+    return [" " * (width - cell_len(text)) + text for text in texts]
 
 
 def _width(columns: Sequence[Column]) -> int:
