@@ -94,9 +94,6 @@ def main() -> int:
 
 def run(name: str, out: Path, seconds: int, seed: int = 1) -> dict[str, Any]:
     """Fuzz one target; what came of it, as it is written to result.json."""
-    from fuzzing.registry import WAITING
-    from fuzzing.target import Finding
-
     folder = out / name
     for part in ("corpus", "findings"):
         (folder / part).mkdir(parents=True, exist_ok=True)
@@ -123,7 +120,6 @@ def run(name: str, out: Path, seconds: int, seed: int = 1) -> dict[str, Any]:
         said = log.read()
     counted = DONE.findall(said) or [("0", "0", "0")]
     record = json.loads(_read(folder / "record.json") or "{}")
-    waiting = {Finding(what, "").slug for what in WAITING.get(name, ())}
     found = {each.name for each in (folder / "findings").iterdir() if each.suffix != ".txt"}
     if code and not found:
         found = {
@@ -139,8 +135,7 @@ def run(name: str, out: Path, seconds: int, seed: int = 1) -> dict[str, Any]:
         "peak": record.get("peak", 0.0),
         "seconds": round(time.monotonic() - begin),
         "seed": seed,
-        "findings": sorted(found - waiting),
-        "waiting": sorted(found & waiting),
+        "findings": sorted(found),
     }
     (folder / "result.json").write_text(json.dumps(result))
     return result
@@ -375,18 +370,15 @@ def _ask_lines(name: str, out: Path) -> dict[str, Any]:
 
 def show(results: Sequence[dict[str, Any]]) -> str:
     """A table in Markdown."""
-    from fuzzing.registry import WAITING
-
     lines = [
-        "| parser | inputs | edges | features | lines reached | slowest, s | peak, MB | findings | known |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| parser | inputs | edges | features | lines reached | slowest, s | peak, MB | findings |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for each in results:
         reached = f"{each['reached']} of {each['lines']}" if "lines" in each else ""
         lines.append(
             f"| {each['name']} | {each['inputs']:,} | {each['edges']:,} | {each['features']:,} | {reached} "
-            f"| {each['slowest']:.2f} | {each['peak']:.0f} | {len(each['findings'])} "
-            f"| {len(WAITING.get(each['name'], ()))} |"
+            f"| {each['slowest']:.2f} | {each['peak']:.0f} | {len(each['findings'])} |"
         )
     for each in results:
         lines += [f"\n{each['name']}: {found}" for found in each["findings"]]
@@ -432,7 +424,6 @@ CPU time is that of one input with every branch recorded, several times slower t
 took beyond what the process held before it; a picture may have {pixels} million pixels, which a few kilobytes can
 hold, and that is most of the memory there. A finding is anything but a result or an `InputError` in printable words:
 another exception, more CPU time or memory than the target is allowed, a crash, a hang, an assertion about the result.
-Known ones have been found and not mended yet (`WAITING` in `tests/fuzzing/registry.py`).
 
 ## What reads what others wrote
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fuzzing.mutators import signed
 from test_store import FIXTURES, check_sample, fill, npy, probe
 
-from allotment.campaign import archive, copies, disk, journal, schema, store
+from allotment.campaign import archive, copies, disk, schema, store
 from allotment.campaign.archive import pack, unpack
 from allotment.campaign.store import Store
 from allotment.errors import InputError
-from allotment.job import canonical
 
 AT = "2026-07-01T12:00:00+00:00"
 HASH = "5" * 64
@@ -442,28 +442,6 @@ def rows_of(members: Members, table: str) -> list[Any]:
 def with_rows(members: Members, table: str, rows: list[Any]) -> Members:
     """With other rows in a table, as a forger would put them there."""
     return signed({**members, f"{table}.jsonl": b"".join(json.dumps(row).encode() + b"\n" for row in rows)})
-
-
-def signed(members: Members) -> Members:
-    """With a journal that fits the rows, if these can have one."""
-    lines, before = [], ""
-    try:
-        for table, columns in schema.COLUMNS[1].items():
-            for place, row in enumerate(rows_of(members, table), 1):
-                place = row.get(next(name for name in ("number", "id", "order_id") if name in columns), place)
-                place = lines_of(lines, table) + 1 if table == "items" else row["id"] if table == "records" else place
-                cells = [
-                    canonical(row[name]) if kind in schema.JSON_KINDS else row[name] for name, kind in columns.items()
-                ]
-                before = journal.sign(before, table, place, cells)
-                lines.append({"number": len(lines) + 1, "part": table, "place": place, "hash": before})
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return members
-    return {**members, "journal.jsonl": b"".join(json.dumps(line).encode() + b"\n" for line in lines)}
-
-
-def lines_of(lines: list[Any], table: str) -> int:
-    return sum(line["part"] == table for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_archive import rows_of, signed, zipped
+from fuzzing.mutators import signed
+from test_archive import rows_of, zipped
 from test_campaign import allot, begin, fill, fine, refused, sheet
 from test_store import FIXTURES
 
@@ -207,6 +208,8 @@ def test_declarations_that_are_not_ours(folder: Path, declared: str) -> None:
         ("UPDATE deliveries SET new = 11", "delivery 1 brought 11 new labels, and 12 of them are there"),
         ("UPDATE records SET body = 'null' WHERE kind = 'order' AND number = 2", "order 2 cannot be read"),
         ("UPDATE records SET body = '[]' WHERE kind = 'plan' AND number = 1", "plan 1 on record cannot be read"),
+        ("UPDATE records SET number = 'x' WHERE kind = 'plan'", "1 record is not as it was written"),
+        ("UPDATE labels SET value = x'00' WHERE id = 2", "1 label is not as it was written"),
     ],
 )
 def test_items_orders_and_money_agree_or_nothing_goes_on(folder: Path, statement: str, said: str) -> None:

@@ -370,6 +370,8 @@ class Plan:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Plan:
         """The plan that `to_dict` wrote."""
+        if not isinstance(plain, Mapping):
+            raise InputError([Mistake("plan", "must be a table of what `to_dict` writes")])
         needed = ("problem", "gains", "counts", "gap", "money_worth")
         if missing := [Mistake(key, "is missing") for key in needed if key not in plain]:
             raise InputError(missing)

@@ -13,9 +13,11 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
+from allotment.campaign import journal, schema
+from allotment.job import canonical
 from fuzzing.target import Mutator
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -288,12 +290,40 @@ def _change_archive(data: bytes, most: int, dice: random.Random) -> bytes:
     for name in ("results.jsonl", "artifacts.jsonl"):
         lines = [_mend_row(line, texts) for line in texts.get(name, b"").splitlines()]
         if name in members:
-            members[name] = members[name][0], b"".join(line + b"\n" for line in lines)
+            texts[name] = b"".join(line + b"\n" for line in lines)
+            members[name] = members[name][0], texts[name]
+    if "journal.jsonl" in members:
+        members["journal.jsonl"] = members["journal.jsonl"][0], signed(texts)["journal.jsonl"]
     if "campaign.json" in members:
         head = json.loads(texts["campaign.json"])
         head["members"] = sorted(set(members) - {"campaign.json"})
         members["campaign.json"] = members["campaign.json"][0], json.dumps(head).encode()
     return write_zip(list(members.values()))
+
+
+def signed(members: dict[str, bytes]) -> dict[str, bytes]:
+    """Members of an archive with a journal that fits the rows, if these can have one."""
+    lines: list[dict[str, Any]] = []
+    before = ""
+    try:
+        for table, columns in schema.COLUMNS[1].items():
+            for number, text in enumerate(members[f"{table}.jsonl"].splitlines(), 1):
+                row = json.loads(text)
+                place = number if table == "items" else row["id"] if "id" in columns else row[next(iter(columns))]
+                plain = columns.items()
+                cells = [canonical(row[name]) if kind in schema.JSON_KINDS else row[name] for name, kind in plain]
+                before = journal.sign(before, table, place, cells)
+                lines.append({"number": len(lines) + 1, "part": table, "place": place, "hash": before})
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return members
+    return members | {"journal.jsonl": b"".join(json.dumps(line).encode() + b"\n" for line in lines)}
+
+
+def _sign_again(held: sqlite3.Connection) -> None:
+    """Write the journal of a store anew, if it can have one."""
+    with suppress(sqlite3.Error, TypeError, UnicodeError):
+        held.execute(f"DELETE FROM {journal.TABLE}")
+        journal.enter_all(held, schema.COLUMNS[1])
 
 
 def _mend_row(line: bytes, texts: dict[str, bytes]) -> bytes:
@@ -319,8 +349,16 @@ def _change_store(data: bytes, most: int, dice: random.Random) -> bytes:
         for pragma in ("ignore_check_constraints = ON", "writable_schema = ON", "foreign_keys = OFF"):
             held.execute(f"PRAGMA {pragma}")
         tables = [name for (name,) in held.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        guards = held.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in guards:  # which let nobody change a row
+            held.execute(f"DROP TRIGGER {name}")
         for _ in range(dice.choice((1, 1, 2, 3))):
             _change_table(held, dice.choice(tables), tables, dice)
+        if dice.random() < 0.7:
+            _sign_again(held)
+        for _, sql in guards:
+            with suppress(sqlite3.Error):  # of a table that is gone
+                held.execute(sql)
         return held.serialize()
 
 

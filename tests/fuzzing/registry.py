@@ -15,24 +15,6 @@ ROOMS = {
     "weights": ("weights-pth", "weights-npz", "weights-safetensors"),
 }
 NAMES = tuple(name for names in ROOMS.values() for name in names)
-WAITING: dict[str, tuple[str, ...]] = {
-    "forms": ("TypeError in plan.<listcomp>", "AttributeError in plan.<genexpr>", "TypeError in plan.<dictcomp>",
-              "ValueError in plan.<dictcomp>", "AttributeError in plan.from_dict", "OverflowError in plan.<dictcomp>",
-              "unprintable mistake told by gains.curve_from_dict", "too long a mistake told by gains.curve_from_dict"),
-    "store": ("AttributeError in job.parse", "unprintable mistake told by store.check",
-              "unprintable mistake told by schema.translate"),
-    "table-npz": ("AttributeError in sources._names", "AttributeError in sources._open_npz",
-                  "SystemError in columns._column", "SystemError in sources._names", "TokenError in sources.<dictcomp>",
-                  "too long a mistake told by sources._load_npz", "unprintable mistake told by sources._load_npz"),
-    "table-tsv-gz": ("unprintable mistake told by sources._records",),
-    "weights-npz": ("unprintable mistake told by weights.load_weights",
-                    "unprintable mistake told by weights.read_weights"),
-    "weights-pth": ("IndexError in weights.read_weights", "unprintable mistake told by weights.load_weights",
-                    "unprintable mistake told by weights.read_weights"),
-    "weights-safetensors": ("unprintable mistake told by weights.load_weights",
-                            "unprintable mistake told by weights.read_weights"),
-}  # fmt: skip
-"""faults that are known and not mended yet, by target: they are told apart from new ones"""
 
 
 def load(name: str) -> Target:

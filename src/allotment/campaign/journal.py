@@ -93,6 +93,7 @@ def _tell(table: str, what: str, count: int, names: list[str]) -> str:
 def _compare(connection: sqlite3.Connection, tables: Tables) -> Iterator[tuple[str, str, str]]:
     """Of everything that is wrong: the table, what is wrong with it, and which row it is."""
     rows = {table: _Rows(connection, _select(table, columns)) for table, columns in tables.items()}
+    types = {table: tuple(map(_type_of, columns.values())) for table, columns in tables.items()}
     last, before = 0, ""
     sql = f"SELECT number, part, place, hash FROM {TABLE} ORDER BY number"
     for number, part, place, mark in connection.execute(sql):
@@ -102,13 +103,18 @@ def _compare(connection: sqlite3.Connection, tables: Tables) -> Iterator[tuple[s
             yield TABLE, UNKNOWN, str(number)
         elif (row := rows[part].take(place)) is None:
             yield part, MISSING, str(place)
-        elif sign(before, part, place, row[1:]) != mark:
+        elif sign(before, part, place, row[1:]) != mark or tuple(map(type, row[1:])) != types[part]:
             yield part, CHANGED, name_row(place, dict(zip(tables[part], row[1:], strict=True)))
         last, before = number, mark
     for table, held in rows.items():
         (there,) = connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
         if there > held.taken:
             yield table, UNKNOWN, f"{there} in place of {held.taken}"
+
+
+def _type_of(kind: str) -> type:
+    """What a cell is when it comes from SQLite, which would put text into a column of numbers if it were told to."""
+    return int if kind in ("number", "count") else str
 
 
 class _Rows:

@@ -9,6 +9,7 @@ import math
 import os
 import stat
 import sys
+import tokenize
 import zipfile
 import zlib
 from array import array
@@ -21,6 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from allotment.amounts import short
 from allotment.data.columns import MOST_CELLS, NOTHING, Column, columns_of, text_column
 from allotment.data.mistakes import SHOWN
 from allotment.errors import InputError, Mistake
@@ -36,6 +38,9 @@ LARGEST_FOOTER = 2**25
 """bytes in which a Parquet file describes its columns, each of which takes ten times as much in memory"""
 CHUNK = 2**20
 """cells of a CSV file that are held as text at a time"""
+NPZ_DAMAGE = (ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
+"""what numpy says of broken archives; a RuntimeError is one with a password or an unknown way of packing, a TokenError
+one of an array whose head has no end"""
 UNPACK = "if it is the right file, unpack it first (gunzip)"
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t", ".parquet": "", ".npz": ""}
 
@@ -376,14 +381,23 @@ def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
             for entry in archive.infolist():
                 _check_array(path, archive, entry)
         with np.load(path, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
+            held = {key: archive[key] for key in archive.files}
     except InputError:
         raise
-    # a RuntimeError is an archive with a password or an unknown way of packing
-    except (ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+    except NPZ_DAMAGE as error:
         pickled = "object arrays" in str(error).lower()
-        hint = "an array of Python objects, which is never unpickled; save numbers or text" if pickled else str(error)
-        raise _refuse(path, f"is not a whole npz file of arrays ({hint})") from None
+        hint = "an array of Python objects, which is never unpickled; save numbers or text" if pickled else None
+        raise _refuse(path, f"is not a whole npz file of arrays ({hint or repr(str(error)[:200])})") from None
+    for key, each in held.items():
+        if each.dtype.kind == "U" and not _is_text(each):
+            raise _refuse(path, f"array {short(key)} holds characters that there are not; save it again")
+    return held
+
+
+def _is_text(held: NDArray[Any]) -> bool:
+    """Whether all that an array of text holds are characters: Python fails on others without saying where."""
+    native = np.ascontiguousarray(held.astype(held.dtype.newbyteorder("=")))
+    return not native.size or not native.itemsize or int(native.reshape(-1).view(np.uint32).max()) <= sys.maxunicode
 
 
 def _check_array(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
