@@ -208,7 +208,7 @@ def test_declarations_that_are_not_ours(folder: Path, declared: str) -> None:
         ("UPDATE deliveries SET new = 11", "delivery 1 brought 11 new labels, and 12 of them are there"),
         ("UPDATE records SET body = 'null' WHERE kind = 'order' AND number = 2", "order 2 cannot be read"),
         ("UPDATE records SET body = '[]' WHERE kind = 'plan' AND number = 1", "plan 1 on record cannot be read"),
-        ("UPDATE records SET number = 'x' WHERE kind = 'plan'", "1 record is not as it was written"),
+        ("UPDATE records SET number = 'x' WHERE kind = 'plan' AND number = 1", "1 record is not as it was written"),
         ("UPDATE labels SET value = x'00' WHERE id = 2", "1 label is not as it was written"),
     ],
 )

@@ -60,34 +60,40 @@ _SOUND: set[tuple[Path, Position]] = set()
 
 def audit(folder: Path) -> Audit:
     """Look at everything: pages, rows, books, bodies, files, settings and copies."""
+    lines: list[tuple[str, str]] = []
+    faults: list[str] = []
+    position = Position(0, "")
     try:
-        lines, faults, position = _look_through(folder)
-    except Damaged as error:  # such that nothing in it can be relied on
-        lines, faults, position = [("rows", "cannot be read")], [error.how], Position(0, "")
+        with Store.open(folder, write=False, check=False) as store:
+            position = store.position
+            for line, wrong in _look_through(store):
+                lines.append(line)
+                faults += wrong
+            if newer := copies.find_newer(copies.list_copies(folder), position):
+                what = "an earlier one was put in its place"
+                faults.append(f"the store is older than its copy {newer.path.name}: {what}")
+    except Damaged as error:  # such that the rest of it cannot be relied on
+        lines = lines or [("rows", "cannot be read")]
+        faults.append(error.how)
     faults += judge_settings(folder)
     kept = tuple(_describe(copy, position) for copy in copies.list_copies(folder))
     return Audit(tuple(lines), tuple(dict.fromkeys(faults)), kept)
 
 
-def _look_through(folder: Path) -> tuple[list[tuple[str, str]], list[str], Position]:
-    with Store.open(folder, write=False, check=False) as store:
-        faults, position = store.find_damage(), store.position
-        lines = [("rows", _tell_rows(store, position, bool(faults)))]
-        books = balance(store)
-        agree = "items, orders and money disagree" if books.faults else "items, orders and money agree"
-        what = f"{several(books.orders, 'order')} of {several(books.items, 'label')}; "
-        lines.append(("books", f"{what}{books.deliveries} deliver{'y' if books.deliveries == 1 else 'ies'}; {agree}"))
-        unreadable = judge_bodies(store)
-        files = [f"{mistake.where} {mistake.what}" for mistake in store.find_changed_files()]
-        masks, count = _judge_masks(store)
-        state = "changed or missing" if files or masks else "as they were written"
-        lines.append(
-            ("files", f"{several(count, 'mask')} and {several(_count(store, 'artifacts'), 'artifact')}, {state}")
-        )
-        faults += [*books.faults, *unreadable, *files, *masks]
-        if newer := copies.find_newer(copies.list_copies(folder), position):
-            faults.append(f"the store is older than its copy {newer.path.name}: an earlier one was put in its place")
-    return lines, faults, position
+def _look_through(store: Store) -> Iterator[tuple[tuple[str, str], list[str]]]:
+    """Of each part of a store: its line, and what is wrong with it."""
+    damage = store.find_damage()
+    yield ("rows", _tell_rows(store, harmed=bool(damage))), damage
+    books = balance(store)
+    agree = "items, orders and money disagree" if books.faults else "items, orders and money agree"
+    what = f"{several(books.orders, 'order')} of {several(books.items, 'label')}; "
+    deliveries = f"{books.deliveries} deliver{'y' if books.deliveries == 1 else 'ies'}"
+    yield ("books", f"{what}{deliveries}; {agree}"), [*books.faults, *judge_bodies(store)]
+    files = [f"{mistake.where} {mistake.what}" for mistake in store.find_changed_files()]
+    masks, count = _judge_masks(store)
+    state = "changed or missing" if files or masks else "as they were written"
+    kept = f"{several(count, 'mask')} and {several(store.count('artifacts'), 'artifact')}"
+    yield ("files", f"{kept}, {state}"), [*files, *masks]
 
 
 def judge_folder(folder: Path) -> list[str]:
@@ -113,13 +119,10 @@ def judge_settings(folder: Path) -> list[str]:
     return []
 
 
-def _tell_rows(store: Store, position: Position, harmed: bool) -> str:
-    total = sum(_count(store, table) for table in COLUMNS[1])
-    return f"{several(total, 'row')}, {'harmed' if harmed else f'all as they were written (hash {position.hash})'}"
-
-
-def _count(store: Store, table: str) -> int:
-    return sum(1 for _ in store.table(table))
+def _tell_rows(store: Store, harmed: bool) -> str:
+    total = sum(store.count(table) for table in COLUMNS[1])
+    state = "harmed" if harmed else f"all as they were written (hash {store.position.hash})"
+    return f"{several(total, 'row')}, {state}"
 
 
 def _describe(copy: copies.Copy, position: Position) -> tuple[str, str, int]:

@@ -402,6 +402,10 @@ class Store(Ledger):
                     found.append(Mistake(repr(str(path)), "has changed since it was written; remove its folder"))
         return found
 
+    def count(self, table: str) -> int:
+        """How many rows a table has."""
+        return int(self._rows(f"SELECT COUNT(*) FROM {table}")[0][0])
+
     def table(self, name: str) -> Iterator[dict[str, Any]]:
         """The rows of a table as plain values, for an archive."""
         columns = COLUMNS[len(MIGRATIONS)][name]
