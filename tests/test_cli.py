@@ -497,7 +497,8 @@ def test_help_and_version() -> None:
     assert fine("-h") == fine("--help") == fine()
     listed = re.findall(r"^  (\w+)  ", fine("--help").partition("Commands:")[2], re.MULTILINE)
     campaign = ["demo", "init", "check", "status", "estimate", "plan", "order", "ingest", "evaluate", "report"]
-    assert listed == [*campaign, "pack", "unpack", "example", "frontier", "score", "cheapest", "data"]
+    kept = ["verify", "restore", "pack", "unpack"]
+    assert listed == [*campaign, *kept, "example", "frontier", "score", "cheapest", "data"]
     for command in listed:
         assert "\n  Example:  allot " + command in fine(command, "-h")
 
