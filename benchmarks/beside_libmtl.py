@@ -1,8 +1,10 @@
-"""Steps per second beside LibMTL's own training loop, on the same data, network, losses and batch size.
+"""Steps per second beside LibMTL's own training loop, on the same data, network, losses and batch
+size.
 
-`python benchmarks/beside_libmtl.py --libmtl FOLDER --data FOLDER`: the folder that holds LibMTL's package, as its
-authors publish it, and the one that holds VOC2012 and taskonomy. The loops take turns in one process, and no layer is
-frozen. docs/results/vision-speed.md says what is equal and what is not.
+`python benchmarks/beside_libmtl.py --libmtl FOLDER --data FOLDER`: the folder that holds LibMTL's
+package, as its authors publish it, and the one that holds VOC2012 and taskonomy. The loops take
+turns in one process, and no layer is frozen. docs/results/vision-speed.md says what is equal and
+what is not.
 """
 
 from __future__ import annotations
@@ -45,7 +47,10 @@ CASES: dict[str, Callable[[Path, int], Dataset]] = {
     "VOC, two tasks": lambda root, side: read_voc(root / "VOC2012", side),
     "Taskonomy, five tasks": lambda root, side: read_taskonomy(root / "taskonomy", side),
 }
-BACKBONES: dict[str, Callable[[], Any]] = {"mobilenet": lambda: MobileNet(8), "resnet18": lambda: ResNet(18)}
+BACKBONES: dict[str, Callable[[], Any]] = {
+    "mobilenet": lambda: MobileNet(8),
+    "resnet18": lambda: ResNet(18),
+}
 NARROW, WIDTH, SPREAD = 128, 64, (1, 2, 4)
 """channels that the heads see, their width, and the rates of their dilated convolutions"""
 
@@ -126,10 +131,17 @@ class Ours:
 
 
 class Theirs:
-    """LibMTL's `Trainer.train` with equal weighting and hard parameter sharing, an epoch a round."""
+    """LibMTL's `Trainer.train` with equal weighting and hard parameter sharing, an epoch a
+    round."""
 
     def __init__(
-        self, libmtl: Any, data: ArrayData, labels: Labels, settings: Settings, start: nn.Module, last: bool = False
+        self,
+        libmtl: Any,
+        data: ArrayData,
+        labels: Labels,
+        settings: Settings,
+        start: nn.Module,
+        last: bool = False,
     ):
         self.name = "LibMTL, channels last" if last else "LibMTL"
         self.meters = Clock()
@@ -183,7 +195,8 @@ def load_libmtl(folder: Path) -> Any:
 
 
 def make_trainer(libmtl: Any) -> Any:
-    """Its trainer on the CPU, for it sets a GPU wherever it runs, and without the evaluation after each epoch."""
+    """Its trainer on the CPU, for it sets a GPU wherever it runs, and without the evaluation after
+    each epoch."""
 
     class CpuTrainer(libmtl.Trainer):  # type: ignore[misc]
         device = property(lambda self: torch.device("cpu"), lambda self, value: None)
@@ -215,7 +228,11 @@ class Decoder(nn.Module):
 
     def forward(self, batch: Tensor) -> Tensor:
         out: Tensor = self.head(batch)
-        return out if out.ndim == 2 else functional.interpolate(out, size=(self.side, self.side), mode="bilinear")
+        return (
+            out
+            if out.ndim == 2
+            else functional.interpolate(out, size=(self.side, self.side), mode="bilinear")
+        )
 
 
 def copy_network(
@@ -223,17 +240,23 @@ def copy_network(
 ) -> tuple[nn.Module, nn.ModuleDict]:
     """The same layers with the same weights, but with one batch norm for all tasks."""
     backbone = settings.make_backbone()
-    shared = {re.sub(r"\.norms\.task [^.]*\.", ".", key): part for key, part in start.backbone.state_dict().items()}
+    shared = {
+        re.sub(r"\.norms\.task [^.]*\.", ".", key): part
+        for key, part in start.backbone.state_dict().items()
+    }
     backbone.load_state_dict(shared)
     heads = zip(targets, start.heads.values(), strict=True)
-    decoders = nn.ModuleDict({target.name: Decoder(copy.deepcopy(head), settings.side) for target, head in heads})
+    decoders = nn.ModuleDict(
+        {target.name: Decoder(copy.deepcopy(head), settings.side) for target, head in heads}
+    )
     for module in (backbone, decoders):
         module.to(memory_format=layout)  # type: ignore[call-overload]
     return Encoder(backbone, layout), decoders
 
 
 def to_tensors(data: ArrayData, labels: Labels, target: Target) -> TensorDataset:
-    """A task's images and labels as its network wants them, so that nothing is left to do for each step."""
+    """A task's images and labels as its network wants them, so that nothing is left to do for each
+    step."""
     chosen = labels[target.name].instances
     images = torch.from_numpy(data.inputs(chosen)).float().div(255)
     values = data.values(target.name, chosen)
@@ -246,7 +269,8 @@ def to_tensors(data: ArrayData, labels: Labels, target: Target) -> TensorDataset
 
 
 def make_loss(libmtl: Any, target: Target) -> Any:
-    """The loss that `allotment.learners.losses` has for the task, as one would write it for LibMTL."""
+    """The loss that `allotment.learners.losses` has for the task, as one would write it for
+    LibMTL."""
 
     def across_classes(outputs: Tensor, values: Tensor) -> Tensor:
         return functional.cross_entropy(outputs, values, ignore_index=VOID)
@@ -291,10 +315,12 @@ def make_metric(libmtl: Any, target: Target, clock: Clock) -> Any:
 
 
 def check_same(libmtl: Any, data: Dataset, settings: Settings) -> float:
-    """How far apart one step takes the weights of both, as a share of how far it takes them; batch norms aside.
+    """How far apart one step takes the weights of both, as a share of how far it takes them; batch
+    norms aside.
 
-    With as many labels as a mini-batch has, both see the same one, and one batch norm does what several would. Weights
-    have double precision here, because the many layers of a network that is not trained yet make rounding large.
+    With as many labels as a mini-batch has, both see the same one, and one batch norm does what
+    several would. Weights have double precision here, because the many layers of a network that is
+    not trained yet make rounding large.
     """
     settings = replace(settings, optimiser="sgd", steps=1, rounds=1, dropout=0.0)
     held, labels = decode(data, settings.batch)
@@ -325,10 +351,12 @@ def _weights(*modules: nn.Module) -> dict[str, Tensor]:
 
 
 def compare(libmtl: Any, title: str, data: Dataset, settings: Settings) -> bool:
-    """Print the steps per second of every round and the ratios of the totals; whether ours is at least as fast."""
+    """Print the steps per second of every round and the ratios of the totals; whether ours is at
+    least as fast."""
     print(
-        f"{title}: {settings.backbone}, {settings.side} px, batches of {settings.batch}, {settings.steps} steps a "
-        f"round, {settings.optimiser}, {torch.get_num_threads()} thread(s)"
+        f"{title}: {settings.backbone}, {settings.side} px, batches of {settings.batch},"
+        f" {settings.steps} steps a round, {settings.optimiser}, {torch.get_num_threads()}"
+        " thread(s)"
     )
     apart = check_same(libmtl, data, settings)
     print(f"    one step of both from the same weights differs by {apart:.1e} of its size")
@@ -365,21 +393,32 @@ def take_turns(loops: Sequence[Ours | Theirs], settings: Settings) -> dict[str, 
 def judge(name: str, peer: Theirs, rounds: dict[str, list[Clock]]) -> bool:
     """Print how many times as fast ours is as a peer; whether it is as fast at least."""
     ours, theirs = rounds[name], rounds[peer.name]
-    wall, cpu, mine = sum(c.wall for c in theirs), sum(c.cpu for c in theirs), sum(c.cpu for c in ours)
+    wall, cpu, mine = (
+        sum(c.wall for c in theirs),
+        sum(c.cpu for c in theirs),
+        sum(c.cpu for c in ours),
+    )
     ratio = wall / sum(c.wall for c in ours)
     pairs = [b.cpu / a.cpu for a, b in zip(ours, theirs, strict=True)]
     print(f"    {name} / {peer.name}: {ratio:.3f} (wanted: 1)  {'ok' if ratio >= 1 else 'MISSED'}")
     print(
-        f"        by CPU time {cpu / mine:.3f}; in single rounds {min(pairs):.2f} to {max(pairs):.2f}, the middle one "
-        f"{np.median(pairs):.3f}; without its metrics {(cpu - peer.meters.cpu) / mine:.3f}"
+        f"        by CPU time {cpu / mine:.3f}; in single rounds {min(pairs):.2f} to"
+        f" {max(pairs):.2f}, the middle one {np.median(pairs):.3f}; without its metrics"
+        f" {(cpu - peer.meters.cpu) / mine:.3f}"
     )
     return ratio >= 1
 
 
 def main() -> int:
-    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    reader.add_argument("--libmtl", type=Path, required=True, help="folder that holds the package LibMTL")
-    reader.add_argument("--data", type=Path, required=True, help="folder that holds VOC2012 and taskonomy")
+    reader = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    reader.add_argument(
+        "--libmtl", type=Path, required=True, help="folder that holds the package LibMTL"
+    )
+    reader.add_argument(
+        "--data", type=Path, required=True, help="folder that holds VOC2012 and taskonomy"
+    )
     reader.add_argument("--rounds", type=int, default=10)
     reader.add_argument("--steps", type=int, default=5, help="of a round")
     reader.add_argument("--batch", type=int, default=4)
@@ -390,8 +429,13 @@ def main() -> int:
     given = reader.parse_args()
     torch.set_num_threads(given.threads)
     libmtl = load_libmtl(given.libmtl)
-    settings = Settings(given.backbone, given.optimiser, given.side, given.batch, given.steps, given.rounds)
-    fast = [compare(libmtl, title, read(given.data, given.side), settings) for title, read in CASES.items()]
+    settings = Settings(
+        given.backbone, given.optimiser, given.side, given.batch, given.steps, given.rounds
+    )
+    fast = [
+        compare(libmtl, title, read(given.data, given.side), settings)
+        for title, read in CASES.items()
+    ]
     return 0 if all(fast) else 1
 
 

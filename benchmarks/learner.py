@@ -1,4 +1,5 @@
-"""Speed of training and its data: sixteen runs of the table network, stacked against one by one; scenes drawn."""
+"""Speed of training and its data: sixteen runs of the table network, stacked against one by one;
+scenes drawn."""
 
 from __future__ import annotations
 
@@ -30,10 +31,14 @@ def make_table(features: int, rows: int = 4000) -> ArrayData:
 
 
 def compare(features: int) -> float:
-    """Time of a stack over the time of its runs one by one, taking turns so that both see the same machine."""
+    """Time of a stack over the time of its runs one by one, taking turns so that both see the same
+    machine."""
     data = make_table(features)
     learner = TorchLearner(data, split(data, 0), Recipe(epochs=10))
-    runs = [(draw(data, learner.split.train, dict.fromkeys(TASKS, 300), seed), seed) for seed in range(RUNS)]
+    runs = [
+        (draw(data, learner.split.train, dict.fromkeys(TASKS, 300), seed), seed)
+        for seed in range(RUNS)
+    ]
     learner.stack(runs[:2])
     single = stacked = 0.0
     for _ in range(3):
@@ -43,13 +48,19 @@ def compare(features: int) -> float:
         together = learner.stack(runs)
         single, stacked = single + middle - begun, stacked + time.perf_counter() - middle
     apart = max(
-        float(np.abs(learner.predict(a, task, learner.split.test) - learner.predict(b, task, learner.split.test)).max())
+        float(
+            np.abs(
+                learner.predict(a, task, learner.split.test)
+                - learner.predict(b, task, learner.split.test)
+            ).max()
+        )
         for a, b in zip(alone, together, strict=True)
         for task in TASKS
     )
     print(
-        f"{features:>5} features: {RUNS} runs one by one {single / 3:6.2f} s, stacked {stacked / 3:6.2f} s, "
-        f"ratio {stacked / single:.3f}; answers differ by at most {apart:.1e}"
+        f"{features:>5} features: {RUNS} runs one by one {single / 3:6.2f} s, stacked"
+        f" {stacked / 3:6.2f} s, ratio {stacked / single:.3f}; answers differ by at most"
+        f" {apart:.1e}"
     )
     assert apart < 1e-5
     return stacked / single
@@ -60,7 +71,10 @@ def draw_scenes(count: int = 2000) -> float:
     begun = time.perf_counter()
     make_scenes(count, 64, seed=0)
     seconds = time.perf_counter() - begun
-    print(f"{count:,} scenes of 64 px: {seconds:.1f} s (wanted: at most 10)  {'ok' if seconds <= 10 else 'MISSED'}")
+    print(
+        f"{count:,} scenes of 64 px: {seconds:.1f} s (wanted: at most 10) "
+        f" {'ok' if seconds <= 10 else 'MISSED'}"
+    )
     return seconds
 
 
@@ -69,7 +83,10 @@ def main() -> int:
     seconds = draw_scenes()
     ratios = {features: compare(features) for features in (32, 128, 1024)}
     good = ratios[128] <= 1 / 3
-    print(f"    ratio at 128 features: {ratios[128]:.3f} (wanted: at most 0.333)  {'ok' if good else 'MISSED'}")
+    print(
+        f"    ratio at 128 features: {ratios[128]:.3f} (wanted: at most 0.333) "
+        f" {'ok' if good else 'MISSED'}"
+    )
     return 0 if good and seconds <= 10 else 1
 
 

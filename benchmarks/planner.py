@@ -1,7 +1,7 @@
 """Speed of the planner, as ratios within one run: `make bench`.
 
-The peers are plain numpy dynamic programming, HiGHS and CP-SAT, each given the same instance. Every time is the least
-of a few repeats, except where one takes longer than ten seconds.
+The peers are plain numpy dynamic programming, HiGHS and CP-SAT, each given the same instance. Every
+time is the least of a few repeats, except where one takes longer than ten seconds.
 """
 
 from __future__ import annotations
@@ -30,17 +30,24 @@ def taskonomy(budget: int) -> tuple[al.Problem, dict[str, al.Curve]]:
     """The paper's five tasks, with its published numbers."""
     tasks = [al.Task(name, cost) for name, cost in zip(NAMES, COSTS, strict=True)]
     shapes = zip(NAMES, INFORMATIVENESS, REDUCTION, strict=True)
-    return al.Problem(tasks, budget), {name: al.Geometric(size, keep) for name, size, keep in shapes}
+    return al.Problem(tasks, budget), {
+        name: al.Geometric(size, keep) for name, size, keep in shapes
+    }
 
 
 def plain_dynamic_programme(budget: int) -> float:
-    """What one would write first: for every task and every count of it, all budgets as one array."""
+    """What one would write first: for every task and every count of it, all budgets as one
+    array."""
     best = np.zeros(budget + 1)
     for cost, size, keep in zip(COSTS, INFORMATIVENESS, REDUCTION, strict=True):
         after = best.copy()
         for count in range(1, budget // cost + 1):
             gain = size * (1 - keep**count) / (1 - keep)
-            np.maximum(after[cost * count :], best[: budget + 1 - cost * count] + gain, out=after[cost * count :])
+            np.maximum(
+                after[cost * count :],
+                best[: budget + 1 - cost * count] + gain,
+                out=after[cost * count :],
+            )
         best = after
     return float(best[-1])
 
@@ -78,14 +85,17 @@ def solve_with_highs(budget: int, limit: float) -> float | None:
 
 
 def solve_with_cp_sat(budget: int, limit: float) -> float | None:
-    """A table of gains for every task, in whole millionths; None if it has no proved optimum in time."""
+    """A table of gains for every task, in whole millionths; None if it has no proved optimum in
+    time."""
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
     grain = 1e6
     counts, values = [], []
     for cost, size, keep in zip(COSTS, INFORMATIVENESS, REDUCTION, strict=True):
-        table = [round(grain * size * (1 - keep**n) / (1 - keep)) for n in range(budget // cost + 1)]
+        table = [
+            round(grain * size * (1 - keep**n) / (1 - keep)) for n in range(budget // cost + 1)
+        ]
         count = model.new_int_var(0, len(table) - 1, "")
         value = model.new_int_var(0, table[-1], "")
         model.add_element(count, table, value)
@@ -100,15 +110,23 @@ def solve_with_cp_sat(budget: int, limit: float) -> float | None:
     return solver.objective_value / grain if status == cp_model.OPTIMAL else None
 
 
-def random_problem(tasks: int, budget: int, seed: int = 0) -> tuple[al.Problem, dict[str, al.Curve]]:
+def random_problem(
+    tasks: int, budget: int, seed: int = 0
+) -> tuple[al.Problem, dict[str, al.Curve]]:
     """Costs up to 1,000 units; power laws, which never saturate, so that every budget is spent."""
     rng = random.Random(seed)
-    made = [al.Task(f"t{i}", rng.randint(1, 1000), have=rng.randint(10, 1000)) for i in range(tasks)]
-    gains = {task.name: al.Power(rng.uniform(0.1, 3), task.have, rng.uniform(0.2, 0.6)) for task in made}
+    made = [
+        al.Task(f"t{i}", rng.randint(1, 1000), have=rng.randint(10, 1000)) for i in range(tasks)
+    ]
+    gains = {
+        task.name: al.Power(rng.uniform(0.1, 3), task.have, rng.uniform(0.2, 0.6)) for task in made
+    }
     return al.Problem(made, budget), gains
 
 
-def clock(call: Callable[..., Any], *given: Any, repeats: int = 7, **named: Any) -> tuple[float, Any]:
+def clock(
+    call: Callable[..., Any], *given: Any, repeats: int = 7, **named: Any
+) -> tuple[float, Any]:
     """The least time of a few calls, and the last result."""
     least = math.inf
     for _ in range(repeats):
@@ -121,7 +139,8 @@ def clock(call: Callable[..., Any], *given: Any, repeats: int = 7, **named: Any)
 
 
 def clock_apart(peer: Callable[..., Any], *given: Any) -> tuple[float, Any]:
-    """The same once, in a process of its own: the libraries of HiGHS and CP-SAT do not load side by side."""
+    """The same once, in a process of its own: the libraries of HiGHS and CP-SAT do not load side by
+    side."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(clock, (peer, *given), {"repeats": 1})
 
@@ -131,13 +150,22 @@ def row(what: str, seconds: float, note: str = "") -> None:
 
 
 def judge(name: str, ratio: float, wanted: float) -> bool:
-    print(f"    {name}: {ratio:,.1f} (wanted: {wanted:,.0f})  {'ok' if ratio >= wanted else 'MISSED'}\n", flush=True)
+    print(
+        f"    {name}: {ratio:,.1f} (wanted: {wanted:,.0f}) "
+        f" {'ok' if ratio >= wanted else 'MISSED'}\n",
+        flush=True,
+    )
     return ratio >= wanted
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=float, default=60, help="seconds that HiGHS and CP-SAT get for each instance")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=60,
+        help="seconds that HiGHS and CP-SAT get for each instance",
+    )
     limit = parser.parse_args().limit
     good = True
 
@@ -166,7 +194,11 @@ def main() -> int:
         for name, peer in (("HiGHS", solve_with_highs), ("CP-SAT", solve_with_cp_sat)):
             seconds, found = clock_apart(peer, budget, limit)
             answer = "no proved optimum in time" if found is None else f"value {found:.6f}"
-            row(f"{name}, budget {budget:,}", seconds, f"{answer}; {seconds / ours:,.0f} times as long")
+            row(
+                f"{name}, budget {budget:,}",
+                seconds,
+                f"{answer}; {seconds / ours:,.0f} times as long",
+            )
             assert found is None or found <= plan.value + 1e-4
         seconds, _ = clock(plain_dynamic_programme, budget, repeats=1)
         row(f"plain numpy, budget {budget:,}", seconds, f"{seconds / ours:,.0f} times as long")
@@ -187,11 +219,18 @@ def main() -> int:
 
     print("Cold start, until the process has ended")
     for command, wanted in (("--help", 0.3), ("plan", 1.0)):
-        words = [sys.executable, "-m", "allotment.cli", *(["plan", "-"] if command == "plan" else [command])]
+        words = [
+            sys.executable,
+            "-m",
+            "allotment.cli",
+            *(["plan", "-"] if command == "plan" else [command]),
+        ]
         example = al.__path__[0] + "/examples/voc.toml"
         with open(example, "rb") as file:
             text = file.read()
-        seconds, _ = clock(subprocess.run, words, input=text, capture_output=True, check=True, repeats=5)
+        seconds, _ = clock(
+            subprocess.run, words, input=text, capture_output=True, check=True, repeats=5
+        )
         row(f"allot {command}", seconds)
         good &= judge(f"{wanted} s / time", wanted / seconds, 1)
     return 0 if good else 1

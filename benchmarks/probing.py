@@ -1,9 +1,11 @@
-"""What probing costs beside a training: five tasks of the built-in scenes, the paper's way to the letter, and ours.
+"""What probing costs beside a training: five tasks of the built-in scenes, the paper's way to the
+letter, and ours.
 
-To the letter: every 10 steps, for each of the 20 ordered pairs (i, j), three arms of their own (j, i with j, j twice),
-each a copy of the model that takes its steps alone, and j scored on all validation images. A few of these probes are
-timed and the rest reckoned from them; all else is run whole. There is one thread, so its CPU seconds are those of the
-clock on a machine that does nothing else; they are what is judged, and the clock's stand beside them.
+To the letter: every 10 steps, for each of the 20 ordered pairs (i, j), three arms of their own (j,
+i with j, j twice), each a copy of the model that takes its steps alone, and j scored on all
+validation images. A few of these probes are timed and the rest reckoned from them; all else is run
+whole. There is one thread, so its CPU seconds are those of the clock on a machine that does nothing
+else; they are what is judged, and the clock's stand beside them.
 """
 
 from __future__ import annotations
@@ -59,8 +61,12 @@ def clock(work: Callable[[], Any], gradients: float = 0.0) -> tuple[Spent, Any]:
 
 def make_learner() -> tuple[TorchLearner, Labels]:
     data = make_scenes(IMAGES, 64, seed=0)
-    data = replace(data, targets=tuple(target for target in data.targets if target.name != LEFT_OUT))
-    learner = TorchLearner(data, split(data, 0, validation=0.2), Recipe(steps=STEPS, batch_size=BATCH))
+    data = replace(
+        data, targets=tuple(target for target in data.targets if target.name != LEFT_OUT)
+    )
+    learner = TorchLearner(
+        data, split(data, 0, validation=0.2), Recipe(steps=STEPS, batch_size=BATCH)
+    )
     return learner, draw(data, learner.split.train, dict.fromkeys(learner.tasks, LABELLED), 0)
 
 
@@ -75,16 +81,24 @@ def probe_literally(learner: TorchLearner, state: Training, steps: int) -> int:
     return gradients
 
 
-def compare_probes(learner: TorchLearner, labels: Labels, steps: int, times: int) -> tuple[Spent, Spent, Spent]:
-    """Mean cost of one probe: to the letter, ours on all validation images, ours on a few; taking turns."""
+def compare_probes(
+    learner: TorchLearner, labels: Labels, steps: int, times: int
+) -> tuple[Spent, Spent, Spent]:
+    """Mean cost of one probe: to the letter, ours on all validation images, ours on a few; taking
+    turns."""
     few, size = score_on_some(learner, FEW, 0), len(learner.tasks)
     state = follow(learner, learner.start(labels, 0), learner.tasks, 10)
-    literal, ours = 5 * size * (size - 1) * steps, count_gradients(learner, make_arms(learner.tasks), steps)
+    literal, ours = (
+        5 * size * (size - 1) * steps,
+        count_gradients(learner, make_arms(learner.tasks), steps),
+    )
     total = [Spent(0, 0, 0)] * 3
     for _ in range(times):
         state = follow(learner, state, learner.tasks, 1)
         parts = (
-            clock(lambda state=state: probe_once(learner, state, learner.tasks, steps=steps), ours)[0],
+            clock(lambda state=state: probe_once(learner, state, learner.tasks, steps=steps), ours)[
+                0
+            ],
             clock(lambda state=state: probe_once(few, state, learner.tasks, steps=steps), ours)[0],
         )
         spent, counted = clock(lambda state=state: probe_literally(learner, state, steps), literal)
@@ -112,13 +126,19 @@ def main() -> int:
     )
     plain, state = clock(lambda: train(learner, labels, 0), STEPS * len(learner.tasks))
     whole, (probes, ended) = clock(lambda: probe_training(learner, labels, 0))
-    same = all(torch.equal(a, b) for a, b in zip(state.network.parameters(), ended.network.parameters(), strict=True))
+    same = all(
+        torch.equal(a, b)
+        for a, b in zip(state.network.parameters(), ended.network.parameters(), strict=True)
+    )
     assert same, "probing changed the training"
     added = replace(whole + plain * -1, gradients=probes.cost.probing)
     literal, ours, few = compare_probes(learner, labels, probes.ahead, SLICE)
     looks = (STEPS - probes.ahead) // EVERY
 
-    print(f"a training, and what {looks} probes to the letter and {len(probes)} of ours (by default) add to it")
+    print(
+        f"a training, and what {looks} probes to the letter and {len(probes)} of ours (by default)"
+        " add to it"
+    )
     show("plain training", plain, plain)
     show(f"to the letter, every {EVERY} steps ({SLICE} of {looks} timed)", literal * looks, plain)
     mine = show(f"ours by default, every {probes.at[0]} steps", added, plain)
@@ -132,14 +152,17 @@ def main() -> int:
 
 
 def report(
-    mine: tuple[float, ...], cheaper: tuple[float, ...], per_probe: tuple[float, ...], all_: tuple[float, ...]
+    mine: tuple[float, ...],
+    cheaper: tuple[float, ...],
+    per_probe: tuple[float, ...],
+    all_: tuple[float, ...],
 ) -> int:
     checks = {
         f"ours adds {mine[1]:.2f} times the plain training (wanted: at most 1.5)": mine[1] <= 1.5,
         f"by default it is {cheaper[1]:.1f} times cheaper (wanted: 5)": cheaper[1] >= 5,
         f"by default it takes {cheaper[2]:.1f} times fewer gradients (wanted: 5)": cheaper[2] >= 5,
-        f"a probe scored on {FEW} is {per_probe[1]:.1f} times cheaper (wanted: 5; on all {all_[1]:.1f})": per_probe[1]
-        >= 5,
+        f"a probe scored on {FEW} is {per_probe[1]:.1f} times cheaper (wanted: 5; on all"
+        f" {all_[1]:.1f})": (per_probe[1] >= 5),
         f"a probe takes {per_probe[2]:.1f} times fewer gradients (wanted: 5)": per_probe[2] >= 5,
     }
     for text, good in checks.items():

@@ -1,7 +1,9 @@
-"""A torch loop of somebody's own behind the verbs of a learner: a shared trunk, two heads, their own optimiser.
+"""A torch loop of somebody's own behind the verbs of a learner: a shared trunk, two heads, their
+own optimiser.
 
-A state is whatever the loop needs to go on; nobody but the learner looks into it. Mini-batches come from a helper that
-knows them by seed, task and number alone, so there is no random stream to keep and none that a fork could forget.
+A state is whatever the loop needs to go on; nobody but the learner looks into it. Mini-batches come
+from a helper that knows them by seed, task and number alone, so there is no random stream to keep
+and none that a fork could forget.
 """
 
 import copy
@@ -14,7 +16,10 @@ from allotment.learners.batches import mini_batches
 from allotment.learners.learner import Measure
 
 INPUTS = torch.from_numpy(np.random.default_rng(7).normal(size=(400, 8)).astype(np.float32))
-TRUTH = {"species": INPUTS[:, :3].argmax(dim=1).numpy(), "age": INPUTS[:, 2:5].argmax(dim=1).numpy()}
+TRUTH = {
+    "species": INPUTS[:, :3].argmax(dim=1).numpy(),
+    "age": INPUTS[:, 2:5].argmax(dim=1).numpy(),
+}
 VALIDATION = np.arange(300, 400)
 
 
@@ -26,7 +31,8 @@ class OwnLoop:
         return 100
 
     def start(self, labels, seed):
-        with torch.random.fork_rng():  # layers draw their first weights from the global stream: leave it as it was
+        # layers draw their first weights from the global stream: leave it as it was
+        with torch.random.fork_rng():
             torch.manual_seed(seed)
             trunk = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.ReLU())
             nets = {task: torch.nn.Sequential(trunk, torch.nn.Linear(32, 3)) for task in self.tasks}
@@ -37,9 +43,12 @@ class OwnLoop:
         nets, adam, labels, seed, done = state
         adam.zero_grad()
         for task, batch in mini_batches(labels, tasks, 16, done, seed):  # gradients add up
-            wanted = torch.from_numpy(batch.fill(TRUTH[task].take))  # classes; pseudo-labels may be probabilities
+            # classes; pseudo-labels may be probabilities
+            wanted = torch.from_numpy(batch.fill(TRUTH[task].take))
             wanted = wanted.float() if wanted.ndim == 2 else wanted.long()
-            torch.nn.functional.cross_entropy(nets[task](INPUTS[batch.instances]), wanted).backward()
+            torch.nn.functional.cross_entropy(
+                nets[task](INPUTS[batch.instances]), wanted
+            ).backward()
         adam.step()
         return nets, adam, labels, seed, done + 1
 

@@ -1,7 +1,9 @@
-"""What the built-in learner reaches: `python experiments/learner.py molecules|scenes [--data FOLDER]`.
+"""What the built-in learner reaches: `python experiments/learner.py molecules|scenes [--data
+FOLDER]`.
 
-molecules: do cheap labels help dear ones on QM8, and do more labels help on Tox21? Needs the small copies of both sets
-(`--data`, or ALLOT_TEST_DATA). scenes: does each of six tasks get better from 50 to 200 to 800 labels?
+molecules: do cheap labels help dear ones on QM8, and do more labels help on Tox21? Needs the small
+copies of both sets (`--data`, or ALLOT_TEST_DATA). scenes: does each of six tasks get better from
+50 to 200 to 800 labels?
 """
 
 from __future__ import annotations
@@ -46,8 +48,13 @@ def transfer(folder: Path, draws: int) -> None:
     tasks = ["E1-CC2", "E1-PBE0", "f1-CC2", "f1-PBE0"]
     data = load(folder / "molecules" / "qm8_morgan1024.npz", tasks, "regression", "mae")
     learner = on_test(data, split(data, 0, 0.1, 0.2), Recipe(steps=600, batch_size=64))
-    print(f"QM8, mean absolute error on test, {draws} draws: dear targets with 300 labels, cheap ones with 6,000\n")
-    print(f"| target | alone | beside the cheap ones | difference | standard error |\n|{'---|' * 5}")
+    print(
+        f"QM8, mean absolute error on test, {draws} draws: dear targets with 300 labels, cheap ones"
+        " with 6,000\n"
+    )
+    print(
+        f"| target | alone | beside the cheap ones | difference | standard error |\n|{'---|' * 5}"
+    )
     runs = []
     for seed in range(draws):
         counts = {task: 300 if "CC2" in task else 6000 for task in tasks}
@@ -59,7 +66,10 @@ def transfer(folder: Path, draws: int) -> None:
         many = np.array([learner.score(state, task).metric for state in together])
         gap = many - one
         error = gap.std(ddof=1) / np.sqrt(draws)
-        print(f"| {task} | {one.mean():.5f} | {many.mean():.5f} | {gap.mean():+.5f} | {error:.5f} |", flush=True)
+        print(
+            f"| {task} | {one.mean():.5f} | {many.mean():.5f} | {gap.mean():+.5f} | {error:.5f} |",
+            flush=True,
+        )
 
 
 def more_labels(folder: Path, draws: int) -> None:
@@ -67,16 +77,23 @@ def more_labels(folder: Path, draws: int) -> None:
     tasks = ["NR-AhR", "SR-MMP", "SR-ARE", "NR-ER"]
     data = load(folder / "molecules" / "tox21_morgan1024.npz", tasks, "classification", "roc_auc")
     learner = on_test(data, split(data, 0, 0.1, 0.2), Recipe(epochs=20))
-    print(f"\nTox21, ROC AUC on test, mean of {draws} draws\n\n| labels each | {' | '.join(tasks)} |\n|{'---|' * 5}")
+    print(
+        f"\nTox21, ROC AUC on test, mean of {draws} draws\n\n| labels each | {' | '.join(tasks)}"
+        f" |\n|{'---|' * 5}"
+    )
     for count in (75, 300, 1000):
-        runs = [(draw(data, learner.split.train, dict.fromkeys(tasks, count), seed), seed) for seed in range(draws)]
+        runs = [
+            (draw(data, learner.split.train, dict.fromkeys(tasks, count), seed), seed)
+            for seed in range(draws)
+        ]
         states = train_many(learner, runs)
         means = [np.mean([learner.score(state, task).metric for state in states]) for task in tasks]
         print(f"| {count} | {' | '.join(f'{mean:.3f}' for mean in means)} |", flush=True)
 
 
 def scenes(draws: int, steps: int, kept: Path) -> None:
-    """Six tasks on the built-in scenes, all with the same number of labels; finished trainings are kept in a file."""
+    """Six tasks on the built-in scenes, all with the same number of labels; finished trainings are
+    kept in a file."""
     from allotment.data.scenes import make_scenes
 
     done: dict[str, list[float]] = json.loads(kept.read_text()) if kept.exists() else {}
@@ -87,9 +104,13 @@ def scenes(draws: int, steps: int, kept: Path) -> None:
     learner = on_test(data, parts, recipe)
     tasks = learner.tasks
     print(
-        f"Scenes, score on {len(parts.test)} test images, mean (standard deviation) of {draws} draws, {steps} steps\n"
+        f"Scenes, score on {len(parts.test)} test images, mean (standard deviation) of {draws}"
+        f" draws, {steps} steps\n"
     )
-    heads = [f"{t.name} ({learner.metrics[t.name].name if learner.metrics[t.name] else 'loss'})" for t in data.targets]
+    heads = [
+        f"{t.name} ({learner.metrics[t.name].name if learner.metrics[t.name] else 'loss'})"
+        for t in data.targets
+    ]
     print(f"| labels each | {' | '.join(heads)} |\n|{'---|' * (1 + len(heads))}", flush=True)
     for count in (50, 200, 800):
         found: list[list[float]] = []
@@ -102,17 +123,24 @@ def scenes(draws: int, steps: int, kept: Path) -> None:
                 kept.write_text(json.dumps(done, indent=1))
             found.append(done[key])
         table = np.array(found)
-        cells = [f"{m:.3f} ({s:.3f})" for m, s in zip(table.mean(axis=0), table.std(axis=0, ddof=1), strict=True)]
+        cells = [
+            f"{m:.3f} ({s:.3f})"
+            for m, s in zip(table.mean(axis=0), table.std(axis=0, ddof=1), strict=True)
+        ]
         print(f"| {count} | {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["molecules", "scenes"])
     parser.add_argument("--data", type=Path, default=os.environ.get("ALLOT_TEST_DATA"))
     parser.add_argument("--draws", type=int, default=None)
     parser.add_argument("--steps", type=int, default=600)
-    parser.add_argument("--kept", type=Path, default=Path("scenes.json"), help="finished trainings, to go on from")
+    parser.add_argument(
+        "--kept", type=Path, default=Path("scenes.json"), help="finished trainings, to go on from"
+    )
     given = parser.parse_args()
     torch.set_num_threads(1)
     begun = time.perf_counter()

@@ -1,8 +1,9 @@
-"""What the small set-ups reach on real images: `python experiments/vision.py voc|taskonomy --data FOLDER`.
+"""What the small set-ups reach on real images: `python experiments/vision.py voc|taskonomy --data
+FOLDER`.
 
-voc: Jaccard of classes and mIoU of segmentation with 300 and 1,000 labels of each, on VOC's own test list, beside the
-best answer that does not look at the image. taskonomy: five losses with more and more labels. FOLDER holds VOC2012,
-taskonomy and weights.
+voc: Jaccard of classes and mIoU of segmentation with 300 and 1,000 labels of each, on VOC's own
+test list, beside the best answer that does not look at the image. taskonomy: five losses with more
+and more labels. FOLDER holds VOC2012, taskonomy and weights.
 """
 
 from __future__ import annotations
@@ -54,12 +55,21 @@ def run(what: str, folder: Path, kept: Path) -> None:
     done: dict[str, dict[str, float]] = json.loads(kept.read_text()) if kept.exists() else {}
     learner = make(what, folder)
     tasks = learner.tasks
-    heads = [f"{name} ({learner.metrics[name].name if learner.metrics[name] else 'loss'})" for name in tasks]
-    print(f"{what}-small on {len(learner.split.validation)} test images, mean (standard deviation) of {DRAWS} draws\n")
+    heads = [
+        f"{name} ({learner.metrics[name].name if learner.metrics[name] else 'loss'})"
+        for name in tasks
+    ]
+    print(
+        f"{what}-small on {len(learner.split.validation)} test images, mean (standard deviation) of"
+        f" {DRAWS} draws\n"
+    )
     print(f"| labels each | {' | '.join(heads)} | s |\n|{'---|' * (len(heads) + 2)}", flush=True)
     if what == "voc":
         constant = constant_answers(learner)
-        print(f"| best constant answer | {' | '.join(f'{constant[name]:.3f}' for name in tasks)} | |", flush=True)
+        print(
+            f"| best constant answer | {' | '.join(f'{constant[name]:.3f}' for name in tasks)} | |",
+            flush=True,
+        )
     for count in COUNTS[what]:
         rows = []
         for seed in range(DRAWS):
@@ -74,15 +84,22 @@ def run(what: str, folder: Path, kept: Path) -> None:
                 kept.write_text(json.dumps(done, indent=1))
             rows.append([done[key][name] for name in (*tasks, "s")])
         table = np.array(rows)
-        cells = [f"{m:.4f} ({s:.4f})" for m, s in zip(table.mean(axis=0), table.std(axis=0, ddof=1), strict=True)]
+        cells = [
+            f"{m:.4f} ({s:.4f})"
+            for m, s in zip(table.mean(axis=0), table.std(axis=0, ddof=1), strict=True)
+        ]
         print(f"| {count} | {' | '.join(cells[:-1])} | {table[:, -1].mean():.0f} |", flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=list(FOLDERS))
     parser.add_argument("--data", type=Path, default=os.environ.get("ALLOT_TEST_DATA"))
-    parser.add_argument("--kept", type=Path, default=Path("vision.json"), help="finished trainings, to go on from")
+    parser.add_argument(
+        "--kept", type=Path, default=Path("vision.json"), help="finished trainings, to go on from"
+    )
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     if given.data is None:

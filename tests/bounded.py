@@ -1,4 +1,5 @@
-"""The command in a process of its own, with what it took: seconds of CPU, and memory at its peak."""
+"""The command in a process of its own, with what it took: seconds of CPU, and memory at its
+peak."""
 
 from __future__ import annotations
 
@@ -27,15 +28,17 @@ def run_bounded(*words: object, stdin: Path | None = None, seconds: int = SECOND
     command = [sys.executable, "-m", "allotment.cli", *map(str, words)]
     with open(stdin or os.devnull, "rb") as given, tempfile.NamedTemporaryFile() as noted:
         between = [sys.executable, __file__, str(seconds), noted.name, *command]
-        told = subprocess.run(between, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True).stdout
+        told = subprocess.run(
+            between, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True
+        ).stdout
         code, peak = noted.read().split()
     unit = 2**20 if sys.platform == "darwin" else 2**10
     return Ended(int(code), told.decode(), int(peak) / unit)
 
 
 def _measure(seconds: int, path: str, command: list[str]) -> None:
-    """Run a command and note its code and its peak. A process of its own, since the peak of a child counts what its
-    parent held when it began: this one is small, the one of the tests is not.
+    """Run a command and note its code and its peak. A process of its own, since the peak of a child
+    counts what its parent held when it began: this one is small, the one of the tests is not.
     """
 
     def limit() -> None:

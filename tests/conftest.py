@@ -1,4 +1,5 @@
-"""What all tests share: the systems that they are for, and no device that they were not asked to use."""
+"""What all tests share: the systems that they are for, and no device that they were not asked to
+use."""
 
 from __future__ import annotations
 
@@ -9,4 +10,5 @@ import pytest
 if os.name != "posix":
     pytest.exit("the tests need Linux or macOS; on Windows run them in WSL", returncode=1)
 if not os.environ.get("ALLOT_TEST_GPU"):
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # tolerances are those of a CPU; a GPU is tested where it is asked for
+    # tolerances are those of a CPU; a GPU is tested where it is asked for
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""

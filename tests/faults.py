@@ -1,9 +1,10 @@
-"""Faults at every call of a campaign: a disk that fails or is full, memory that is short, power that goes.
+"""Faults at every call of a campaign: a disk that fails or is full, memory that is short, power
+that goes.
 
-`python tests/faults.py` is the driver. It loads everything once under tests/fixtures/shim.c and forks a process for
-each fault, in which the shim is told what to fail; what became of the campaign is judged once the same command was run
-again.
-`python tests/faults.py --report docs/results/faults.md` goes through all of them and writes the tables.
+`python tests/faults.py` is the driver. It loads everything once under tests/fixtures/shim.c and
+forks a process for each fault, in which the shim is told what to fail; what became of the campaign
+is judged once the same command was run again. `python tests/faults.py --report
+docs/results/faults.md` goes through all of them and writes the tables.
 """
 
 from __future__ import annotations
@@ -42,19 +43,36 @@ from survival import NAME, edit, fill, paint
 
 SHIM = Path(__file__).parent / "fixtures" / "shim.c"
 KINDS = (
-    *("open", "create", "read", "write", "sync", "truncate", "rename", "link", "unlink", "mkdir", "rmdir", "close"),
+    *(
+        "open",
+        "create",
+        "read",
+        "write",
+        "sync",
+        "truncate",
+        "rename",
+        "link",
+        "unlink",
+        "mkdir",
+        "rmdir",
+        "close",
+    ),
     *("allocate", "mmap", "stat", "chmod", "lock", "list", "memory of SQLite", "memory", "arena"),
 )
-"""as in the shim; `create` opens what was not there, `memory` is malloc of all but SQLite, `arena` is Python's mmap"""
+"""as in the shim; `create` opens what was not there, `memory` is malloc of all but SQLite, `arena`
+is Python's mmap"""
 MEMORY = ("memory of SQLite", "memory", "arena")
 ONCE, ON, SHORT = 0, 1, 2
 FAULTS: dict[str, tuple[int, ...]] = {
     "open": (errno.EIO, errno.ENOMEM), "create": (errno.EIO, errno.ENOSPC, errno.EDQUOT),
     "read": (errno.EIO, errno.ENOMEM), "write": (errno.EIO, errno.ENOSPC, errno.EDQUOT),
-    "sync": (errno.EIO, errno.ENOSPC), "truncate": (errno.EIO, errno.ENOSPC), "rename": (errno.EIO, errno.ENOSPC),
+    "sync": (errno.EIO, errno.ENOSPC), "truncate": (errno.EIO, errno.ENOSPC), "rename": (errno.EIO,
+    errno.ENOSPC),
     "link": (errno.EIO, errno.ENOSPC), "unlink": (errno.EIO,), "mkdir": (errno.EIO, errno.ENOSPC),
-    "rmdir": (errno.EIO,), "close": (errno.EIO,), "allocate": (errno.ENOSPC, errno.EIO), "mmap": (errno.ENOMEM,),
-    "stat": (errno.EIO,), "chmod": (errno.EIO,), "lock": (errno.EIO, errno.ENOLCK), "list": (errno.EIO,),
+    "rmdir": (errno.EIO,), "close": (errno.EIO,), "allocate": (errno.ENOSPC, errno.EIO),
+    "mmap": (errno.ENOMEM,),
+    "stat": (errno.EIO,), "chmod": (errno.EIO,), "lock": (errno.EIO, errno.ENOLCK),
+    "list": (errno.EIO,),
     "memory of SQLite": (errno.ENOMEM,), "memory": (errno.ENOMEM,), "arena": (errno.ENOMEM,),
 }  # fmt: skip
 FULL = ("create", "write", "mkdir", "link", "allocate")
@@ -64,14 +82,26 @@ SMALLEST = 513
 PATIENCE = 100
 """seconds after which a process hangs"""
 VERDICTS = ("succeeded", "resumed", "abrupt", "ugly", "lost")
-"""the command did all of its work in spite of the fault; it ended with a clear word, or with the power, and did the
-rest when it was typed again; likewise, but a library gave way without a word when memory was short; likewise, but what
-it said or left was not clear; something was lost, or wrong data were taken"""
+"""the command did all of its work in spite of the fault; it ended with a clear word, or with the
+power, and did the rest when it was typed again; likewise, but a library gave way without a word
+when memory was short; likewise, but what it said or left was not clear; something was lost, or
+wrong data were taken"""
 
 
 # The campaigns
 
-INIT = ["init", NAME, "--root", "table.csv", "--targets", "size,look", "--cost", "size=1", "--cost", "look=5"]
+INIT = [
+    "init",
+    NAME,
+    "--root",
+    "table.csv",
+    "--targets",
+    "size,look",
+    "--cost",
+    "size=1",
+    "--cost",
+    "look=5",
+]
 INIT += ["--budget", "60", "--steps", "2"]
 TABLE = [
     INIT,
@@ -91,9 +121,21 @@ TABLE = [
     ["pack", NAME],
     ["unpack", f"{NAME}.zip", "copy"],
 ]
-"""a table of which people label some more; `spoil` makes mistakes in what came back, `keep` adds an artifact"""
+"""a table of which people label some more; `spoil` makes mistakes in what came back, `keep` adds an
+artifact"""
 PICTURES = [
-    ["init", NAME, "--data", "scenes", "--targets", "segmentation,classes", "--method", "neutral", "--steps", "1"],
+    [
+        "init",
+        NAME,
+        "--data",
+        "scenes",
+        "--targets",
+        "segmentation,classes",
+        "--method",
+        "neutral",
+        "--steps",
+        "1",
+    ],
     ["edit", "count", "24"],
     ["edit", "size", "16"],
     ["order", NAME],
@@ -147,7 +189,14 @@ class Shim:
 
     def __init__(self) -> None:
         self.library = ctypes.CDLL(None)
-        given = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_long, ctypes.c_int, ctypes.c_int, ctypes.c_int]
+        given = [
+            ctypes.c_char_p,
+            ctypes.c_uint64,
+            ctypes.c_long,
+            ctypes.c_int,
+            ctypes.c_int,
+            ctypes.c_int,
+        ]
         self.library.shim_arm.argtypes = [*given, ctypes.c_size_t]
 
     def arm(self, folder: Path, fault: Fault | None) -> None:
@@ -203,7 +252,13 @@ class Fault:
     @property
     def name(self) -> str:
         """Of its row in a table."""
-        return "full from then on" if self.how == ON else "half of a write" if self.how == SHORT else self.kind
+        return (
+            "full from then on"
+            if self.how == ON
+            else "half of a write"
+            if self.how == SHORT
+            else self.kind
+        )
 
     def __str__(self) -> str:
         return f"{self.name} {self.number} {errno.errorcode[self.error]}"
@@ -214,9 +269,15 @@ def list_faults(counts: dict[str, int], memory: bool) -> list[Fault]:
     found = []
     for kind, errors in FAULTS.items():
         if (kind in MEMORY) == memory:
-            found += [Fault(kind, number, error) for number in range(1, counts[kind] + 1) for error in errors]
+            found += [
+                Fault(kind, number, error)
+                for number in range(1, counts[kind] + 1)
+                for error in errors
+            ]
     if not memory:
-        found += [Fault("write", number, errno.ENOSPC, SHORT) for number in range(1, counts["write"] + 1)]
+        found += [
+            Fault("write", number, errno.ENOSPC, SHORT) for number in range(1, counts["write"] + 1)
+        ]
         calls = sum(counts[kind] for kind in FULL)
         found += [Fault("write", number, errno.ENOSPC, ON) for number in range(1, calls + 1)]
     return found
@@ -236,8 +297,15 @@ class Life:
     has_failed: bool = False
 
 
-def live(shim: Shim, at: Path, command: Sequence[str], fault: Fault | None = None, trace: Path | None = None) -> Life:
-    """The command in a process of its own; code None of it is the signal that it died of, as a negative number."""
+def live(
+    shim: Shim,
+    at: Path,
+    command: Sequence[str],
+    fault: Fault | None = None,
+    trace: Path | None = None,
+) -> Life:
+    """The command in a process of its own; code None of it is the signal that it died of, as a
+    negative number."""
     pipe, theirs = os.pipe()
     pid = os.fork()
     if not pid:
@@ -253,10 +321,16 @@ def live(shim: Shim, at: Path, command: Sequence[str], fault: Fault | None = Non
         said += piece
     os.close(pipe)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    return Life(*json.loads(said)) if said.endswith(b"]") else Life(min(status, -2), err=f"ended with {status}")
+    return (
+        Life(*json.loads(said))
+        if said.endswith(b"]")
+        else Life(min(status, -2), err=f"ended with {status}")
+    )
 
 
-def _meet(shim: Shim, at: Path, command: Sequence[str], fault: Fault | None, trace: Path | None) -> list[Any]:
+def _meet(
+    shim: Shim, at: Path, command: Sequence[str], fault: Fault | None, trace: Path | None
+) -> list[Any]:
     if trace is not None:
         handle = os.open(trace, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         mark_commits(shim)
@@ -298,7 +372,9 @@ def mark_commits(shim: Shim) -> None:
     def aloud(store: Any) -> Iterator[None]:
         with adding(store):
             yield
-        shim.mark(json.dumps({"at": str(store.folder.resolve()), "rows": count_rows(store._connection)}))
+        shim.mark(
+            json.dumps({"at": str(store.folder.resolve()), "rows": count_rows(store._connection)})
+        )
 
     Ledger._adding = aloud  # type: ignore[method-assign, assignment]
 
@@ -307,7 +383,9 @@ def count_rows(connection: sqlite3.Connection) -> dict[str, int]:
     from allotment.campaign.schema import COLUMNS, MIGRATIONS
 
     tables = COLUMNS[len(MIGRATIONS)]
-    return {name: connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0] for name in tables}
+    return {
+        name: connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0] for name in tables
+    }
 
 
 # What a folder holds
@@ -316,7 +394,8 @@ _PASSING = re.compile(r"campaign\.sqlite(-wal|-shm)?|campaign\.lock|.*/copies/.*
 
 
 def hold(at: Path) -> dict[str, Any]:
-    """Tables of every campaign below a folder, and digests of all other files; what is half-written counts as well."""
+    """Tables of every campaign below a folder, and digests of all other files; what is half-written
+    counts as well."""
     found: dict[str, Any] = {}
     for path in sorted(at.rglob("*")):
         name = str(path.relative_to(at))
@@ -324,14 +403,17 @@ def hold(at: Path) -> dict[str, Any]:
             tables = survival.read_tables(path.parent, check=True)
             found[name] = tables
         elif not path.is_dir() and not _PASSING.fullmatch(path.name) and "/copies/" not in name:
-            found[re.sub(r"\.half-[^/]*", ".half-", name)] = hashlib.sha256(path.read_bytes()).hexdigest()
+            found[re.sub(r"\.half-[^/]*", ".half-", name)] = hashlib.sha256(
+                path.read_bytes()
+            ).hexdigest()
         elif path.is_dir() and ".half-" in name:
             found[re.sub(r"\.half-[^/]*", ".half-", name)] = "a folder"
     return found
 
 
 def is_between(before: dict[str, Any], found: dict[str, Any], after: dict[str, Any]) -> str:
-    """What is lost of what was there before, or is there and should never be; nothing is the empty text."""
+    """What is lost of what was there before, or is there and should never be; nothing is the empty
+    text."""
     for name, held in before.items():
         if name not in found:
             return f"{name} is gone"
@@ -346,7 +428,9 @@ def is_between(before: dict[str, Any], found: dict[str, Any], after: dict[str, A
             for table, rows in held.items():
                 if after[name][table][: len(rows)] != rows:
                     return f"{name}: {table} has rows that it should not have"
-        elif isinstance(held, dict) or (name not in before and ".half-" not in name and held != after.get(name)):
+        elif isinstance(held, dict) or (
+            name not in before and ".half-" not in name and held != after.get(name)
+        ):
             return f"{name} is there and should not"
     return ""
 
@@ -431,7 +515,9 @@ def _judge(shim: Shim, step: Step, life: Life, at: Path) -> tuple[str, str]:
         found = hold(at)
         if found != step.after:  # what could not be removed is gone after the next time
             word, what = _find_leftovers(found, step.after)
-            return (run_again(shim, step, at) or ("succeeded", "")) if word == "ugly" else (word, what)
+            return (
+                (run_again(shim, step, at) or ("succeeded", "")) if word == "ugly" else (word, what)
+            )
         if _plain(life.out) != _plain(step.life.out):
             return "ugly", f"says something else: {life.out!r}"
         return "succeeded", ""
@@ -452,7 +538,9 @@ def _judge(shim: Shim, step: Step, life: Life, at: Path) -> tuple[str, str]:
 def run_again(shim: Shim, step: Step, at: Path) -> tuple[str, str] | None:
     """What is wrong once the same command is run without a fault; nothing is None."""
     again = live(shim, at, step.command)
-    done = again.code == 0 or (step.command[0] in ("init", "pack", "unpack") and "is there already" in again.err)
+    done = again.code == 0 or (
+        step.command[0] in ("init", "pack", "unpack") and "is there already" in again.err
+    )
     done = done or survival.is_there_already(step.command, again.err)
     if not done:
         return "lost", f"again: code {again.code}: {again.err.strip()[-300:]}"
@@ -470,21 +558,31 @@ def _find_leftovers(found: dict[str, Any], after: dict[str, Any]) -> tuple[str, 
 
 
 def _gave_way(life: Life) -> bool:
-    """Whether numpy, torch or Python ended without raising MemoryError, as they do where memory ends in native code."""
-    return life.code < -1 or re.search(r"^(SystemError|ImportError|RuntimeError): ", life.err, re.MULTILINE) is not None
+    """Whether numpy, torch or Python ended without raising MemoryError, as they do where memory
+    ends in native code."""
+    return (
+        life.code < -1
+        or re.search(r"^(SystemError|ImportError|RuntimeError): ", life.err, re.MULTILINE)
+        is not None
+    )
 
 
 def _is_clear(err: str) -> bool:
     """Whether it says what is wrong and what to do, not just what the system calls it."""
     errors = [line for line in err.replace("\r", "\n").split("\n") if line.startswith("error: ")]
-    bare = [line for line in errors if line.removeprefix("error: ") in map(os.strerror, errno.errorcode)]
-    alarm = "is damaged" in err and "run the same command again" not in err  # nothing is, once the disk reads again
+    bare = [
+        line for line in errors if line.removeprefix("error: ") in map(os.strerror, errno.errorcode)
+    ]
+    # nothing is, once the disk reads again
+    alarm = "is damaged" in err and "run the same command again" not in err
     return "Traceback" not in err and bool(errors) and not bare and not alarm
 
 
 def _plain(out: str) -> str:
     """But for how long something takes."""
-    return re.sub(r"(about |for )?[\d.,]+ (ms|s|seconds?|minutes?|CPU|hours?)\b|\d+(\.\d+)?", "#", out)
+    return re.sub(
+        r"(about |for )?[\d.,]+ (ms|s|seconds?|minutes?|CPU|hours?)\b|\d+(\.\d+)?", "#", out
+    )
 
 
 # All of them
@@ -529,8 +627,11 @@ class Cut:
         return f"power goes after {self.event} of {self.of} events, {self.manner}"
 
 
-def cut_power(shim: Shim, step: Step, folder: Path, most: int | None, rng: random.Random) -> list[Verdict]:
-    """Every moment of a command and every manner, or `most` that are drawn; the end is always among them."""
+def cut_power(
+    shim: Shim, step: Step, folder: Path, most: int | None, rng: random.Random
+) -> list[Verdict]:
+    """Every moment of a command and every manner, or `most` that are drawn; the end is always among
+    them."""
     at, trace = folder / "at", folder / "trace"
     shutil.copytree(step.base, at)
     disk = powerloss.Disk(at)
@@ -551,14 +652,20 @@ def cut_power(shim: Shim, step: Step, folder: Path, most: int | None, rng: rando
         for manner in powerloss.MANNERS:
             if (number, manner) in wanted:
                 state = disk.crash(manner, rng)
-                digest = hashlib.sha256(repr((sorted(state.items()), sorted(known))).encode()).digest()
+                digest = hashlib.sha256(
+                    repr((sorted(state.items()), sorted(known))).encode()
+                ).digest()
                 if digest not in seen:
                     seen.add(digest)
-                    found.append(_lose_power(shim, step, Cut(number, len(events), manner), state, known, at))
+                    found.append(
+                        _lose_power(shim, step, Cut(number, len(events), manner), state, known, at)
+                    )
     return found
 
 
-def _acknowledge(known: dict[str, Any], event: powerloss.Event, step: Step, at: Path) -> dict[str, Any]:
+def _acknowledge(
+    known: dict[str, Any], event: powerloss.Event, step: Step, at: Path
+) -> dict[str, Any]:
     """What whoever typed the command may count on after this event."""
     if event.word != powerloss.MARKED:
         return known
@@ -566,11 +673,18 @@ def _acknowledge(known: dict[str, Any], event: powerloss.Event, step: Step, at: 
     name = str(Path(said["at"], "campaign.sqlite").relative_to(at))
     if name not in step.after:
         return known
-    return known | {name: {table: rows[: said["rows"][table]] for table, rows in step.after[name].items()}}
+    return known | {
+        name: {table: rows[: said["rows"][table]] for table, rows in step.after[name].items()}
+    }
 
 
 def _lose_power(
-    shim: Shim, step: Step, cut: Cut, state: dict[str, bytes | None], known: dict[str, Any], at: Path
+    shim: Shim,
+    step: Step,
+    cut: Cut,
+    state: dict[str, bytes | None],
+    known: dict[str, Any],
+    at: Path,
 ) -> Verdict:
     powerloss.write(state, at)
     try:
@@ -624,7 +738,11 @@ def drive(given: argparse.Namespace) -> dict[str, Any]:
                 here = _try(shim, step, folder, subject, given, rng)
                 verdicts += here
                 seconds = time.monotonic() - began
-                print(f"{seconds:6.0f} s {subject}: {step.name}: {count_words(here)}", file=sys.stderr, flush=True)
+                print(
+                    f"{seconds:6.0f} s {subject}: {step.name}: {count_words(here)}",
+                    file=sys.stderr,
+                    flush=True,
+                )
                 for verdict in here:
                     if verdict.word in ("ugly", "lost"):
                         print(f"  {verdict}", file=sys.stderr, flush=True)
@@ -633,26 +751,39 @@ def drive(given: argparse.Namespace) -> dict[str, Any]:
     return collect(given, verdicts, done=True)
 
 
-def collect(given: argparse.Namespace, verdicts: Sequence[Verdict], done: bool = False) -> dict[str, Any]:
+def collect(
+    given: argparse.Namespace, verdicts: Sequence[Verdict], done: bool = False
+) -> dict[str, Any]:
     return {
         "done": done,
         "seed": given.seed,
         "most": given.most,
         "rows": [[*row, dict(words)] for row, words in tabulate(verdicts).items()],
         "wrong": [str(verdict) for verdict in verdicts if verdict.word in ("ugly", "lost")],
-        "said": Counter(f"{each.step.command[0]}: {each.fault.name}: {each.said}" for each in verdicts if each.said),
+        "said": Counter(
+            f"{each.step.command[0]}: {each.fault.name}: {each.said}"
+            for each in verdicts
+            if each.said
+        ),
     }
 
 
 def _try(
-    shim: Shim, step: Step, folder: Path, subject: str, given: argparse.Namespace, rng: random.Random
+    shim: Shim,
+    step: Step,
+    folder: Path,
+    subject: str,
+    given: argparse.Namespace,
+    rng: random.Random,
 ) -> list[Verdict]:
     if subject == "power":
         return cut_power(shim, step, folder, given.most, rng)
     faults = list_faults(step.life.counts, subject == "memory")
     if given.kinds:
         faults = [fault for fault in faults if fault.kind in given.kinds.split(",")]
-    return inject(shim, step, folder, faults if given.most is None else sample(faults, given.most, rng))
+    return inject(
+        shim, step, folder, faults if given.most is None else sample(faults, given.most, rng)
+    )
 
 
 def count_words(verdicts: Sequence[Verdict]) -> dict[str, int]:
@@ -663,7 +794,13 @@ def tabulate(verdicts: Sequence[Verdict]) -> dict[tuple[str, str, str], Counter[
     """Counts of each verdict by subject, command and kind of fault."""
     found: dict[tuple[str, str, str], Counter[str]] = {}
     for verdict in verdicts:
-        subject = "power" if isinstance(verdict.fault, Cut) else "memory" if verdict.fault.kind in MEMORY else "calls"
+        subject = (
+            "power"
+            if isinstance(verdict.fault, Cut)
+            else "memory"
+            if verdict.fault.kind in MEMORY
+            else "calls"
+        )
         row = (subject, verdict.step.command[0], verdict.fault.name)
         found.setdefault(row, Counter())[verdict.word] += 1
     return found
@@ -675,11 +812,16 @@ HEADS = {
     "power": ("Power that goes", "of what was not synced there is"),
 }
 STAYS = {
-    "synced": "nothing", "all": "everything", "names": "names without bytes", "bytes": "bytes without names",
+    "synced": "nothing", "all": "everything", "names": "names without bytes",
+    "bytes": "bytes without names",
     "holes": "names, zeros for bytes", "journal": "names up to a moment, sectors at random",
     "folders": "names by folder, a torn write",
 }  # fmt: skip
-WHO = {"memory of SQLite": "SQLite", "memory": "anybody else, by malloc", "arena": "Python, by mmap"}
+WHO = {
+    "memory of SQLite": "SQLite",
+    "memory": "anybody else, by malloc",
+    "arena": "Python, by mmap",
+}
 
 
 def write_report(path: Path, found: Sequence[dict[str, Any]]) -> None:
@@ -692,9 +834,19 @@ def write_report(path: Path, found: Sequence[dict[str, Any]]) -> None:
     run = "python tests/faults.py" + ("" if most is None else f" --most {most}") + f" --seed {seed}"
     cores, system = os.cpu_count(), f"{platform.system()} {platform.machine()}"
     total = sum((words for words in rows.values()), Counter[str]())
-    about = f"`{run}`, parts: {len(found)}, {date.today()}; {cores} cores of a shared {system} machine, "
+    about = (
+        f"`{run}`, parts: {len(found)}, {date.today()}; {cores} cores of a shared {system}"
+        " machine, "
+    )
     about += f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}. {ABOUT}"
-    lines = ["# Faults at every call", "", *_wrap(about), "", *_wrap(_tell_extent(rows, most, found)), ""]
+    lines = [
+        "# Faults at every call",
+        "",
+        *_wrap(about),
+        "",
+        *_wrap(_tell_extent(rows, most, found)),
+        "",
+    ]
     lines += [f"In all: {', '.join(f'{total[word]} {word}' for word in VERDICTS)}.", ""]
     for subject, (title, head) in HEADS.items():
         lines += [f"## {title}", ""]
@@ -706,24 +858,34 @@ def write_report(path: Path, found: Sequence[dict[str, Any]]) -> None:
 
 
 ABOUT = """\
-A campaign on a table and one on pictures are gone through command by command. In each command calls that concern its
-files are failed one at a time, through a library for LD_PRELOAD (`tests/fixtures/shim.c`); a trace of all that it
-writes, syncs and renames gives the disks that a power cut may leave. Then the same command is typed again.
-*Succeeded*: it did all of its work in spite of the fault. *Resumed*: it ended with a clear word and exit code 2,
-nothing that was there before or was acknowledged since is lost, and the same command then ends with the same rows and
-bytes as one that was left alone. *Abrupt*: the same, but a library ended the process without a word when memory was
-short. *Ugly*: the same, but what it said or left behind is not clear. *Lost*: anything else."""
+A campaign on a table and one on pictures are gone through command by command. In each command calls
+that concern its files are failed one at a time, through a library for LD_PRELOAD
+(`tests/fixtures/shim.c`); a trace of all that it writes, syncs and renames gives the disks that a
+power cut may leave. Then the same command is typed again. *Succeeded*: it did all of its work in
+spite of the fault. *Resumed*: it ended with a clear word and exit code 2, nothing that was there
+before or was acknowledged since is lost, and the same command then ends with the same rows and
+bytes as one that was left alone. *Abrupt*: the same, but a library ended the process without a word
+when memory was short. *Ugly*: the same, but what it said or left behind is not clear. *Lost*:
+anything else."""
 
 
 def _tell_extent(
-    rows: dict[tuple[str, str, str], Counter[str]], most: int | None, found: Sequence[dict[str, Any]]
+    rows: dict[tuple[str, str, str], Counter[str]],
+    most: int | None,
+    found: Sequence[dict[str, Any]],
 ) -> str:
     """How much of all there is was tried, so that nobody takes a part for the whole."""
     told = "All faults were tried."
     if most is not None:
-        told = f"This is a sample: {most} of the faults of each table for each command, and for power the end of it."
+        told = (
+            f"This is a sample: {most} of the faults of each table for each command, and for power"
+            " the end of it."
+        )
     if not all(each.get("done") for each in found):
-        told += " The run was stopped before its end, so that later commands of a campaign were not all reached."
+        told += (
+            " The run was stopped before its end, so that later commands of a campaign were not all"
+            " reached."
+        )
     for subject, (title, _) in HEADS.items():
         reached = {command for each, command, _ in rows if each == subject}
         if missing := sorted({command for _, command, _ in rows} - reached):
@@ -732,14 +894,22 @@ def _tell_extent(
 
 
 def _wrap(text: str) -> list[str]:
-    return textwrap.wrap(" ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(
+        " ".join(text.split()), 120, break_long_words=False, break_on_hyphens=False
+    )
 
 
-def _add_up(rows: dict[tuple[str, str, str], Counter[str]], subject: str, by: int) -> dict[str, Counter[str]]:
+def _add_up(
+    rows: dict[tuple[str, str, str], Counter[str]], subject: str, by: int
+) -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = {}
     for row, words in rows.items():
         if row[0] == subject:
-            name = {"power": STAYS, "memory": WHO}.get(subject, {}).get(row[by], row[by]) if by == 2 else row[by]
+            name = (
+                {"power": STAYS, "memory": WHO}.get(subject, {}).get(row[by], row[by])
+                if by == 2
+                else row[by]
+            )
             found.setdefault(name, Counter()).update(words)
     return found
 
@@ -747,7 +917,10 @@ def _add_up(rows: dict[tuple[str, str, str], Counter[str]], subject: str, by: in
 def _table(head: str, rows: dict[str, Counter[str]]) -> list[str]:
     lines = [f"| {head} | times | {' | '.join(VERDICTS)} |", "|---" * (len(VERDICTS) + 2) + "|"]
     for name, words in rows.items():
-        lines.append(f"| {name} | {sum(words.values())} | {' | '.join(str(words[word]) for word in VERDICTS)} |")
+        lines.append(
+            f"| {name} | {sum(words.values())} |"
+            f" {' | '.join(str(words[word]) for word in VERDICTS)} |"
+        )
     return [*lines, ""]
 
 
@@ -763,11 +936,15 @@ def main() -> None:
     parser.add_argument("--of", type=int, default=1, help="how many share the commands")
     parser.add_argument("--at", help="where to work; best a disk in memory")
     parser.add_argument("--json", help="write what was found here")
-    parser.add_argument("--report", help="write it as a page here, with what else was found, if that is given")
+    parser.add_argument(
+        "--report", help="write it as a page here, with what else was found, if that is given"
+    )
     parser.add_argument("found", nargs="*", help="files of --json, instead of a run")
     given = parser.parse_args()
     if given.found:
-        write_report(Path(given.report), [json.loads(Path(each).read_text()) for each in given.found])
+        write_report(
+            Path(given.report), [json.loads(Path(each).read_text()) for each in given.found]
+        )
         return
     if "shim" not in os.environ.get("LD_PRELOAD", ""):
         with tempfile.TemporaryDirectory() as name:
@@ -775,7 +952,9 @@ def main() -> None:
             if isinstance(library, str):
                 sys.exit(library)
             wanted = {"LD_PRELOAD": str(library), "CUDA_VISIBLE_DEVICES": ""}
-            sys.exit(subprocess.run([sys.executable, *sys.argv], env=os.environ | wanted).returncode)
+            sys.exit(
+                subprocess.run([sys.executable, *sys.argv], env=os.environ | wanted).returncode
+            )
     found = drive(given)
     if given.json:
         Path(given.json).write_text(json.dumps(found, indent=1))

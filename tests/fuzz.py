@@ -1,14 +1,14 @@
 """Fuzz every parser of untrusted input, each in a process of its own and within limits.
 
-    python tests/fuzz.py run [NAME ...] [--seconds 300] [--out build/fuzzing]    until the time is up; all if none named
-    python tests/fuzz.py replay NAME FILE ...                                     what single inputs do
-    python tests/fuzz.py shrink NAME FILE SMALLER                                 a smaller input that does the same
-    python tests/fuzz.py keep [NAME ...]                                          what reached something new, as seeds
-    python tests/fuzz.py report                                                   the table of docs/results/fuzzing.md
+    python tests/fuzz.py run [NAME ...] [--seconds 300]   all if none is named
+    python tests/fuzz.py replay NAME FILE ...             what single inputs do
+    python tests/fuzz.py shrink NAME FILE SMALLER         a smaller input that does the same
+    python tests/fuzz.py keep [NAME ...]                  what reached something new, as seeds
+    python tests/fuzz.py report                           the table of docs/results/fuzzing.md
 
-Inputs follow from the seed of a run, so the same come again; how many there are depends on the time. An input that
-shows a fault is put into OUT/NAME/findings, and the run goes on; only a hang, a crash of the interpreter or memory
-beyond all limits ends it.
+Inputs follow from the seed of a run, so the same come again; how many there are depends on the
+time. An input that shows a fault is put into OUT/NAME/findings, and the run goes on; only a hang, a
+crash of the interpreter or memory beyond all limits ends it.
 """
 
 from __future__ import annotations
@@ -54,10 +54,16 @@ DONE = re.compile(r"#(\d+)\s+(?:DONE|INITED|pulse|NEW|REDUCE|RELOAD)\s+cov: (\d+
 
 def main() -> int:
     sys.path.insert(0, str(SOURCE))
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["run", "replay", "shrink", "keep", "report", "child", "lines"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "command", choices=["run", "replay", "shrink", "keep", "report", "child", "lines"]
+    )
     parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--seconds", type=int, default=300, help="of fuzzing each target, or of shrinking")
+    parser.add_argument(
+        "--seconds", type=int, default=300, help="of fuzzing each target, or of shrinking"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=HERE.parent / "build" / "fuzzing")
     given = parser.parse_args()
@@ -77,7 +83,8 @@ def main() -> int:
     if given.command == "run":
         if importlib.util.find_spec("atheris") is None:
             sys.exit(
-                "error: fuzzing is guided by atheris, which has wheels for Linux on x86-64 only: pip install atheris"
+                "error: fuzzing is guided by atheris, which has wheels for Linux on x86-64 only:"
+                " pip install atheris"
             )
         results = [run(name, given.out, given.seconds, given.seed) for name in names]
         print(show(results))
@@ -85,7 +92,9 @@ def main() -> int:
     if given.command == "keep":
         keep(names, given.out)
     else:
-        write_report(given.out, [each for each in names if (given.out / each / "result.json").is_file()])
+        write_report(
+            given.out, [each for each in names if (given.out / each / "result.json").is_file()]
+        )
     return 0
 
 
@@ -115,7 +124,9 @@ def run(name: str, out: Path, seconds: int, seed: int = 1) -> dict[str, Any]:
     ]
     begin = time.monotonic()
     with (folder / "log.txt").open("w+") as log:
-        code = subprocess.run(command, stdout=log, stderr=log, env=_environment(), check=False).returncode
+        code = subprocess.run(
+            command, stdout=log, stderr=log, env=_environment(), check=False
+        ).returncode
         log.seek(0)
         said = log.read()
     counted = DONE.findall(said) or [("0", "0", "0")]
@@ -123,7 +134,8 @@ def run(name: str, out: Path, seconds: int, seed: int = 1) -> dict[str, Any]:
     found = {each.name for each in (folder / "findings").iterdir() if each.suffix != ".txt"}
     if code and not found:
         found = {
-            f"process ended with {code}: {said.strip().splitlines()[-1][:200] if said.strip() else 'nothing said'}"
+            f"process ended with {code}:"
+            f" {said.strip().splitlines()[-1][:200] if said.strip() else 'nothing said'}"
         }
     result = {
         "name": name,
@@ -143,7 +155,12 @@ def run(name: str, out: Path, seconds: int, seed: int = 1) -> dict[str, Any]:
 
 def _environment() -> dict[str, str]:
     path = os.pathsep.join([str(SOURCE), str(HERE)])
-    return os.environ | {"PYTHONPATH": path, "PYTHONHASHSEED": "0", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    return os.environ | {
+        "PYTHONPATH": path,
+        "PYTHONHASHSEED": "0",
+        "CUDA_VISIBLE_DEVICES": "",
+        "OMP_NUM_THREADS": "1",
+    }
 
 
 def _read(path: Path) -> str:
@@ -154,7 +171,8 @@ def _be_child(name: str, out: Path, seconds: int, seed: int) -> None:
     """Fuzz in this process, which does not come back."""
     import atheris
 
-    resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY << 20, MOST_MEMORY << 20))  # before the machine suffers
+    # before the machine suffers
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY << 20, MOST_MEMORY << 20))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with atheris.instrument_imports(include=["allotment", "tomllib"]):
         from fuzzing.registry import load
@@ -163,7 +181,8 @@ def _be_child(name: str, out: Path, seconds: int, seed: int) -> None:
     from fuzzing.mutators import guide
     from fuzzing.target import attempt
 
-    guide(lambda data, most: atheris.Mutate(data, most))  # it is another function once fuzzing has begun
+    # it is another function once fuzzing has begun
+    guide(lambda data, most: atheris.Mutate(data, most))
     folder = out / name
     for number, seed_input in enumerate([*target.seeds(), *_kept(name), *_old_findings(name)]):
         (folder / "corpus" / f"seed-{number:03}").write_bytes(seed_input)
@@ -173,7 +192,10 @@ def _be_child(name: str, out: Path, seconds: int, seed: int) -> None:
 
     def test_one(data: bytes) -> None:
         outcome = attempt(target, data, scratch)
-        if outcome.seconds > record["slowest"] * 1.1 or outcome.megabytes > record["peak"] * 1.1 + 1:
+        if (
+            outcome.seconds > record["slowest"] * 1.1
+            or outcome.megabytes > record["peak"] * 1.1 + 1
+        ):
             record["slowest"] = max(record["slowest"], outcome.seconds)
             record["peak"] = max(record["peak"], outcome.megabytes)
             (folder / "record.json").write_text(json.dumps(record))
@@ -181,11 +203,15 @@ def _be_child(name: str, out: Path, seconds: int, seed: int) -> None:
         if outcome.finding and outcome.finding.what not in seen:
             seen.add(outcome.finding.what)
             (folder / "findings" / outcome.finding.slug).write_bytes(data)
-            (folder / "findings" / f"{outcome.finding.slug}.txt").write_text(outcome.finding.told, errors="replace")
+            (folder / "findings" / f"{outcome.finding.slug}.txt").write_text(
+                outcome.finding.told, errors="replace"
+            )
 
     options = [
-        f"-seed={seed}", f"-max_total_time={seconds}", f"-max_len={target.longest}", f"-timeout={HANG}",
-        f"-rss_limit_mb={MOST_MEMORY}", f"-artifact_prefix={folder}/findings/", "-print_final_stats=1",
+        f"-seed={seed}", f"-max_total_time={seconds}", f"-max_len={target.longest}",
+        f"-timeout={HANG}",
+        f"-rss_limit_mb={MOST_MEMORY}", f"-artifact_prefix={folder}/findings/",
+        "-print_final_stats=1",
         "-len_control=0", "-reload=0", *([f"-dict={folder}/words.txt"] if target.words else []),
     ]  # fmt: skip
     with quiet_scratch() as scratch:
@@ -195,7 +221,10 @@ def _be_child(name: str, out: Path, seconds: int, seed: int) -> None:
 
 
 def _escape(word: str) -> str:
-    return "".join(chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\x{byte:02x}" for byte in word.encode())
+    return "".join(
+        chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\x{byte:02x}"
+        for byte in word.encode()
+    )
 
 
 @contextmanager
@@ -277,7 +306,8 @@ def _shrink(name: str, path: Path, smaller: Path, seconds: int) -> None:
 
 
 def count_lines(name: str, out: Path) -> dict[str, Any]:
-    """How many lines of the parser's modules the corpus of a run reaches, and which inputs reached a new step."""
+    """How many lines of the parser's modules the corpus of a run reaches, and which inputs reached
+    a new step."""
     steps: set[tuple[str, int, int]] = set()
     current: set[tuple[str, int, int]] = set()
     last: dict[int, int] = {}
@@ -322,20 +352,24 @@ def count_lines(name: str, out: Path) -> dict[str, Any]:
 
 
 def _lines_of(path: Path) -> set[int]:
-    """The lines inside of functions that a file can run: those of its classes and constants run when it is loaded."""
+    """The lines inside of functions that a file can run: those of its classes and constants run
+    when it is loaded."""
 
     def inside(code: CodeType) -> Iterator[int]:
         for each in code.co_consts:
             if isinstance(each, CodeType):
                 if each.co_flags & 0x2:  # of a function, not of a class
-                    yield from (line for *_, line in each.co_lines() if line and line != each.co_firstlineno)
+                    yield from (
+                        line for *_, line in each.co_lines() if line and line != each.co_firstlineno
+                    )
                 yield from inside(each)
 
     return set(inside(compile(path.read_text(), str(path), "exec")))
 
 
 def keep(names: Sequence[str], out: Path) -> None:
-    """Pack the inputs that reached something new, the smallest first, as seeds for the next runs."""
+    """Pack the inputs that reached something new, the smallest first, as seeds for the next
+    runs."""
     held: dict[str, list[bytes]] = {}
     if CORPUS.is_file():
         with zipfile.ZipFile(CORPUS) as archive:
@@ -348,7 +382,11 @@ def keep(names: Sequence[str], out: Path) -> None:
         for each in useful:
             content = (out / name / "corpus" / each).read_bytes()
             packed = len(zlib.compress(content)) + 100
-            if len(content) <= LARGEST_KEPT and size + packed <= MOST_KEPT and not each.startswith("seed-"):
+            if (
+                len(content) <= LARGEST_KEPT
+                and size + packed <= MOST_KEPT
+                and not each.startswith("seed-")
+            ):
                 chosen.append(content)
                 size += packed
         held[name] = chosen
@@ -356,12 +394,16 @@ def keep(names: Sequence[str], out: Path) -> None:
     with zipfile.ZipFile(CORPUS, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(held):
             for number, content in enumerate(held[name]):
-                archive.writestr(zipfile.ZipInfo(f"{name}/{number:03}"), content, zipfile.ZIP_DEFLATED)
+                archive.writestr(
+                    zipfile.ZipInfo(f"{name}/{number:03}"), content, zipfile.ZIP_DEFLATED
+                )
 
 
 def _ask_lines(name: str, out: Path) -> dict[str, Any]:
     command = [sys.executable, __file__, "lines", name, "--out", str(out)]
-    said = subprocess.run(command, capture_output=True, text=True, env=_environment(), check=True).stdout
+    said = subprocess.run(
+        command, capture_output=True, text=True, env=_environment(), check=True
+    ).stdout
     return dict(json.loads(said.splitlines()[-1]))
 
 
@@ -377,8 +419,8 @@ def show(results: Sequence[dict[str, Any]]) -> str:
     for each in results:
         reached = f"{each['reached']} of {each['lines']}" if "lines" in each else ""
         lines.append(
-            f"| {each['name']} | {each['inputs']:,} | {each['edges']:,} | {each['features']:,} | {reached} "
-            f"| {each['slowest']:.2f} | {each['peak']:.0f} | {len(each['findings'])} |"
+            f"| {each['name']} | {each['inputs']:,} | {each['edges']:,} | {each['features']:,} |"
+            f" {reached} | {each['slowest']:.2f} | {each['peak']:.0f} | {len(each['findings'])} |"
         )
     for each in results:
         lines += [f"\n{each['name']}: {found}" for found in each["findings"]]
@@ -393,7 +435,9 @@ def write_report(out: Path, names: Sequence[str]) -> None:
 
     results = [json.loads((out / name / "result.json").read_text()) for name in names]
     for each in results:
-        each |= {key: value for key, value in _ask_lines(each["name"], out).items() if key != "useful"}
+        each |= {
+            key: value for key, value in _ask_lines(each["name"], out).items() if key != "useful"
+        }
     text = REPORT_TEXT.format(
         date=datetime.date.today().isoformat(),
         machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
@@ -411,19 +455,22 @@ def write_report(out: Path, names: Sequence[str]) -> None:
 
 REPORT_TEXT = """# Fuzzing
 
-`python tests/fuzz.py run --seconds N`, seed {seed}, then `python tests/fuzz.py report`; {date}, {machine} (shared with
+`python tests/fuzz.py run --seconds N`, seed {seed}, then `python tests/fuzz.py report`; {date},
+{machine} (shared with
 other programs), Python {python}, atheris {atheris}. {total} inputs in all.
 
 {table}
 
-Inputs are those of one run of {seconds} seconds and more, which begins with good inputs, with those that reached
-something new in earlier runs (`tests/fuzzing/corpus.zip`) and with those that once showed a fault. Edges and features
-are what libFuzzer counts in the code of allotment and in tomllib; lines are those inside of functions in the parser's
-modules, reached by the inputs that the run kept. Modules do more than read, so not all of their lines can be reached.
-CPU time is that of one input with every branch recorded, several times slower than without. The peak is what one input
-took beyond what the process held before it; a picture may have {pixels} million pixels, which a few kilobytes can
-hold, and that is most of the memory there. A finding is anything but a result or an `InputError` in printable words:
-another exception, more CPU time or memory than the target is allowed, a crash, a hang, an assertion about the result.
+Inputs are those of one run of {seconds} seconds and more, which begins with good inputs, with those
+that reached something new in earlier runs (`tests/fuzzing/corpus.zip`) and with those that once
+showed a fault. Edges and features are what libFuzzer counts in the code of allotment and in
+tomllib; lines are those inside of functions in the parser's modules, reached by the inputs that the
+run kept. Modules do more than read, so not all of their lines can be reached. CPU time is that of
+one input with every branch recorded, several times slower than without. The peak is what one input
+took beyond what the process held before it; a picture may have {pixels} million pixels, which a few
+kilobytes can hold, and that is most of the memory there. A finding is anything but a result or an
+`InputError` in printable words: another exception, more CPU time or memory than the target is
+allowed, a crash, a hang, an assertion about the result.
 
 ## What reads what others wrote
 
@@ -444,9 +491,9 @@ another exception, more CPU time or memory than the target is allowed, a crash, 
 | names and images of Taskonomy | `data/taskonomy.py` | taskonomy-names, pixels |
 | weights: .pth, .npz, .safetensors | `learners/weights.py` | weights-pth, -npz, -safetensors |
 
-VOC's XML annotations are not read. What the system says of itself (`/proc`, control groups) and what our own processes
-write to each other is trusted, and so is the code of a learner that a user names.
-"""
+VOC's XML annotations are not read. What the system says of itself (`/proc`, control groups) and
+what our own processes write to each other is trusted, and so is the code of a learner that a user
+names."""  # noqa: E501
 
 if __name__ == "__main__":
     sys.exit(main())

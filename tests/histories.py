@@ -1,5 +1,6 @@
-"""The ledger against a simple model: random histories of orders, deliveries, corrections, price changes, kills and
-backups, after each step of which bought, paid, open and delivered are what the model says.
+"""The ledger against a simple model: random histories of orders, deliveries, corrections, price
+changes, kills and backups, after each step of which bought, paid, open and delivered are what the
+model says.
 
     python tests/histories.py --count 200 --length 40 --report docs/results/ledger.md
 """
@@ -65,7 +66,8 @@ class Model:
 
     @property
     def owners(self) -> dict[Item, Order]:
-        """Of every label that is to be paid, the order that it is paid in: one that is in force, if there is one."""
+        """Of every label that is to be paid, the order that it is paid in: one that is in force, if
+        there is one."""
         found: dict[Item, Order] = {}
         for order in sorted(self.orders, key=lambda order: order.is_cancelled):
             for item in order.items:
@@ -79,17 +81,25 @@ class Model:
         spent = on_order = Fraction(0)
         for item, order in self.owners.items():
             price = order.prices[item[0]]
-            spent, on_order = (spent + price, on_order) if item in self.answers else (spent, on_order + price)
+            spent, on_order = (
+                (spent + price, on_order) if item in self.answers else (spent, on_order + price)
+            )
         return spent, on_order, self.budget - spent - on_order
 
     @property
     def open(self) -> set[Item]:
-        return {item for item, order in self.owners.items() if item not in self.answers and not order.is_cancelled}
+        return {
+            item
+            for item, order in self.owners.items()
+            if item not in self.answers and not order.is_cancelled
+        }
 
     @property
     def labels(self) -> dict[Item, Any]:
         """What counts of several answers."""
-        return {item: values[-1 if self.rule == "last" else 0] for item, values in self.answers.items()}
+        return {
+            item: values[-1 if self.rule == "last" else 0] for item, values in self.answers.items()
+        }
 
 
 class History:
@@ -102,7 +112,8 @@ class History:
         state = self.campaign.look()
         prices = {task.name: task.cost for task in state.settings.tasks}
         self.start = {
-            name: {state.stock.ids[at] for at in mine.instances.tolist()} for name, mine in state.stock.start.items()
+            name: {state.stock.ids[at] for at in mine.instances.tolist()}
+            for name, mine in state.stock.start.items()
         }
         self.names = set(state.stock.ids)
         self.model = Model(state.settings.budget, prices, self.start)
@@ -115,8 +126,10 @@ class History:
     def step(self) -> None:
         """One command, drawn at random, and everything is as the model has it."""
         verbs: list[Callable[[], str]] = [
-            self.order, self.order, self.order_more, self.ingest, self.ingest, self.ingest, self.ingest_again,
-            self.correct, self.cancel, self.change_price, self.change_budget, self.change_rule, self.back_up,
+            self.order, self.order, self.order_more, self.ingest, self.ingest, self.ingest,
+            self.ingest_again,
+            self.correct, self.cancel, self.change_price, self.change_budget, self.change_rule,
+            self.back_up,
             self.go_back, self.go_back_with_the_store_alone, self.carry, self.plan,
         ]  # fmt: skip
         self.done[self.draw.choice(verbs)()] += 1
@@ -132,15 +145,21 @@ class History:
             assert state.account.bought(task) == sum(item[0] == task for item in model.owners)
             with Store.open(self.folder, write=False) as store:
                 held = store.delivered(task, model.rule)
-            assert held == {name: value for (each, name), value in model.labels.items() if each == task}
-        in_force = [item for order in model.orders if not order.is_cancelled for item in order.items]
+            assert held == {
+                name: value for (each, name), value in model.labels.items() if each == task
+            }
+        in_force = [
+            item for order in model.orders if not order.is_cancelled for item in order.items
+        ]
         assert len(set(in_force)) == len(in_force), "ordered twice"
         assert self.campaign.verify().faults == ()
 
     def do(self, verb: Callable[[], Any]) -> Any:
         """Do it, after having been killed at it now and then; what it gives, or the error."""
         while self.draw.random() < 0.3:
-            self.done["killed" if kill_at(verb, self.draw.randrange(60_000)) else "not killed in time"] += 1
+            self.done[
+                "killed" if kill_at(verb, self.draw.randrange(60_000)) else "not killed in time"
+            ] += 1
         try:
             return verb()
         except (InputError, Infeasible) as error:
@@ -158,7 +177,11 @@ class History:
         had, (_, _, left) = len(self.model.orders), self.model.money
         done = self.do(lambda: self.campaign.order(path, more=more))
         if isinstance(done, InputError | Infeasible):
-            assert left < min(self.model.prices.values()) or "not on record" in str(done) or self.is_short(done), done
+            assert (
+                left < min(self.model.prices.values())
+                or "not on record" in str(done)
+                or self.is_short(done)
+            ), done
             return "order refused"
         with path.open(newline="", encoding="utf-8-sig") as file:
             read = list(csv.DictReader(file))
@@ -166,18 +189,30 @@ class History:
         (name,) = {row["order"] for row in read}
         self.sheets.setdefault(name, items)
         if done.value.number <= had:  # the sheet of one that is open, written again
-            assert set(items) >= {(task, each) for n, task, each in self.campaign.look().open if n == done.value.number}
+            assert set(items) >= {
+                (task, each)
+                for n, task, each in self.campaign.look().open
+                if n == done.value.number
+            }
             return "sheet again"
-        taken = {item for order in self.model.orders if not order.is_cancelled for item in order.items}
+        taken = {
+            item for order in self.model.orders if not order.is_cancelled for item in order.items
+        }
         assert not taken & set(items)
-        assert not any(item in self.model.answers or item[1] in self.start[item[0]] for item in items)
+        assert not any(
+            item in self.model.answers or item[1] in self.start[item[0]] for item in items
+        )
         self.model.orders.append(Order(name, items, dict(self.model.prices)))
         assert done.order.total == sum(self.model.prices[task] for task, _ in items) <= left
         return "order"
 
     def is_short(self, error: Exception) -> bool:
         """Nothing is left to label, or to buy it with."""
-        return "nothing is left to label" in str(error) or "buys nothing" in str(error) or "more than" in str(error)
+        return (
+            "nothing is left to label" in str(error)
+            or "buys nothing" in str(error)
+            or "more than" in str(error)
+        )
 
     def order_more(self) -> str:
         return self.order(more=True)
@@ -188,13 +223,25 @@ class History:
             return "nothing to ingest"
         name = self.draw.choice(list(self.sheets))
         items = self.draw.sample(self.sheets[name], self.draw.randint(1, len(self.sheets[name])))
-        given = [(name, *item, self.draw.choice(VALUES[item[0]])) for item in items if self.draw.random() < 0.9]
-        blank = [(name, *item, "") for item in items if (name, *item) not in {each[:3] for each in given}]
+        given = [
+            (name, *item, self.draw.choice(VALUES[item[0]]))
+            for item in items
+            if self.draw.random() < 0.9
+        ]
+        blank = [
+            (name, *item, "") for item in items if (name, *item) not in {each[:3] for each in given}
+        ]
         self.take(given, blank)
         return "ingest"
 
-    def take(self, given: list[tuple[str, str, str, Any]], blank: list[tuple[str, str, str, str]]) -> None:
-        wrong = [("", "size", "no such row", 1), ("", "size", "1", "much"), ("", "look", "1", "a class of no kind")]
+    def take(
+        self, given: list[tuple[str, str, str, Any]], blank: list[tuple[str, str, str, str]]
+    ) -> None:
+        wrong = [
+            ("", "size", "no such row", 1),
+            ("", "size", "1", "much"),
+            ("", "look", "1", "a class of no kind"),
+        ]
         lines = [*given, *blank, *(wrong if self.draw.random() < 0.3 else [])]
         self.draw.shuffle(lines)
         path = Path(f"back-{self.number}.csv")
@@ -212,22 +259,38 @@ class History:
         assert not isinstance(done, Exception), done
 
     def take_up(self, asked: list[tuple[Any, ...]]) -> None:
-        """What a sheet asks for that is not on record was sent by a campaign that was put back since."""
+        """What a sheet asks for that is not on record was sent by a campaign that was put back
+        since."""
         known = {order.sheet for order in self.model.orders if not order.sheet.startswith("again ")}
-        again = {(order.sheet.removeprefix("again "), item) for order in self.model.orders for item in order.items}
+        again = {
+            (order.sheet.removeprefix("again "), item)
+            for order in self.model.orders
+            for item in order.items
+        }
         for name in dict.fromkeys(line[0] for line in asked):
             if name in known:
                 continue
-            open_ = {item for order in self.model.orders if not order.is_cancelled for item in order.items}
+            open_ = {
+                item
+                for order in self.model.orders
+                if not order.is_cancelled
+                for item in order.items
+            }
             kept = open_ | set(self.model.owners)
             items = [(task, each) for given, task, each in asked if given == name]
-            missing = [item for item in dict.fromkeys(items) if item not in kept and (name, item) not in again]
+            missing = [
+                item
+                for item in dict.fromkeys(items)
+                if item not in kept and (name, item) not in again
+            ]
             if missing:
                 self.model.orders.append(Order(f"again {name}", missing, dict(self.model.prices)))
 
     def ingest_again(self) -> str:
         """The same file a second time changes nothing."""
-        files = sorted(path for path in Path().glob("back-*.csv") if path.read_bytes() in self.model.files)
+        files = sorted(
+            path for path in Path().glob("back-*.csv") if path.read_bytes() in self.model.files
+        )
         if files:
             done = self.do(lambda: self.campaign.ingest(files[0]))
             assert done.delivery.again or not done.parts.accepted
@@ -282,7 +345,8 @@ class History:
         return "backup"
 
     def go_back(self) -> str:
-        """The whole folder from a backup: what was sent since is known to its sheets alone, which lie elsewhere."""
+        """The whole folder from a backup: what was sent since is known to its sheets alone, which
+        lie elsewhere."""
         if self.backup is None:
             return "no backup"
         shutil.rmtree(self.folder)
@@ -322,9 +386,11 @@ class History:
 
 
 def kill_at(verb: Callable[[], Any], event: int) -> bool:
-    """Do something in another process that is killed before its n-th call of a function; whether it was."""
+    """Do something in another process that is killed before its n-th call of a function; whether it
+    was."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the child has none of
+        # of threads, which the child has none of
+        warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
         left = event
@@ -345,7 +411,8 @@ def kill_at(verb: Callable[[], Any], event: int) -> bool:
 
 
 def play(seed: int, length: int) -> Counter[str]:
-    """A history in the current folder; how often each verb was done. Raises AssertionError where the model differs."""
+    """A history in the current folder; how often each verb was done. Raises AssertionError where
+    the model differs."""
     history = History(seed)
     for _ in range(length):
         history.step()
@@ -356,7 +423,9 @@ def play(seed: int, length: int) -> Counter[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--length", type=int, default=40)
     parser.add_argument("--first", type=int, default=1000, help="seed of the first history")
@@ -386,7 +455,10 @@ def _write(given: argparse.Namespace, done: Counter[str], wrong: list[str], seco
     faults = "\n".join(f"- {line}" for line in wrong) or "None."
     machine = f"{os.cpu_count()} cores of a shared {platform.system()} {platform.machine()} machine"
     return REPORT.format(
-        command=f"python tests/histories.py --count {given.count} --length {given.length} --first {given.first}",
+        command=(
+            f"python tests/histories.py --count {given.count} --length {given.length} --first"
+            f" {given.first}"
+        ),
         date=date.today().isoformat(),
         machine=machine,
         python=platform.python_version(),
@@ -406,10 +478,10 @@ REPORT = """# The ledger against a simple model
 `{command}`, {date};
 {machine}, Python {python}; {minutes:.0f} minutes.
 
-{count} histories of {length} steps each, {steps:,} steps in all. Each step is a verb drawn by the history's seed, done
-to a campaign and to a model of thirty lines that knows orders, prices and answers. Before a third of the verbs the same
-verb was begun in another process and killed at a random call of a function: {killed:,} times, and {late:,} times it was
-done before its end came.
+{count} histories of {length} steps each, {steps:,} steps in all. Each step is a verb drawn by the
+history's seed, done to a campaign and to a model of thirty lines that knows orders, prices and
+answers. Before a third of the verbs the same verb was begun in another process and killed at a
+random call of a function: {killed:,} times, and {late:,} times it was done before its end came.
 
 | verb | times |
 |---|---:|
@@ -417,13 +489,16 @@ done before its end came.
 
 After each step all of these hold:
 
-- what is spent, on order and left is what the model says, to the unit, each order at the prices of its day;
-- the items that are open are the model's, and so are the numbers of labels at hand and bought of each task;
+- what is spent, on order and left is what the model says, to the unit, each order at the prices of
+  its day;
+- the items that are open are the model's, and so are the numbers of labels at hand and bought of
+  each task;
 - the label of each instance is the one that the rule for conflicts chooses of all that came;
 - nothing is on order twice, and nothing is ordered that is at hand;
 - a file that was taken in before changes nothing, also when it was killed on its way;
 - after the whole folder came from a backup, sheets that were sent since are taken in and paid once;
-- a store alone that came from a backup is refused until the newest copy is put back, and then nothing is lost;
+- a store alone that came from a backup is refused until the newest copy is put back, and then
+  nothing is lost;
 - a campaign that was packed and unpacked is the same;
 - `allot verify` finds nothing.
 

@@ -14,7 +14,8 @@ import allotment as al
 
 Instance = tuple[al.Problem, dict[str, al.Curve]]
 KINDS = (
-    "pool", "least", "most", "frozen", "lot", "fee", "tiers_up", "tiers_down", "cap", "implied", "coupled", "weight",
+    "pool", "least", "most", "frozen", "lot", "fee", "tiers_up", "tiers_down", "cap", "implied",
+    "coupled", "weight",
     "cents",
 )  # fmt: skip
 PAIRS = tuple(itertools.combinations(KINDS, 2))
@@ -29,7 +30,8 @@ def kinds_of(index: int, rng: random.Random) -> set[str]:
 
 
 def kinds_in(problem: al.Problem, gains: dict[str, al.Curve]) -> set[str]:
-    """The kinds of limit that a problem really has, except `most` (every task here has one) and `cents`."""
+    """The kinds of limit that a problem really has, except `most` (every task here has one) and
+    `cents`."""
     found = {"cap"} if problem.caps else set()
     for task in problem.tasks:
         steps = [after - before for (*_, before), (*_, after) in itertools.pairwise(task.prices)]
@@ -50,27 +52,44 @@ def kinds_in(problem: al.Problem, gains: dict[str, al.Curve]) -> set[str]:
 
 
 def random_curve(rng: random.Random, have: int, whole: bool = False) -> al.Curve:
-    """Any concave curve, sometimes worthless; with whole numbers only, so that ties are ties, if asked."""
+    """Any concave curve, sometimes worthless; with whole numbers only, so that ties are ties, if
+    asked."""
     family = (
-        "tabulated" if whole else rng.choice(["geometric", "geometric", "power", "logarithmic", "tabulated", "sum"])
+        "tabulated"
+        if whole
+        else rng.choice(["geometric", "geometric", "power", "logarithmic", "tabulated", "sum"])
     )
     size = rng.choice([-1.0, 0.0]) if rng.random() < 0.06 else rng.uniform(0.2, 3)
     if family == "geometric":
-        return al.Geometric(size, rng.choice([0.0, 1.0, 0.5, rng.uniform(0.2, 0.99), rng.uniform(0.9, 0.999)]))
+        return al.Geometric(
+            size, rng.choice([0.0, 1.0, 0.5, rng.uniform(0.2, 0.99), rng.uniform(0.9, 0.999)])
+        )
     if family == "power":
-        return al.Power(size * 5, have, rng.uniform(0.1, 2), rng.choice([np.inf, np.inf, rng.uniform(0.5, 3)]))
+        return al.Power(
+            size * 5, have, rng.uniform(0.1, 2), rng.choice([np.inf, np.inf, rng.uniform(0.5, 3)])
+        )
     if family == "logarithmic":
         return al.Logarithmic(size, have)
     if family == "sum":
-        return al.Geometric(abs(size), rng.uniform(0.5, 1)) + al.Logarithmic(rng.uniform(0.1, 1), have)
+        return al.Geometric(abs(size), rng.uniform(0.5, 1)) + al.Logarithmic(
+            rng.uniform(0.1, 1), have
+        )
     slopes = sorted((rng.randint(-1, 6) for _ in range(rng.randint(1, 9))), reverse=True)
-    counts = list(itertools.accumulate((1 if whole else rng.randint(1, 2) for _ in slopes), initial=0))
+    counts = list(
+        itertools.accumulate((1 if whole else rng.randint(1, 2) for _ in slopes), initial=0)
+    )
     steps = [b - a for a, b in itertools.pairwise(counts)]
-    values = list(itertools.accumulate((slope * step for slope, step in zip(slopes, steps, strict=True)), initial=0))
+    values = list(
+        itertools.accumulate(
+            (slope * step for slope, step in zip(slopes, steps, strict=True)), initial=0
+        )
+    )
     return al.Tabulated(values, counts)
 
 
-def random_problem(seed: int, index: int, whole: bool = False) -> tuple[al.Problem, dict[str, al.Curve], set[str]]:
+def random_problem(
+    seed: int, index: int, whole: bool = False
+) -> tuple[al.Problem, dict[str, al.Curve], set[str]]:
     """A small problem with at least three kinds of limit whose limits do not clash."""
     rng = random.Random(f"{seed} {index}")
     kinds = kinds_of(index, rng)
@@ -80,7 +99,26 @@ def random_problem(seed: int, index: int, whole: bool = False) -> tuple[al.Probl
             return problem, gains, kinds
 
 
-def _draw_problem(rng: random.Random, kinds: set[str], whole: bool) -> tuple[al.Problem, dict[str, al.Curve]]:
+def _draw_tiers(
+    rng: random.Random, kinds: set[str], cost: Fraction, cents: Fraction
+) -> list[tuple[int, Fraction]]:
+    tiers: list[tuple[int, Fraction]] = []
+    if not kinds & {"tiers_up", "tiers_down"}:
+        return tiers
+    after, price = 0, cost
+    for _ in range(rng.randint(1, 2)):
+        after += rng.randint(1, 5)
+        if "tiers_up" in kinds and ("tiers_down" not in kinds or rng.random() < 0.5):
+            price = price + rng.randint(1, 20) * cents
+        else:
+            price = max(price - rng.randint(1, 9) * cents, cents)
+        tiers.append((after, price))
+    return tiers
+
+
+def _draw_problem(
+    rng: random.Random, kinds: set[str], whole: bool
+) -> tuple[al.Problem, dict[str, al.Curve]]:
     size = rng.choice([2, 3, 3, 4])
     names = ["a", "b", "c", "d"][:size]
     cents = Fraction(1, 100) if "cents" in kinds else Fraction(1)
@@ -88,9 +126,13 @@ def _draw_problem(rng: random.Random, kinds: set[str], whole: bool) -> tuple[al.
     tasks: list[al.Task] = []
     holder = {kind: rng.randrange(size) for kind in KINDS}
     for at, name in enumerate(names):
-        mine = {kind for kind in KINDS if kind in kinds and (holder[kind] == at or rng.random() < 0.35)}
+        mine = {
+            kind for kind in KINDS if kind in kinds and (holder[kind] == at or rng.random() < 0.35)
+        }
         lot = rng.choice([2, 3, 5]) if "lot" in mine else 1
-        limits: dict[str, object] = {"most": rng.randint(1, most_count) if "most" in mine else most_count}
+        limits: dict[str, object] = {
+            "most": rng.randint(1, most_count) if "most" in mine else most_count
+        }
         if "pool" in mine:
             limits["pool"] = rng.randint(1, most_count)
         top = min(int(str(limit)) for limit in limits.values()) // lot * lot
@@ -101,14 +143,7 @@ def _draw_problem(rng: random.Random, kinds: set[str], whole: bool) -> tuple[al.
             frozen = rng.randrange(-(-least // lot) * lot, top + 1, lot)
             limits["frozen"] = frozen
         cost = rng.randint(1, 30) * cents
-        tiers = []
-        if "tiers_up" in mine or "tiers_down" in mine:
-            after, price = 0, cost
-            for _ in range(rng.randint(1, 2)):
-                after += rng.randint(1, 5)
-                ups = "tiers_up" in mine and ("tiers_down" not in mine or rng.random() < 0.5)
-                price = price + rng.randint(1, 20) * cents if ups else max(price - rng.randint(1, 9) * cents, cents)
-                tiers.append((after, price))
+        tiers = _draw_tiers(rng, mine, cost, cents)
         tasks.append(
             al.Task(
                 name,
@@ -118,7 +153,11 @@ def _draw_problem(rng: random.Random, kinds: set[str], whole: bool) -> tuple[al.
                 fee=rng.randint(1, 40) * cents if "fee" in mine else 0,
                 tiers=tiers,
                 weight=rng.choice([0, 0.5, 2, 3]) if "weight" in mine else 1,
-                implies=rng.choice([other for other in names if other != name]) if "implied" in mine else (),
+                implies=(
+                    rng.choice([other for other in names if other != name])
+                    if "implied" in mine
+                    else ()
+                ),
                 **limits,
             )
         )
@@ -135,7 +174,9 @@ def _draw_problem(rng: random.Random, kinds: set[str], whole: bool) -> tuple[al.
             }
             least = sum(use.get(task.name, 0) * floors[task.name] for task in tasks)
             free = sum(use.get(task.name, 0) * ((task.ceiling or 0) - task.floor) for task in tasks)
-            caps.append(al.Cap(f"hours {number}", least + free * Fraction(rng.randint(5, 100), 100), use))
+            caps.append(
+                al.Cap(f"hours {number}", least + free * Fraction(rng.randint(5, 100), 100), use)
+            )
     problem = al.Problem(tasks, Fraction(int(budget * 100), 100), caps, "implied" in kinds)
     implied = {other for task in tasks for other in task.implies}
     gains: dict[str, al.Curve] = {}
@@ -149,13 +190,21 @@ def _draw_problem(rng: random.Random, kinds: set[str], whole: bool) -> tuple[al.
         for each in names:
             while gains[each].sign < 0:
                 gains[each] = random_curve(rng, 10, whole)
-        inner = al.Tabulated([0, 3, 5, 6]) if whole else al.Geometric(rng.uniform(0.2, 2), rng.uniform(0.3, 0.99))
-        weights = {each: 1 if whole else rng.choice([1, "0.5", "0.25", 2]) for each in rng.sample(names, 2)}
+        inner = (
+            al.Tabulated([0, 3, 5, 6])
+            if whole
+            else al.Geometric(rng.uniform(0.2, 2), rng.uniform(0.3, 0.99))
+        )
+        weights = {
+            each: 1 if whole else rng.choice([1, "0.5", "0.25", 2]) for each in rng.sample(names, 2)
+        }
         gains[name] = gains[name] + al.Coupled(inner, weights)
     return problem, gains
 
 
-def every_plan(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def every_plan(
+    problem: al.Problem, gains: dict[str, al.Curve]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The counts of every plan, its money, and its value (-inf if it breaks a limit)."""
     ranges = []
     for task in problem.tasks:
@@ -168,7 +217,9 @@ def every_plan(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[np.ndar
     unit = Fraction(1, 10_000)
     money = np.zeros(len(grid), dtype=np.int64)
     for task in problem.tasks:
-        prices = np.array([_price_by_hand(task, n) / unit for n in range(int(grid.max()) + 1)], dtype=np.int64)
+        prices = np.array(
+            [_price_by_hand(task, n) / unit for n in range(int(grid.max()) + 1)], dtype=np.int64
+        )
         money += prices[column[task.name]]
     good = money <= int(problem.budget / unit)
     for cap in problem.caps:
@@ -178,7 +229,10 @@ def every_plan(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[np.ndar
     for task in problem.tasks:
         own = column[task.name]
         if problem.count_implied:
-            implied = sum((column[other.name] for other in problem.tasks if task.name in other.implies), 0 * own)
+            implied = sum(
+                (column[other.name] for other in problem.tasks if task.name in other.implies),
+                0 * own,
+            )
             most = own + implied if task.pool is None else np.maximum(task.pool, own)
             own = np.minimum(own + implied, most)
         for term in gains[task.name].terms:
@@ -191,7 +245,8 @@ def every_plan(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[np.ndar
 
 
 def try_every_plan(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[float, dict[str, int]]:
-    """The best value, and the plan that has it with least money and then in task order, by looking at all of them."""
+    """The best value, and the plan that has it with least money and then in task order, by looking
+    at all of them."""
     grid, money, value = every_plan(problem, gains)
     best = value.max()
     ties = np.flatnonzero(value >= best - 1e-13 * max(1.0, abs(best)))
@@ -217,7 +272,9 @@ def value_by_hand(problem: al.Problem, gains: dict[str, al.Curve], counts: dict[
     for task in problem.tasks:
         labels = counts[task.name]
         if problem.count_implied:
-            labels += sum(counts[other.name] for other in problem.tasks if task.name in other.implies)
+            labels += sum(
+                counts[other.name] for other in problem.tasks if task.name in other.implies
+            )
             if task.pool is not None:
                 labels = max(min(labels, task.pool), counts[task.name])
         for term in gains[task.name].terms:
@@ -238,12 +295,19 @@ def keeps_limits(problem: al.Problem, counts: dict[str, int]) -> bool:
             return False
         if task.frozen not in (None, count):
             return False
-    used = [sum(each * counts[name] for name, each in cap.use.items()) <= cap.limit for cap in problem.caps]
-    return all(used) and sum(_price_fast(task, counts[task.name]) for task in problem.tasks) <= problem.budget
+    used = [
+        sum(each * counts[name] for name, each in cap.use.items()) <= cap.limit
+        for cap in problem.caps
+    ]
+    return (
+        all(used)
+        and sum(_price_fast(task, counts[task.name]) for task in problem.tasks) <= problem.budget
+    )
 
 
 def _price_fast(task: al.Task, count: int) -> Fraction:
-    """Tier by tier from the dearest end: what lies above each threshold, at the difference of the two prices."""
+    """Tier by tier from the dearest end: what lies above each threshold, at the difference of the
+    two prices."""
     total, before = (task.fee if count else Fraction(0)) + count * task.cost, task.cost
     for after, cost in task.tiers:
         total += max(0, count - after) * (cost - before)
@@ -252,9 +316,13 @@ def _price_fast(task: al.Task, count: int) -> Fraction:
 
 
 def buy_by_density(problem: al.Problem, gains: dict[str, al.Curve]) -> dict[str, int]:
-    """The greedy plan: whatever adds most per money next, in steps that become finer, while anything fits."""
+    """The greedy plan: whatever adds most per money next, in steps that become finer, while
+    anything fits."""
     counts = {task.name: task.floor for task in problem.tasks}
-    steps = {task.name: task.lot * max(1, int(problem.budget / (task.cost * task.lot * 40))) for task in problem.tasks}
+    steps = {
+        task.name: task.lot * max(1, int(problem.budget / (task.cost * task.lot * 40)))
+        for task in problem.tasks
+    }
     value = value_by_hand(problem, gains, counts)
     while True:
         choices = []
@@ -271,7 +339,10 @@ def buy_by_density(problem: al.Problem, gains: dict[str, al.Curve]) -> dict[str,
         elif all(steps[task.name] == task.lot for task in problem.tasks):
             return counts
         else:
-            steps = {task.name: max(1, steps[task.name] // task.lot // 4) * task.lot for task in problem.tasks}
+            steps = {
+                task.name: max(1, steps[task.name] // task.lot // 4) * task.lot
+                for task in problem.tasks
+            }
 
 
 def choices_of(task: al.Task, problem: al.Problem) -> tuple[np.ndarray, np.ndarray]:
@@ -281,7 +352,9 @@ def choices_of(task: al.Task, problem: al.Problem) -> tuple[np.ndarray, np.ndarr
         for limit in (task.pool, task.most, int(problem.budget / min(p for *_, p in task.prices)))
         if limit is not None
     ]
-    counts = np.arange(-(-task.least // task.lot) * task.lot, max(min(limits), task.least) + 1, task.lot)
+    counts = np.arange(
+        -(-task.least // task.lot) * task.lot, max(min(limits), task.least) + 1, task.lot
+    )
     if task.frozen is not None:
         counts = np.array([task.frozen])
     scale = problem.unit
@@ -295,7 +368,8 @@ def choices_of(task: al.Task, problem: al.Problem) -> tuple[np.ndarray, np.ndarr
 
 
 def best_by_table(problem: al.Problem, gains: dict[str, al.Curve]) -> np.ndarray:
-    """Plain dynamic programming: the best value of every whole budget; one limit only, tasks on their own."""
+    """Plain dynamic programming: the best value of every whole budget; one limit only, tasks on
+    their own."""
     assert not problem.caps
     assert not problem.count_implied
     size = int(problem.budget // problem.unit) + 1
@@ -310,11 +384,14 @@ def best_by_table(problem: al.Problem, gains: dict[str, al.Curve]) -> np.ndarray
 
 
 def dual_bound(problem: al.Problem, gains: dict[str, al.Curve], price: float) -> float:
-    """No plan is worth more, whatever the price of one unit of money; caps are left out, tasks stand on their own."""
+    """No plan is worth more, whatever the price of one unit of money; caps are left out, tasks
+    stand on their own."""
     total = price * int(problem.budget // problem.unit)
     for task in problem.tasks:
         counts, money = choices_of(task, problem)
-        worth = sum((task.weight * term(counts) for term in gains[task.name].terms), np.zeros(len(counts)))
+        worth = sum(
+            (task.weight * term(counts) for term in gains[task.name].terms), np.zeros(len(counts))
+        )
         total += float(np.max(worth - price * money))
     return total
 
@@ -332,14 +409,29 @@ def large_curve(rng: random.Random, have: int, reach: float, falls: bool) -> al.
     if family == "logarithmic":
         return al.Logarithmic(size * reach / 10, have)
     if family == "sum":
-        return al.Geometric(size, 1 - 1 / max(2.0, reach)) + al.Logarithmic(size * rng.uniform(0.1, 2), have)
+        return al.Geometric(size, 1 - 1 / max(2.0, reach)) + al.Logarithmic(
+            size * rng.uniform(0.1, 2), have
+        )
     counts = [0, *sorted(rng.sample(range(1, int(3 * reach) + 12), rng.randint(1, 8)))]
     slopes = sorted((rng.uniform(-0.2 if falls else 0, 3) for _ in counts[1:]), reverse=True)
-    steps = [slope * (b - a) for slope, (a, b) in zip(slopes, itertools.pairwise(counts), strict=True)]
+    steps = [
+        slope * (b - a) for slope, (a, b) in zip(slopes, itertools.pairwise(counts), strict=True)
+    ]
     return al.Tabulated(list(itertools.accumulate(steps, initial=0.0)), counts)
 
 
-SINGLE = ("pool", "least", "most", "frozen", "lot", "fee", "tiers_up", "tiers_down", "weight", "cents")
+SINGLE = (
+    "pool",
+    "least",
+    "most",
+    "frozen",
+    "lot",
+    "fee",
+    "tiers_up",
+    "tiers_down",
+    "weight",
+    "cents",
+)
 
 
 def large_problem(
@@ -359,7 +451,9 @@ def large_problem(
     masks = rng.sample(names, min(size, 2)) if "implied" in chosen else []
     for name in names:
         mine = {kind for kind in sorted(chosen) if rng.random() < 0.4}
-        cost = rng.choice([1, 2, 3, rng.randint(1, 30), rng.randint(1, max(2, min(1000, money // 20)))])
+        cost = rng.choice(
+            [1, 2, 3, rng.randint(1, 30), rng.randint(1, max(2, min(1000, money // 20)))]
+        )
         reach = max(1.0, money / cost / size)
         lot = rng.choice([2, 5, 10, 100]) if "lot" in mine and reach > 100 else 1
         tiers = []
@@ -367,14 +461,20 @@ def large_problem(
             after, price = 0, cost
             for _ in range(rng.randint(1, 3)):
                 after += rng.randint(1, int(reach) + 1)
-                price = price + rng.randint(1, 20) if "tiers_up" in mine else max(1, price - rng.randint(1, 9))
+                price = (
+                    price + rng.randint(1, 20)
+                    if "tiers_up" in mine
+                    else max(1, price - rng.randint(1, 9))
+                )
                 tiers.append((after, price * cents))
         limits: dict[str, object] = {}
         if "pool" in mine:
             limits["pool"] = rng.randint(0, int(2 * reach) + lot)
         if "most" in mine:
             limits["most"] = rng.randint(0, int(2 * reach) + lot)
-        top = min([int(str(limit)) for limit in limits.values()], default=int(reach / 5)) // lot * lot
+        top = (
+            min([int(str(limit)) for limit in limits.values()], default=int(reach / 5)) // lot * lot
+        )
         if "least" in mine:
             limits["least"] = rng.randint(0, min(top, int(reach / 5)))
             limits["least"] = limits["least"] // lot * lot
@@ -389,7 +489,9 @@ def large_problem(
                 fee=rng.randint(1, money // 10 + 1) * cents if "fee" in mine else 0,
                 tiers=tiers,
                 weight=rng.choice([0, "0.333", 0.5, 2, 3]) if "weight" in mine else 1,
-                implies=rng.choice([other for other in names if other != name]) if name in masks else (),
+                implies=(
+                    rng.choice([other for other in names if other != name]) if name in masks else ()
+                ),
                 **limits,
             )
         )
@@ -401,14 +503,19 @@ def large_problem(
     caps = []
     if "cap" in chosen:
         use = {
-            name: Fraction(rng.randint(1, 9), rng.choice([1, 4])) for name in rng.sample(names, rng.randint(1, size))
+            name: Fraction(rng.randint(1, 9), rng.choice([1, 4]))
+            for name in rng.sample(names, rng.randint(1, size))
         }
-        least = sum((use.get(name, Fraction(0)) * floor for name, floor in floors.items()), Fraction(0))
+        least = sum(
+            (use.get(name, Fraction(0)) * floor for name, floor in floors.items()), Fraction(0)
+        )
         caps.append(al.Cap("hours", least + round(float(budget) * rng.uniform(0.05, 1)), use))
     if "coupled" in chosen:
         name = rng.choice(names)
         weights = {each: rng.choice([1, "0.5", "0.333", 2]) for each in rng.sample(names, 2)}
-        gains[name] = gains[name] + al.Coupled(al.Geometric(rng.uniform(0.2, 2), 1 - 1 / (money / 20)), weights)
+        gains[name] = gains[name] + al.Coupled(
+            al.Geometric(rng.uniform(0.2, 2), 1 - 1 / (money / 20)), weights
+        )
     return al.Problem(tasks, budget, caps, "implied" in chosen), gains
 
 
@@ -417,7 +524,8 @@ FIXED = ("frozen", "least", "table", "ceiling", "coupled", "implied", "out of re
 
 
 def add_fixed(problem: al.Problem, gains: dict[str, al.Curve], kind: str, size: float) -> Instance:
-    """The same decisions beside something worth about `size` that is not to be decided; `least` moves what is."""
+    """The same decisions beside something worth about `size` that is not to be decided; `least`
+    moves what is."""
     tasks, budget, gains = list(problem.tasks), problem.budget, dict(gains)
     implied = problem.count_implied
     if kind == "frozen":
@@ -432,7 +540,10 @@ def add_fixed(problem: al.Problem, gains: dict[str, al.Curve], kind: str, size: 
         gains["fixed"] = al.Geometric(size, 0.9)
     elif kind == "implied":
         implied = True
-        tasks += [al.Task("fixed", 1, most=0, pool=3), al.Task("mask", 1, frozen=3, most=3, implies="fixed")]
+        tasks += [
+            al.Task("fixed", 1, most=0, pool=3),
+            al.Task("mask", 1, frozen=3, most=3, implies="fixed"),
+        ]
         gains |= {"fixed": al.Logarithmic(size, 3), "mask": al.Geometric(1, 0.5)}
         budget += 3
     else:  # a `least` whose first label is worth it, in the curve of a task that can have more
@@ -446,20 +557,29 @@ def add_fixed(problem: al.Problem, gains: dict[str, al.Curve], kind: str, size: 
         if kind == "coupled":
             gains[name] = gains[name] + al.Coupled(al.Geometric(size, 0), {name: 1})
         elif kind == "table":
-            gains[name] = gains[name] + al.Tabulated([0, size + 2, size + 5, size + 7, size + 7.75], [0, 1, 3, 6, 9])
+            gains[name] = gains[name] + al.Tabulated(
+                [0, size + 2, size + 5, size + 7, size + 7.75], [0, 1, 3, 6, 9]
+            )
         else:
             gains[name] = gains[name] + al.Geometric(size, 0)
     caps = []
     for cap in problem.caps:  # room for what a `least` takes of them
         used = sum(
-            (each * next(t for t in tasks if t.name == name).floor for name, each in cap.use.items()), Fraction(0)
+            (
+                each * next(t for t in tasks if t.name == name).floor
+                for name, each in cap.use.items()
+            ),
+            Fraction(0),
         )
         caps.append(al.Cap(cap.name, max(cap.limit, used), cap.use))
     return al.Problem(tasks, budget, caps, implied), {task.name: gains[task.name] for task in tasks}
 
 
-def decided_plans(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """As `every_plan`, but the value is what is added to the floors', each curve's difference taken in 60 digits."""
+def decided_plans(
+    problem: al.Problem, gains: dict[str, al.Curve]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As `every_plan`, but the value is what is added to the floors', each curve's difference taken
+    in 60 digits."""
     zero = {name: al.Geometric(0, 1) for name in gains}
     grid, money, limits = every_plan(problem, zero)
     column = {task.name: grid[:, i] for i, task in enumerate(problem.tasks)}
@@ -470,7 +590,11 @@ def decided_plans(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[np.n
             if isinstance(term, al.Coupled):
                 shares, inner, most = dict(term.weights), term.inner, None
             else:
-                givers = [each.name for each in problem.tasks if problem.count_implied and task.name in each.implies]
+                givers = [
+                    each.name
+                    for each in problem.tasks
+                    if problem.count_implied and task.name in each.implies
+                ]
                 shares, inner = {name: Fraction(1) for name in (task.name, *givers)}, term
                 most = task.pool if givers else None
             step = Fraction(1, math.lcm(*(share.denominator for share in shares.values())))
@@ -494,13 +618,20 @@ def _worth_by_hand(curve: al.Curve, count: Fraction) -> Decimal:
         return size * n if keep == 1 else size * (1 - (keep**n if n else Decimal(1))) / (1 - keep)
     if isinstance(curve, al.Power):
         have, power = max(Decimal(curve.have), Decimal(1)), -Decimal(curve.exponent)
-        return min(Decimal(curve.worth) * (have**power - (have + n) ** power), Decimal(curve.ceiling))
+        return min(
+            Decimal(curve.worth) * (have**power - (have + n) ** power), Decimal(curve.ceiling)
+        )
     if isinstance(curve, al.Logarithmic):
         return Decimal(curve.worth) * (1 + n / max(Decimal(curve.have), Decimal(1))).ln()
     if isinstance(curve, al.Tabulated):
-        points = [(Decimal(place), Decimal(worth)) for place, worth in zip(curve.counts, curve.worths, strict=True)]
+        points = [
+            (Decimal(place), Decimal(worth))
+            for place, worth in zip(curve.counts, curve.worths, strict=True)
+        ]
         if n >= points[-1][0]:
             return points[-1][1] + Decimal(curve.last_slope) * (n - points[-1][0])
-        (a, low), (b, high) = next(pair for pair in itertools.pairwise(points) if pair[0][0] <= n < pair[1][0])
+        (a, low), (b, high) = next(
+            pair for pair in itertools.pairwise(points) if pair[0][0] <= n < pair[1][0]
+        )
         return low + (high - low) * (n - a) / (b - a)
     return sum((_worth_by_hand(part, count) for part in curve.terms), Decimal(0))

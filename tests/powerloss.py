@@ -1,7 +1,9 @@
-"""A disk whose power goes: from the trace of a command, what may be left of its files at any moment.
+"""A disk whose power goes: from the trace of a command, what may be left of its files at any
+moment.
 
-What was synced is there. Of what was not, any part may be: writes whole, torn at sectors or none of them; names as a
-journal keeps them, or each folder for itself. A file that has its name may still be without its bytes.
+What was synced is there. Of what was not, any part may be: writes whole, torn at sectors or none of
+them; names as a journal keeps them, or each folder for itself. A file that has its name may still
+be without its bytes.
 """
 
 from __future__ import annotations
@@ -14,17 +16,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HEAD = struct.Struct("<IIIIqq")
-WROTE, CUT, SYNCED, MADE, MADE_FOLDER, RENAMED, LINKED, UNLINKED, REMOVED_FOLDER, MARKED = range(1, 11)
+WROTE, CUT, SYNCED, MADE, MADE_FOLDER, RENAMED, LINKED, UNLINKED, REMOVED_FOLDER, MARKED = range(
+    1, 11
+)
 """words of the trace, as in tests/fixtures/shim.c"""
 SECTOR = 512
 MANNERS = ("synced", "all", "names", "bytes", "holes", "journal", "folders")
-"""what stays of what was not synced: nothing; all; names without bytes; bytes without names; names, with zeros for
-bytes; names up to a moment and sectors at random; names up to a moment in each folder and a torn write"""
+"""what stays of what was not synced: nothing; all; names without bytes; bytes without names; names,
+with zeros for bytes; names up to a moment and sectors at random; names up to a moment in each
+folder and a torn write"""
 
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that a command did to the disk; `node` is a number of the file, which names come and go around."""
+    """One thing that a command did to the disk; `node` is a number of the file, which names come
+    and go around."""
 
     word: int
     node: int
@@ -45,7 +51,8 @@ def read_trace(path: Path) -> list[Event]:
 
 @dataclass(eq=False)
 class File:
-    """Bytes that are safe, and changes that are not: (place, bytes), or (size, None) where it was cut."""
+    """Bytes that are safe, and changes that are not: (place, bytes), or (size, None) where it was
+    cut."""
 
     safe: bytes = b""
     changes: list[tuple[int, bytes | None]] = field(default_factory=list)
@@ -177,15 +184,26 @@ class Disk:
 
     def _keep(self, manner: str, rng: random.Random) -> Iterator[Change]:
         cut = rng.randint(self.journal, len(self.changes))
-        ends = {folder: rng.randint(0, len(self.changes)) for change in self.changes for folder, _, _ in change.edits}
+        ends = {
+            folder: rng.randint(0, len(self.changes))
+            for change in self.changes
+            for folder, _, _ in change.edits
+        }
         for number, change in enumerate(self.changes):
             stays = change.is_safe or manner in ("all", "names", "holes")
             stays = stays or (manner == "journal" and number < cut)
-            if stays or (manner == "folders" and any(number < ends[folder] for folder, _, _ in change.edits)):
+            if stays or (
+                manner == "folders" and any(number < ends[folder] for folder, _, _ in change.edits)
+            ):
                 yield change
 
     def _list(
-        self, folder: Folder, path: str, names: dict[Folder, dict[str, Node]], manner: str, rng: random.Random
+        self,
+        folder: Folder,
+        path: str,
+        names: dict[Folder, dict[str, Node]],
+        manner: str,
+        rng: random.Random,
     ) -> Iterator[tuple[str, bytes | None]]:
         for name, node in names.get(folder, {}).items():
             if isinstance(node, File):

@@ -1,9 +1,11 @@
-"""Simulated learners: scores from a known truth, with the noise of trainings and of seed sets, and campaigns on them.
+"""Simulated learners: scores from a known truth, with the noise of trainings and of seed sets, and
+campaigns on them.
 
-The truths' families and their parameters are fixed in simulated_truths.toml; none of them is the law that is fitted.
-A campaign has one seed set: it estimates, plans, and is judged on the truth. Seeds below 1000 are for tuning, the
-others for reporting. `python tests/simulated.py 80` runs 80 campaigns of each family, as many in each setting, and
-`python tests/simulated.py rounds 80` holds three rounds against one with the same money.
+The truths' families and their parameters are fixed in simulated_truths.toml; none of them is the
+law that is fitted. A campaign has one seed set: it estimates, plans, and is judged on the truth.
+Seeds below 1000 are for tuning, the others for reporting. `python tests/simulated.py 80` runs 80
+campaigns of each family, as many in each setting, and `python tests/simulated.py rounds 80` holds
+three rounds against one with the same money.
 """
 
 from __future__ import annotations
@@ -64,11 +66,14 @@ class Truth:
     def problem(self) -> Problem:
         rows = zip(self.names, self.costs, self.have, strict=True)
         tasks = [Task(name, cost=cost, have=have) for name, cost, have in rows]
-        money = round(self.times * sum(cost * have for cost, have in zip(self.costs, self.have, strict=True)))
+        money = round(
+            self.times * sum(cost * have for cost, have in zip(self.costs, self.have, strict=True))
+        )
         return Problem(tasks, budget=money)
 
     def scores(self, counts: Any) -> Array:
-        """Scores (..., tasks) for numbers of labels (..., tasks); a task without labels knows nothing."""
+        """Scores (..., tasks) for numbers of labels (..., tasks); a task without labels knows
+        nothing."""
         counts = np.asarray(counts, dtype=float)
         curve = getattr(self, f"_{self.family}")
         found = np.clip(curve(np.maximum(counts, 1e-9)), CHANCE, 0.999)
@@ -90,7 +95,11 @@ class Truth:
         return self._asymptotic(counts) - (np.log1p(counts / REFERENCE) - np.log(2)) @ self.harm.T
 
     def _geometric(self, counts: Array) -> Array:
-        return self.level + self.room - self.room * np.exp(np.log1p(-self.shape) * (counts - REFERENCE))
+        return (
+            self.level
+            + self.room
+            - self.room * np.exp(np.log1p(-self.shape) * (counts - REFERENCE))
+        )
 
     def _late(self, counts: Array) -> Array:
         usual = self._effective(np.full(len(self.names), REFERENCE))
@@ -115,19 +124,26 @@ class Truth:
         """D_T of buying these numbers of labels: the mean over tasks of the relative gain in %."""
         have = np.array(self.have, dtype=float)
         before = self.scores(have)
-        return np.mean((self.scores(have + np.asarray(new, dtype=float)) - before) / before, axis=-1) * 100
+        return (
+            np.mean((self.scores(have + np.asarray(new, dtype=float)) - before) / before, axis=-1)
+            * 100
+        )
 
     def best(self, others: Sequence[Sequence[float]] = ()) -> tuple[float, float]:
         """D_T of the best plan, and by how much it beats the worst of spending all on one task."""
         size, money = len(self.names), self.times * np.dot(self.costs, self.have)
         steps = 16
         cuts = np.array(list(itertools.combinations(range(steps + size - 1), size - 1)))
-        bars = np.concatenate([np.full((len(cuts), 1), -1), cuts, np.full((len(cuts), 1), steps + size - 1)], axis=1)
+        bars = np.concatenate(
+            [np.full((len(cuts), 1), -1), cuts, np.full((len(cuts), 1), steps + size - 1)], axis=1
+        )
         shares = (np.diff(bars, axis=1) - 1) / steps
         gains = self.gain(shares * money / self.costs)
         alone = self.gain(np.eye(size) * money / self.costs)
         here, top = shares[gains.argmax()], gains.max()
-        moves = np.array([np.eye(size)[i] - np.eye(size)[j] for i, j in itertools.permutations(range(size), 2)])
+        moves = np.array(
+            [np.eye(size)[i] - np.eye(size)[j] for i, j in itertools.permutations(range(size), 2)]
+        )
         step = 1 / 32
         while step > 1 / 1024:
             near = here + step * moves
@@ -142,7 +158,8 @@ class Truth:
 
 
 def draw_truth(family: str, setting: str, seed: int) -> Truth:
-    """The truth of one campaign: its own centre for every parameter, and tasks around it as the setting says."""
+    """The truth of one campaign: its own centre for every parameter, and tasks around it as the
+    setting says."""
     rng = np.random.default_rng([seed, FAMILIES.index(family), SETTINGS.index(setting)])
     given, spread = TRUTHS["family"][family], TRUTHS["heterogeneity"][setting]
     purse = TRUTHS["purse"][0 if setting == "none" else rng.integers(len(TRUTHS["purse"]))]
@@ -154,7 +171,9 @@ def draw_truth(family: str, setting: str, seed: int) -> Truth:
     level = np.full(size, rng.uniform(*TRUTHS["level"]["centre"]))
     if spread:
         level = rng.uniform(*TRUTHS["level"]["centre"], size=size)
-    room = np.minimum(around(given["room"]), 0.95 * (0.999 - level) / (0.1 if family == "replayed" else 1.0))
+    room = np.minimum(
+        around(given["room"]), 0.95 * (0.999 - level) / (0.1 if family == "replayed" else 1.0)
+    )
     if family == "late":
         room = np.minimum(around(given["room"]), 0.49)
     reach = np.full((size, size), rng.uniform(*given["reach"]))
@@ -205,19 +224,30 @@ class Campaign:
 
     @property
     def labels(self) -> Labels:
-        return Labels({name: range(have) for name, have in zip(self.truth.names, self.truth.have, strict=True)})
+        return Labels(
+            {
+                name: range(have)
+                for name, have in zip(self.truth.names, self.truth.have, strict=True)
+            }
+        )
 
     def scores(self, counts: Any, seed: int) -> Array:
-        """What one training on these numbers of labels scores; the same counts and seed score the same."""
+        """What one training on these numbers of labels scores; the same counts and seed score the
+        same."""
         counts, noise = np.asarray(counts, dtype=float), TRUTHS["noise"]
         rng = np.random.default_rng([self.seed, seed % 2**32, *counts.astype(int)])
         each = rng.normal(size=len(counts))
         expected = self.truth.scores(counts)
         shrink = np.sqrt(expected * (1 - expected) / 0.1875)
         some = np.maximum(counts, 1.0)
-        loud = np.where(counts > 0, self.loudness * (REFERENCE / some) ** noise["growth"], noise["untrained"])
+        loud = np.where(
+            counts > 0, self.loudness * (REFERENCE / some) ** noise["growth"], noise["untrained"]
+        )
         behind = np.clip(np.log(self.truth.have / some) / WALK_STEP, 0, self.walk.shape[1] - 1)
-        walked = [np.interp(at, np.arange(len(walk)), walk) for at, walk in zip(behind, self.walk, strict=True)]
+        walked = [
+            np.interp(at, np.arange(len(walk)), walk)
+            for at, walk in zip(behind, self.walk, strict=True)
+        ]
         drift = np.where(counts > 0, self.loudness * np.array(walked), 0.0)
         return np.clip(expected + shrink * (self.offset + drift + loud * each), 0.0, 1.0)
 
@@ -240,7 +270,8 @@ class Campaign:
 
 
 SKILL_ERROR = 0.08
-"""of the skill that a simulated validation set would show by chance: about 600 labels, a third of them positive"""
+"""of the skill that a simulated validation set would show by chance: about 600 labels, a third of
+them positive"""
 
 
 def _skill(scores: Array) -> Array:
@@ -272,7 +303,8 @@ class SimulatedState:
 
 
 class SimulatedLearner:
-    """Keeps the verbs of the Learner protocol; what it scores after a whole training comes from a campaign.
+    """Keeps the verbs of the Learner protocol; what it scores after a whole training comes from a
+    campaign.
 
     It has no instances and so nothing to predict: `predict` answers its score for all of them.
     """
@@ -290,7 +322,9 @@ class SimulatedLearner:
         return 3
 
     def start(self, labels: Labels, seed: int) -> SimulatedState:
-        return SimulatedState(np.array([len(labels[task]) for task in self.tasks], dtype=float), seed)
+        return SimulatedState(
+            np.array([len(labels[task]) for task in self.tasks], dtype=float), seed
+        )
 
     def step(self, state: SimulatedState, tasks: Sequence[str]) -> SimulatedState:
         self.trained += 1
@@ -305,9 +339,13 @@ class SimulatedLearner:
         end = self.campaign.scores(state.counts, state.seed)[at]
         metric = float(begin + min(state.done / 3, 1.0) * (end - begin))
         skill = float(_skill(np.array(end)))
-        return Measure(metric, 1 - metric, higher_is_better=True, skill=skill, skill_error=SKILL_ERROR)
+        return Measure(
+            metric, 1 - metric, higher_is_better=True, skill=skill, skill_error=SKILL_ERROR
+        )
 
-    def predict(self, state: SimulatedState, task: str, instances: NDArray[np.int64]) -> NDArray[Any]:
+    def predict(
+        self, state: SimulatedState, task: str, instances: NDArray[np.int64]
+    ) -> NDArray[Any]:
         return np.full(len(instances), self.score(state, task).metric)
 
 
@@ -334,7 +372,12 @@ PLANS = ("default", "neutral", "equal")
 
 
 def run_campaign(
-    family: str, setting: str, seed: int, trainings: int = TRAININGS, method: Method = fit, level: float = 0.9
+    family: str,
+    setting: str,
+    seed: int,
+    trainings: int = TRAININGS,
+    method: Method = fit,
+    level: float = 0.9,
 ) -> Outcome:
     """Estimate from one seed set, plan, and look the plan up in the truth."""
     campaign = start_campaign(family, setting, seed)
@@ -342,7 +385,9 @@ def run_campaign(
     estimates = method(campaign.respond(design(campaign.labels, trainings, seed)))
     plan = allocate(problem, estimates.mean_gains())
     fixed = baselines(problem)
-    plans = [list(counts.values()) for counts in (plan.counts, fixed["neutral"], fixed["equal budget"])]
+    plans = [
+        list(counts.values()) for counts in (plan.counts, fixed["neutral"], fixed["equal budget"])
+    ]
     best, span = truth.best(plans)
     gains = truth.gain(np.array(plans))
     draws = estimates.gain_over(problem, plan, fixed["equal budget"])
@@ -363,7 +408,10 @@ def run_campaign(
 
 
 def run_campaigns(
-    seeds: Sequence[int], families: Sequence[str] = FAMILIES, settings: Sequence[str] = SETTINGS, **options: Any
+    seeds: Sequence[int],
+    families: Sequence[str] = FAMILIES,
+    settings: Sequence[str] = SETTINGS,
+    **options: Any,
 ) -> list[Outcome]:
     """One campaign for each family, setting and seed."""
     cells = itertools.product(families, settings, seeds)
@@ -371,11 +419,16 @@ def run_campaigns(
 
 
 def buy(campaign: Campaign, counts: Mapping[str, int], number: int) -> Campaign:
-    """The same truth with more labels at hand; what is peculiar about the seed set fades as new labels join it."""
+    """The same truth with more labels at hand; what is peculiar about the seed set fades as new
+    labels join it."""
     truth, rng = campaign.truth, np.random.default_rng([campaign.seed, 78, number])
     have = tuple(have + counts[name] for name, have in zip(truth.names, truth.have, strict=True))
     kept = np.array(truth.have) / np.array(have)
-    steps = rng.normal(size=campaign.walk[:, 1:].shape) * TRUTHS["noise"]["seed_walk"] * np.sqrt(WALK_STEP)
+    steps = (
+        rng.normal(size=campaign.walk[:, 1:].shape)
+        * TRUTHS["noise"]["seed_walk"]
+        * np.sqrt(WALK_STEP)
+    )
     walk = np.concatenate([np.zeros((len(kept), 1)), np.cumsum(steps, axis=1)], axis=1)
     offset = TRUTHS["noise"]["seed_offset"] * rng.normal(size=len(kept))
     rest = np.sqrt(1 - kept**2)
@@ -388,8 +441,11 @@ def buy(campaign: Campaign, counts: Mapping[str, int], number: int) -> Campaign:
     )
 
 
-def run_rounds(family: str, setting: str, seed: int, rounds: int, trainings: int = TRAININGS) -> float:
-    """Regret in % of the range when at most so many orders are made, each as large as the campaign would propose."""
+def run_rounds(
+    family: str, setting: str, seed: int, rounds: int, trainings: int = TRAININGS
+) -> float:
+    """Regret in % of the range when at most so many orders are made, each as large as the campaign
+    would propose."""
     first = campaign = start_campaign(family, setting, seed)
     problem = whole = first.truth.problem
     bought = dict.fromkeys(first.truth.names, 0)
@@ -402,7 +458,9 @@ def run_rounds(family: str, setting: str, seed: int, rounds: int, trainings: int
         rest = problem.budget - problem.price(now)
         if rest < min(first.truth.costs):
             break
-        problem = Problem([replace(task, have=task.have + now[task.name]) for task in problem.tasks], budget=rest)
+        problem = Problem(
+            [replace(task, have=task.have + now[task.name]) for task in problem.tasks], budget=rest
+        )
         campaign = buy(campaign, now, rounds - left + 1)
     best, span = first.truth.best([list(bought.values())])
     return (best - float(first.truth.gain(list(bought.values())))) / span * 100
@@ -423,22 +481,36 @@ def compare_rounds(seeds: Sequence[int], rounds: int = 3) -> str:
 
 
 def tabulate(outcomes: Sequence[Outcome]) -> str:
-    """Mean (and 90th percentile) regret by family and setting, coverage, and the same over all of a kind."""
+    """Mean (and 90th percentile) regret by family and setting, coverage, and the same over all of a
+    kind."""
     heads = [
-        f"{head:>{size}}" for head, size in zip(("n", *PLANS, "cover", "width"), (4, 13, 13, 13, 6, 6), strict=True)
+        f"{head:>{size}}"
+        for head, size in zip(("n", *PLANS, "cover", "width"), (4, 13, 13, 13, 6, 6), strict=True)
     ]
     lines = [f"{'family':<11} {'setting':<10} {' '.join(heads)}"]
     families = list(dict.fromkeys(each.family for each in outcomes))
     settings = list(dict.fromkeys(each.setting for each in outcomes))
-    cells = [*itertools.product(families, settings), *(("all", s) for s in settings), *((f, "all") for f in families)]
+    cells = [
+        *itertools.product(families, settings),
+        *(("all", s) for s in settings),
+        *((f, "all") for f in families),
+    ]
     for family, setting in cells:
-        rows = [e for e in outcomes if family in (e.family, "all") and setting in (e.setting, "all")]
+        rows = [
+            e for e in outcomes if family in (e.family, "all") and setting in (e.setting, "all")
+        ]
         figures = []
         for key in PLANS:
             regrets = [getattr(row, key) for row in rows]
             figures.append(f"{np.mean(regrets):6.2f} {np.quantile(regrets, 0.9):6.1f}")
-        cover, width = np.mean([row.covered for row in rows]) * 100, np.mean([row.width for row in rows])
-        lines.append(f"{family:<11} {setting:<10} {len(rows):>4} {' '.join(figures)} {cover:6.0f} {width:6.1f}")
+        cover, width = (
+            np.mean([row.covered for row in rows]) * 100,
+            np.mean([row.width for row in rows]),
+        )
+        lines.append(
+            f"{family:<11} {setting:<10} {len(rows):>4} {' '.join(figures)} {cover:6.0f}"
+            f" {width:6.1f}"
+        )
     return "\n".join(lines)
 
 

@@ -1,7 +1,8 @@
-"""Campaigns whose processes die: one process loads everything once and forks those that are to be killed.
+"""Campaigns whose processes die: one process loads everything once and forks those that are to be
+killed.
 
-`python tests/survival.py` is that process, the nursery: it answers requests, one JSON line each, about campaigns in
-folders that it is told. `Nursery` is its voice in a test.
+`python tests/survival.py` is that process, the nursery: it answers requests, one JSON line each,
+about campaigns in folders that it is told. `Nursery` is its voice in a test.
 """
 
 from __future__ import annotations
@@ -29,7 +30,18 @@ from typing import Any
 
 NAME = "camp"
 TRAININGS = 20
-INIT = ["init", NAME, "--root", "table.csv", "--targets", "size,look", "--cost", "size=1", "--cost", "look=5"]
+INIT = [
+    "init",
+    NAME,
+    "--root",
+    "table.csv",
+    "--targets",
+    "size,look",
+    "--cost",
+    "size=1",
+    "--cost",
+    "look=5",
+]
 INIT += ["--budget", "60", "--steps", "8"]
 STATUS = ["status", NAME, "--json"]
 ESTIMATE = ["estimate", NAME, "--workers", "0"]
@@ -47,12 +59,34 @@ COMMANDS: list[list[str]] = [
     ["order", NAME],
 ]
 """a small but complete campaign of two rounds; `edit` and `fill` are what people do in between"""
-EVENTS = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "sqlite3.connect"}
+EVENTS = {
+    "open",
+    "os.rename",
+    "os.link",
+    "os.mkdir",
+    "os.remove",
+    "os.rmdir",
+    "os.truncate",
+    "sqlite3.connect",
+}
 EVENTS |= {"fcntl.flock", "tempfile.mkstemp", "tempfile.mkdtemp", "shutil.rmtree", "os.chmod"}
 """at which a process can be stopped exactly, beside every statement that SQLite executes"""
-CALLS = {"open", "write", "flush", "close", "__exit__", "fsync", "link", "replace", "rename", "unlink", "truncate"}
+CALLS = {
+    "open",
+    "write",
+    "flush",
+    "close",
+    "__exit__",
+    "fsync",
+    "link",
+    "replace",
+    "rename",
+    "unlink",
+    "truncate",
+}
 CALLS |= {"ftruncate", "mkdir", "rmdir", "chmod", "flock", "execute", "executemany"}
-"""the same for those who look closer: built-in functions and methods that change something on the disk"""
+"""the same for those who look closer: built-in functions and methods that change something on the
+disk"""
 CHANGES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
@@ -87,7 +121,9 @@ def fill(sheet: str) -> None:
         rows = list(csv.DictReader(file))
     for row in rows:
         place = int(row["instance"])
-        row["label"] = f"{3 + place % 7 / 10}" if row["task"] == "size" else ("old", "new")[place % 2]
+        row["label"] = (
+            f"{3 + place % 7 / 10}" if row["task"] == "size" else ("old", "new")[place % 2]
+        )
     with Path("back.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
@@ -103,7 +139,9 @@ def paint(sheet: str, side: str) -> None:
     with Path(NAME, sheet).open(newline="", encoding="utf-8-sig") as file:
         for number, row in enumerate(csv.DictReader(file)):
             if row["task"] == "segmentation":
-                Image.new("L", (int(side), int(side)), number % 3).save(folder / f"{row['instance']}.png")
+                Image.new("L", (int(side), int(side)), number % 3).save(
+                    folder / f"{row['instance']}.png"
+                )
 
 
 HUMAN = {"edit": edit, "fill": fill, "paint": paint}
@@ -112,7 +150,8 @@ OWN = 3
 
 
 def perform(command: Sequence[str]) -> tuple[int, str, str]:
-    """One command in this process: exit code, stdout, stderr. Code -1 is an exception that nobody caught."""
+    """One command in this process: exit code, stdout, stderr. Code -1 is an exception that nobody
+    caught."""
     from allotment.cli import main
 
     out, err = io.StringIO(), io.StringIO()
@@ -135,7 +174,8 @@ def perform(command: Sequence[str]) -> tuple[int, str, str]:
 
 
 class Watch:
-    """Tells the parent what its child is about to do; stops before the event at which it is to be killed."""
+    """Tells the parent what its child is about to do; stops before the event at which it is to be
+    killed."""
 
     def __init__(self, pipe: int, gate: int, last: int | None, gated: bool):
         self.pipe, self.gate, self.last, self.gated = pipe, gate, last, gated
@@ -148,7 +188,8 @@ class Watch:
             text = text[os.write(self.pipe, text) :]
 
     def tick(self, *_: Any) -> None:
-        if self.is_telling or os.getpid() != self.pid:  # telling writes, too, which is no event of its own
+        # telling writes, too, which is no event of its own
+        if self.is_telling or os.getpid() != self.pid:
             return
         self.is_telling = True
         self.count += 1
@@ -158,13 +199,22 @@ class Watch:
         self.is_telling = False
 
     def hear(self, event: str, args: tuple[Any, ...]) -> None:
-        if event == "open" and isinstance(args[0], str | bytes) and isinstance(args[2], int) and args[2] & CHANGES:
+        if (
+            event == "open"
+            and isinstance(args[0], str | bytes)
+            and isinstance(args[2], int)
+            and args[2] & CHANGES
+        ):
             self.wrote.add(os.path.abspath(os.fsdecode(args[0])))
         if event in EVENTS:
             self.tick()
 
     def hear_call(self, frame: Any, event: str, called: Any) -> None:
-        if event == "c_call" and called.__name__ in CALLS and not isinstance(called.__self__, io.StringIO):
+        if (
+            event == "c_call"
+            and called.__name__ in CALLS
+            and not isinstance(called.__self__, io.StringIO)
+        ):
             self.tick()
 
     def wait(self) -> None:
@@ -237,7 +287,9 @@ def read_on(watch: Watch, request: dict[str, Any]) -> None:
         watch.wait()
         for _ in range(request["looks"]):
             code, out, err = perform(STATUS)
-            watch.say("saw", {"code": code, "status": out, "err": err, "tables": read_tables(Path(NAME))})
+            watch.say(
+                "saw", {"code": code, "status": out, "err": err, "tables": read_tables(Path(NAME))}
+            )
 
 
 def forbid_pickle() -> None:
@@ -246,7 +298,16 @@ def forbid_pickle() -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("pickle is used")
 
-    for name in ("dump", "dumps", "load", "loads", "Pickler", "Unpickler", "_Pickler", "_Unpickler"):
+    for name in (
+        "dump",
+        "dumps",
+        "load",
+        "loads",
+        "Pickler",
+        "Unpickler",
+        "_Pickler",
+        "_Unpickler",
+    ):
         setattr(pickle, name, refuse)
 
 
@@ -256,7 +317,12 @@ def forbid_pickle() -> None:
 class Child:
     """A forked process and what it says."""
 
-    def __init__(self, act: Callable[[Watch, dict[str, Any]], None], request: dict[str, Any], gated: bool = False):
+    def __init__(
+        self,
+        act: Callable[[Watch, dict[str, Any]], None],
+        request: dict[str, Any],
+        gated: bool = False,
+    ):
         self.pipe, theirs = os.pipe()
         gate, self.gate = os.pipe()
         self.heard = b""
@@ -264,7 +330,15 @@ class Child:
         if not self.pid:
             try:
                 os.chdir(request["at"])
-                act(Watch(theirs, gate, None if request.get("loosely") else request.get("ticks"), gated), request)
+                act(
+                    Watch(
+                        theirs,
+                        gate,
+                        None if request.get("loosely") else request.get("ticks"),
+                        gated,
+                    ),
+                    request,
+                )
             except BaseException:
                 traceback.print_exc()
             finally:
@@ -320,7 +394,8 @@ class Life:
 def run(request: dict[str, Any]) -> dict[str, Any]:
     """A process that is killed at its event number `ticks`, or not at all.
 
-    It waits there for the kill. `loosely` it does not: it is killed wherever it has come to when the word is out.
+    It waits there for the kill. `loosely` it does not: it is killed wherever it has come to when
+    the word is out.
     """
     child, life = Child(live, request), Life()
     for message in child.listen():
@@ -335,7 +410,8 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def look(request: dict[str, Any]) -> dict[str, Any]:
-    """All that a campaign holds, in digests; of a copy, so that what the kill left is met by nobody but the next."""
+    """All that a campaign holds, in digests; of a copy, so that what the kill left is met by nobody
+    but the next."""
     folder = Path(request["at"], NAME)
     with tempfile.TemporaryDirectory() as spare:
         if not (folder / "campaign.sqlite").exists():
@@ -346,8 +422,18 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
     names = sorted(os.listdir(folder))
     kept = [name for name in names if re.fullmatch(r"campaign\.toml|order-\d+\.csv", name)]
     files = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in kept}
-    own = ("campaign.sqlite", "campaign.sqlite-shm", "campaign.sqlite-wal", "campaign.lock", "copies")
-    return {"tables": tables, "files": files, "rest": [name for name in names if name not in (*kept, *own)]}
+    own = (
+        "campaign.sqlite",
+        "campaign.sqlite-shm",
+        "campaign.sqlite-wal",
+        "campaign.lock",
+        "copies",
+    )
+    return {
+        "tables": tables,
+        "files": files,
+        "rest": [name for name in names if name not in (*kept, *own)],
+    }
 
 
 def read_tables(folder: Path, check: bool = False) -> dict[str, list[str]]:
@@ -360,8 +446,12 @@ def read_tables(folder: Path, check: bool = False) -> dict[str, list[str]]:
         if check:
             store.check()
         for name in set(COLUMNS[len(MIGRATIONS)]) - {"journal"}:  # whose hashes know the time
-            rows = [{key: cell for key, cell in row.items() if key != "at"} for row in store.table(name)]
-            found[name] = [hashlib.sha256(json.dumps(row).encode()).hexdigest()[:20] for row in rows]
+            rows = [
+                {key: cell for key, cell in row.items() if key != "at"} for row in store.table(name)
+            ]
+            found[name] = [
+                hashlib.sha256(json.dumps(row).encode()).hexdigest()[:20] for row in rows
+            ]
     return found
 
 
@@ -384,7 +474,8 @@ def table(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def overtake(request: dict[str, Any]) -> dict[str, Any]:
-    """A reader that stops before its event number `ticks` while another process does a command from start to end."""
+    """A reader that stops before its event number `ticks` while another process does a command from
+    start to end."""
     reader, seen = Child(live, request | {"commands": [STATUS], "first": 0}), Life()
     for message in reader.listen():
         seen.hear(*message)
@@ -400,7 +491,8 @@ def overtake(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def crowd(request: dict[str, Any]) -> dict[str, Any]:
-    """One process works, a second wants to, and others look on while it works and once more when it is done."""
+    """One process works, a second wants to, and others look on while it works and once more when it
+    is done."""
     worker, life = Child(live, request, gated=True), Life()
     second: dict[str, Any] = {}
     audience: Audience | None = None
@@ -462,7 +554,14 @@ def serve() -> None:
         for command in COMMANDS:
             code, _, err = perform(command)
             assert code == 0, (command, err)
-    verbs = {"run": run, "look": look, "leave": leave, "crowd": crowd, "overtake": overtake, "table": table}
+    verbs = {
+        "run": run,
+        "look": look,
+        "leave": leave,
+        "crowd": crowd,
+        "overtake": overtake,
+        "table": table,
+    }
     for line in sys.stdin:
         request = json.loads(line)
         try:
@@ -478,11 +577,14 @@ def serve() -> None:
 
 
 class Nursery:
-    """The process that forks the others; `wrap` is a command that starts it in surroundings of its own."""
+    """The process that forks the others; `wrap` is a command that starts it in surroundings of its
+    own."""
 
     def __init__(self, wrap: Sequence[str] = ()):
         command = [*wrap, sys.executable, __file__]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def ask(self, verb: str, at: Path, **given: Any) -> dict[str, Any]:
         assert self.process.stdin is not None

@@ -1,4 +1,5 @@
-"""The advice room: good and bad figures are told apart, prices are what is run, backtests find what is planted."""
+"""The advice room: good and bad figures are told apart, prices are what is run, backtests find what
+is planted."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ NAMES = ("cls", "seg", "kp")
 EVEN = al.Problem([al.Task(name, cost=1, have=300) for name in NAMES], budget=900)
 
 
-def draws_of(worths: list[float], spread: float = 0.1, count: int = 200, **about: object) -> Estimates:
+def draws_of(
+    worths: list[float], spread: float = 0.1, count: int = 200, **about: object
+) -> Estimates:
     """Power laws in which twice the labels bring so many %, each with its own spread."""
     rng = np.random.default_rng(0)
     per_worth = 300**-0.4 - 600**-0.4
@@ -37,7 +40,9 @@ def draws_of(worths: list[float], spread: float = 0.1, count: int = 200, **about
     diagonal = np.array(worths) / per_worth * factors
     full = diagonal[:, :, None] * np.eye(len(worths))
     told = {"method": "response", "trainings": 30} | about
-    return Estimates(NAMES[: len(worths)], (300,) * len(worths), full, np.full(diagonal.shape, 0.4), about=told)
+    return Estimates(
+        NAMES[: len(worths)], (300,) * len(worths), full, np.full(diagonal.shape, 0.4), about=told
+    )
 
 
 # --- the doctor: curves ---
@@ -45,7 +50,8 @@ def draws_of(worths: list[float], spread: float = 0.1, count: int = 200, **about
 
 def plain_geometric() -> Estimates:
     points = {
-        name: measured(good(np.random.default_rng(at)), np.random.default_rng(at)) for at, name in enumerate(NAMES)
+        name: measured(good(np.random.default_rng(at)), np.random.default_rng(at))
+        for at, name in enumerate(NAMES)
     }
     return combine(known(np.eye(3).tolist()), points, dict.fromkeys(NAMES, 300), draws=20)
 
@@ -88,13 +94,19 @@ def test_a_curve_says_what_hangs_on_it_and_what_would_mend_it() -> None:
         "kp": measured(good(rng), rng),
     }
     planned = combine(known(np.eye(3).tolist()), points, dict.fromkeys(NAMES, 300))
-    found = {each.name: each for each in diagnose(EVEN, planned, points=points).findings if each.kind == "curve"}
+    found = {
+        each.name: each
+        for each in diagnose(EVEN, planned, points=points).findings
+        if each.kind == "curve"
+    }
     assert found["cls"].grade == "sound"
     assert found["seg"].grade != "sound"
     assert "repetitions" in found["seg"].mend
     fits = {name: fit_paper(each, draws=40, steps=300) for name, each in points.items()}
     again = diagnose(EVEN, planned, points=points, fits=fits)
-    assert {each.name: each.grade for each in again.findings if each.kind == "curve"}["cls"] == "sound"
+    assert {each.name: each.grade for each in again.findings if each.kind == "curve"}[
+        "cls"
+    ] == "sound"
     # planned by another law, the plan cannot hang on these curves
     other = diagnose(EVEN, draws_of([5, 5, 5]), points=points)
     assert {each.share for each in other.findings if each.kind == "curve"} == {0.0}
@@ -149,7 +161,14 @@ def response_of(levels: dict[str, tuple[float, float]], spread: float = 0.01) ->
     counts = rng.integers(75, 300, size=(30, 3))
     ends, starts = (np.array([levels[name][place] for name in NAMES]) for place in (0, 1))
     scores = ends + spread * rng.standard_normal((30, 3))
-    return Response(NAMES, (300,) * 3, counts, scores, starts + spread * rng.standard_normal((8, 3)), (True,) * 3)
+    return Response(
+        NAMES,
+        (300,) * 3,
+        counts,
+        scores,
+        starts + spread * rng.standard_normal((8, 3)),
+        (True,) * 3,
+    )
 
 
 def task_of(found: Diagnosis, name: str):
@@ -173,7 +192,9 @@ def test_a_task_that_learns_from_all_labels_only_is_not_near_chance() -> None:
     counts, scores = np.minimum(seen.counts, 250), seen.scores.copy()
     counts[:3, 2], scores[:3, 2] = 300, [0.59, 0.6, 0.61]
     late = replace(seen, counts=counts, scores=scores)
-    assert "near chance" not in task_of(diagnose(EVEN, draws_of([8, 8, 8]), response=late), "kp").why
+    assert (
+        "near chance" not in task_of(diagnose(EVEN, draws_of([8, 8, 8]), response=late), "kp").why
+    )
 
 
 def test_a_task_that_may_be_dead_is_weak() -> None:
@@ -181,7 +202,9 @@ def test_a_task_that_may_be_dead_is_weak() -> None:
     estimates = draws_of([8, 8, 8])
     mixed = estimates.worths.copy()
     mixed[rng.random(200) < 0.4, 2, 2] = 0.0
-    found = diagnose(EVEN, Estimates(NAMES, estimates.have, mixed, estimates.shapes, about=estimates.about))
+    found = diagnose(
+        EVEN, Estimates(NAMES, estimates.have, mixed, estimates.shapes, about=estimates.about)
+    )
     assert task_of(found, "cls").grade == "sound"
     assert task_of(found, "kp").grade == "weak"
     share = np.mean(mixed[:, 2, 2] == 0)
@@ -190,12 +213,18 @@ def test_a_task_that_may_be_dead_is_weak() -> None:
 
 def test_a_task_without_labels_or_without_any_training() -> None:
     estimates = draws_of([8, 8, 8])
-    bare = Estimates(NAMES, (300, 300, 0), estimates.worths, estimates.shapes, about=estimates.about)
-    problem = al.Problem([al.Task("cls", 1, 300), al.Task("seg", 1, 300), al.Task("kp", 1)], budget=900)
+    bare = Estimates(
+        NAMES, (300, 300, 0), estimates.worths, estimates.shapes, about=estimates.about
+    )
+    problem = al.Problem(
+        [al.Task("cls", 1, 300), al.Task("seg", 1, 300), al.Task("kp", 1)], budget=900
+    )
     assert task_of(diagnose(problem, bare), "kp").grade == "unusable"
     nothing = diagnose(EVEN, draws_of([8, 8, 8], method="neutral", trainings=0))
     assert {each.grade for each in nothing.findings if each.kind == "task"} == {"unusable"}
-    assert "nothing was measured" in next(each.why for each in nothing.findings if each.kind == "method")
+    assert "nothing was measured" in next(
+        each.why for each in nothing.findings if each.kind == "method"
+    )
 
 
 # --- the doctor: cells ---
@@ -204,10 +233,15 @@ def test_a_task_without_labels_or_without_any_training() -> None:
 def test_cells_are_graded_by_what_is_known_of_them() -> None:
     sharp = known([[1, 0.5, 0], [0, 1, 0], [0, 0, 1]], "pooled", units=30, noise=0.2)
     sums = sharp.sums.copy()
-    sums[:, :, 2] = np.random.default_rng(6).normal(size=(30, 3))  # kp's own mini-batches do nothing for it
+    # kp's own mini-batches do nothing for it
+    sums[:, :, 2] = np.random.default_rng(6).normal(size=(30, 3))
     transfer = type(sharp)(sharp.tasks, "pooled", "metric", "training", sums, sharp.counts)
     planned = combine(transfer, {}, dict.fromkeys(NAMES, 300))
-    found = {each.name: each for each in diagnose(EVEN, planned, transfer=transfer).findings if each.kind == "cell"}
+    found = {
+        each.name: each
+        for each in diagnose(EVEN, planned, transfer=transfer).findings
+        if each.kind == "cell"
+    }
     assert len(found) == 6
     assert found["cls to seg"].grade == "sound"
     assert found["seg to kp"].grade == "unusable"
@@ -228,7 +262,13 @@ def test_what_hangs_on_a_cell_is_what_moves_without_it() -> None:
     holed = matrix.copy()
     holed[0, 1] = 0
     plans = [
-        al.allocate(EVEN, {name: al.Geometric(total, b) for name, total in zip(NAMES, each.sum(axis=1), strict=True)})
+        al.allocate(
+            EVEN,
+            {
+                name: al.Geometric(total, b)
+                for name, total in zip(NAMES, each.sum(axis=1), strict=True)
+            },
+        )
         for each in (matrix, holed)
     ]
     moved = sum(abs(plans[0].counts[name] - plans[1].counts[name]) for name in NAMES) / 2 / 900
@@ -251,7 +291,9 @@ def test_a_diagnosis_of_every_method_goes_to_json_and_back(method: str) -> None:
     assert again == found
     assert str(again) == str(found)
     kinds = {each.kind for each in found.findings}
-    assert kinds == ({"method", "task", "curve", "cell"} if "taba" in method else {"method", "task"})
+    assert kinds == (
+        {"method", "task", "curve", "cell"} if "taba" in method else {"method", "task"}
+    )
     for each in found.findings:
         assert each.grade in ("sound", "weak", "unusable")
         assert 0 <= each.share <= 1
@@ -263,7 +305,9 @@ def test_mistakes_of_the_doctor_all_at_once() -> None:
     points = {"clss": measured(good(np.random.default_rng(0)), np.random.default_rng(0))}
     transfer = known([[1, 0], [0, 1]])
     with pytest.raises(InputError) as caught:
-        diagnose(PROBLEM, estimate(Planted(), LABELS, method="neutral"), points=points, transfer=transfer)
+        diagnose(
+            PROBLEM, estimate(Planted(), LABELS, method="neutral"), points=points, transfer=transfer
+        )
     assert len(caught.value.mistakes) == 3
     with pytest.raises(InputError, match="outlook: is missing"):
         Diagnosis.from_dict({"counts": {}})
@@ -298,7 +342,9 @@ class Ticking:
 def test_the_price_is_what_it_takes(method: str) -> None:
     options = {"pool": range(1000)} if method == "taba" else {}
     clock = Ticking()
-    asked = price(clock.learner, LABELS, PROBLEM, method, 12, hourly=36, folds=1, clock=clock, **options)
+    asked = price(
+        clock.learner, LABELS, PROBLEM, method, 12, hourly=36, folds=1, clock=clock, **options
+    )
     before, clock.learner.seen[:] = clock.now, []
     estimate(clock.learner, LABELS, method=method, trainings=12, folds=1, **options)
     assert asked.trainings == len(clock.learner.seen)
@@ -327,12 +373,17 @@ def test_a_stack_is_rehearsed_where_trainings_are_short() -> None:
 
 def test_a_price_reads_well() -> None:
     told = str(Price("response", 30, 1920, 200.0, hourly=2.0, budget=6300.0))
-    assert told == (
-        "Method response: 30 trainings, 1920 steps, about 3 minutes on this machine. "
+    assert (
+        told == "Method response: 30 trainings, 1920 steps, about 3 minutes on this machine. "
         "At 2 an hour that is 0.11, 0.002 % of the 6300 for labels."
     )
-    assert str(Price("response", 1, 1, 0.1)).endswith("1 training, 1 step, about 1 second on this machine.")
-    assert str(price(Planted(), LABELS, method="neutral")) == "Method neutral trains nothing and costs nothing."
+    assert str(Price("response", 1, 1, 0.1)).endswith(
+        "1 training, 1 step, about 1 second on this machine."
+    )
+    assert (
+        str(price(Planted(), LABELS, method="neutral"))
+        == "Method neutral trains nothing and costs nothing."
+    )
     for wrong in (-1, "much"):
         with pytest.raises(InputError, match="hourly"):
             price(Planted(), LABELS, hourly=wrong)
@@ -347,14 +398,16 @@ DEAD = np.array([[8.0, 0.0, 0.0], [0.0, 8.0, 0.0], [0.0, 0.0, 0.0]])
 
 
 def test_a_backtest_finds_the_better_plan() -> None:
-    """Slopes without noise know that labels of c teach nothing; equal budget wastes a third on them."""
+    """Slopes without noise know that labels of c teach nothing; equal budget wastes a third on
+    them."""
     found = backtest(Planted(slopes=DEAD), LABELS, PROBLEM, ("slopes",), trainings=12, repeats=3)
     assert found.names == ("equal budget", "neutral", "slopes")
     assert found.best == "slopes"
     assert found.lead("slopes")[0] > 0
     assert all(row[2]["c"] == 0 for row in found.counts)
     assert found.have == {"a": 20, "b": 20, "c": 10}
-    # a quarter of the labels, so a quarter of the money; D_T by hand, from the level that a quarter reaches
+    # a quarter of the labels, so a quarter of the money; D_T by hand, from the level that a quarter
+    # reaches
     assert found.budget == "50"
     for name, row in zip(found.names, found.counts[0], strict=True):
         level = 1 - 0.08 * math.log(4)
@@ -363,7 +416,9 @@ def test_a_backtest_finds_the_better_plan() -> None:
 
 
 def test_a_backtest_spends_at_most_half_of_what_is_there() -> None:
-    rich = al.Problem([al.Task(task, cost=2, have=len(LABELS[task])) for task in TASKS], budget=10_000)
+    rich = al.Problem(
+        [al.Task(task, cost=2, have=len(LABELS[task])) for task in TASKS], budget=10_000
+    )
     found = backtest(Planted(), LABELS, rich, (), repeats=1)
     assert found.budget == "150"  # 150 labels are left to buy at 2 each
     for row in found.counts[0]:
@@ -374,8 +429,14 @@ def test_paired_differences_have_standard_errors() -> None:
     rows = ((1.0, 2.0, 4.0), (2.0, 2.0, 4.0), (3.0, 5.0, 8.0))
     bought = tuple(({"a": 1}, {"a": 2}, {"a": 3}) for _ in rows)
     found = Backtest(("equal budget", "neutral", "response"), rows, bought, {"a": 3}, "9")
-    assert found.gain("response") == (pytest.approx(16 / 3), pytest.approx(np.std([4, 4, 8], ddof=1) / math.sqrt(3)))
-    assert found.lead("response") == (pytest.approx(10 / 3), pytest.approx(np.std([3, 2, 5], ddof=1) / math.sqrt(3)))
+    assert found.gain("response") == (
+        pytest.approx(16 / 3),
+        pytest.approx(np.std([4, 4, 8], ddof=1) / math.sqrt(3)),
+    )
+    assert found.lead("response") == (
+        pytest.approx(10 / 3),
+        pytest.approx(np.std([3, 2, 5], ddof=1) / math.sqrt(3)),
+    )
     assert found.lead("response", "neutral")[0] == pytest.approx(7 / 3)
     assert str(found).splitlines() == [
         "plan            gain in %  over equal budget  over neutral  better",
@@ -394,7 +455,9 @@ def test_paired_differences_have_standard_errors() -> None:
 
 def test_a_backtest_keeps_labels_out_where_nothing_else_scores() -> None:
     """Folding fails if a training sees what scores it."""
-    found = backtest(Folding(mute=("a",), noise=0.01), LABELS, PROBLEM, ("response",), trainings=8, repeats=2)
+    found = backtest(
+        Folding(mute=("a",), noise=0.01), LABELS, PROBLEM, ("response",), trainings=8, repeats=2
+    )
     assert found.repeats == 2
     assert sum(found.have.values()) < 50
 
@@ -403,5 +466,10 @@ def test_mistakes_of_a_backtest_all_at_once() -> None:
     other = al.Problem([al.Task("x", cost=1)], budget=10)
     with pytest.raises(InputError) as caught:
         backtest(Planted(), Labels({"a": range(5)}), other, ("respons",), repeats=0)
-    for part in ("repeats: 0", "problem: has the tasks x", "labels: no task has 8", "did you mean 'response'"):
+    for part in (
+        "repeats: 0",
+        "problem: has the tasks x",
+        "labels: no task has 8",
+        "did you mean 'response'",
+    ):
         assert part in str(caught.value)

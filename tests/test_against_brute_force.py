@@ -1,4 +1,5 @@
-"""Equal to trying every plan, on 2,000 small problems (600 of them in `make test`) that mix three kinds of limit."""
+"""Equal to trying every plan, on 2,000 small problems (600 of them in `make test`) that mix three
+kinds of limit."""
 
 from __future__ import annotations
 
@@ -55,10 +56,15 @@ def check(index: int) -> str | None:
 
 @pytest.mark.parametrize(
     "start",
-    [pytest.param(start, marks=[] if start < 600 else [pytest.mark.long]) for start in range(0, INSTANCES, CHUNK)],
+    [
+        pytest.param(start, marks=[] if start < 600 else [pytest.mark.long])
+        for start in range(0, INSTANCES, CHUNK)
+    ],
 )
 def test_equal_to_brute_force(start: int) -> None:
-    found = {index: wrong for index in range(start, start + CHUNK) if (wrong := check(index)) is not None}
+    found = {
+        index: wrong for index in range(start, start + CHUNK) if (wrong := check(index)) is not None
+    }
     assert not found
 
 
@@ -76,7 +82,9 @@ def test_every_pair_of_kinds_is_there() -> None:
 
 def beside_fixed(kind: str, size: float, index: int) -> Instance:
     """A small problem that also holds something of this size which is not to be decided."""
-    problem, gains, _ = random_problem(5, index * len(FIXED) + FIXED.index(kind), whole=index % 3 == 2)
+    problem, gains, _ = random_problem(
+        5, index * len(FIXED) + FIXED.index(kind), whole=index % 3 == 2
+    )
     return add_fixed(problem, gains, kind, size)
 
 
@@ -95,10 +103,17 @@ def check_decided(problem: al.Problem, gains: dict[str, al.Curve], whole: bool) 
     if plan.gap:
         return f"a gap of {plan.gap}"
     if not best - value[at] <= 1e-9 * best:
-        return f"{plan.counts} adds {value[at]!r}, but {best!r} can be had, and the gap is said to be 0"
+        return (
+            f"{plan.counts} adds {value[at]!r}, but {best!r} can be had, and the gap is said to"
+            " be 0"
+        )
     ties = np.flatnonzero(value >= best - 1e-12 * best)
     first = min(ties, key=lambda place: (money[place], *(-grid[place])))
-    return f"{plan.counts}, but of equal plans {grid[first]} comes first" if whole and at != first else None
+    return (
+        f"{plan.counts}, but of equal plans {grid[first]} comes first"
+        if whole and at != first
+        else None
+    )
 
 
 @pytest.mark.parametrize("kind", FIXED)
@@ -106,13 +121,16 @@ def check_decided(problem: al.Problem, gains: dict[str, al.Curve], whole: bool) 
 def test_what_is_fixed_takes_no_digit_of_what_is_decided(kind: str, size: float) -> None:
     found = {}
     for index in range(12 if size == 1e12 else 60):
-        if (wrong := check_decided(*beside_fixed(kind, size, index), whole=index % 3 == 2)) is not None:
+        if (
+            wrong := check_decided(*beside_fixed(kind, size, index), whole=index % 3 == 2)
+        ) is not None:
             found[index] = wrong
     assert not found
 
 
 def staircase(problem: al.Problem, gains: dict[str, al.Curve]) -> tuple[np.ndarray, np.ndarray]:
-    """The money (in ten-thousandths) from which on more can be had, and how much that adds to the floors' worth."""
+    """The money (in ten-thousandths) from which on more can be had, and how much that adds to the
+    floors' worth."""
     _, money, value = decided_plans(problem, gains)
     order = np.lexsort((-value, money))
     order = order[value[order] > -np.inf]
@@ -139,10 +157,13 @@ def test_all_budgets_and_the_least_money_beside_what_is_fixed(
         worth = {tuple(counts): added for counts, added in zip(grid.tolist(), value, strict=True)}
         for place in np.linspace(0, len(curve.budgets) - 1, 12).astype(int):
             counts = tuple(int(column[place]) for column in curve.counts.values())
-            best = tops[np.searchsorted(steps, round(curve.budgets[place] * 10_000), side="right") - 1]
+            best = tops[
+                np.searchsorted(steps, round(curve.budgets[place] * 10_000), side="right") - 1
+            ]
             assert worth[counts] == pytest.approx(best, rel=1e-8, abs=1e-8 * tops[-1])
         fixed = al.score(problem, gains, floors).value
-        for place in range(1, len(tops)):  # between two steps, where they are further apart than the target's digits
+        # between two steps, where they are further apart than the target's digits
+        for place in range(1, len(tops)):
             if tops[place] - tops[place - 1] > 16 * np.spacing(fixed):
                 target = fixed + (tops[place] + tops[place - 1]) / 2
                 plan = al.cheapest(problem, gains, target=target)

@@ -1,4 +1,5 @@
-"""Archives of campaigns: the same bytes out and in, and nothing but a clear error from those that are not ours."""
+"""Archives of campaigns: the same bytes out and in, and nothing but a clear error from those that
+are not ours."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ Members = dict[str, bytes]
 
 def png(width: int = 3, height: int = 2) -> bytes:
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     rows = zlib.compress(b"\0" * (width + 1) * min(height, 100))
@@ -64,7 +67,9 @@ def members(packed: Path) -> Members:
         return {name: opened.read(name) for name in opened.namelist()}
 
 
-def zipped(members: Members, path: Path, edit: Callable[[zipfile.ZipInfo], None] | None = None) -> Path:
+def zipped(
+    members: Members, path: Path, edit: Callable[[zipfile.ZipInfo], None] | None = None
+) -> Path:
     with zipfile.ZipFile(path, "w") as made:
         for name, data in members.items():
             info = zipfile.ZipInfo(name)
@@ -125,7 +130,10 @@ def test_what_is_packed_comes_back_the_same(campaign: Path, packed: Path, tmp_pa
     assert tables_of(other) == tables_of(campaign)
     files = [path.relative_to(campaign) for path in campaign.rglob("*") if path.is_file()]
     for path in files:
-        if not path.name.startswith(("campaign.sqlite", "campaign.lock")) and path.parts[0] != copies.FOLDER:
+        if (
+            not path.name.startswith(("campaign.sqlite", "campaign.lock"))
+            and path.parts[0] != copies.FOLDER
+        ):
             assert (other / path).read_bytes() == (campaign / path).read_bytes()
     with Store.open(other, write=True) as held:
         held.check()
@@ -134,7 +142,9 @@ def test_what_is_packed_comes_back_the_same(campaign: Path, packed: Path, tmp_pa
         assert held.add_value("plan", {}, "next").number == 2
 
 
-def test_the_same_campaign_gives_the_same_bytes(campaign: Path, packed: Path, tmp_path: Path) -> None:
+def test_the_same_campaign_gives_the_same_bytes(
+    campaign: Path, packed: Path, tmp_path: Path
+) -> None:
     again = pack(campaign, tmp_path / "again.zip")
     assert again.read_bytes() == packed.read_bytes()
     other = pack(unpack(packed, tmp_path / "other"), tmp_path / "other.zip")
@@ -168,8 +178,12 @@ def test_an_archive_of_the_first_format_opens_for_ever(tmp_path: Path) -> None:
     assert (other / "campaign.toml").read_text() == "budget = 10\n"
 
 
-def test_an_older_archive_is_brought_up_to_date(packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, "CREATE TABLE notes (text TEXT);"))
+def test_an_older_archive_is_brought_up_to_date(
+    packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        schema, "MIGRATIONS", (*schema.MIGRATIONS, "CREATE TABLE notes (text TEXT);")
+    )
     monkeypatch.setattr(archive, "MIGRATIONS", schema.MIGRATIONS)
     with Store.open(unpack(packed, tmp_path / "other"), write=False) as held:
         assert held._rows("SELECT * FROM notes") == []
@@ -185,14 +199,19 @@ def test_monotonous_results_are_no_bomb(campaign: Path, tmp_path: Path) -> None:
     with Store.open(campaign, write=True) as held:
         for size in range(100, 103):
             held.put_result(probe(size), "0" * 1_000_000)
-        zeros = {"zeros.npy": npy(np.zeros(3_000_000)), "zeros.json": b"[" + b" " * 3_000_000 + b"]"}
+        zeros = {
+            "zeros.npy": npy(np.zeros(3_000_000)),
+            "zeros.json": b"[" + b" " * 3_000_000 + b"]",
+        }
         held.put_artifact(probe(103), zeros)
     other = unpack(pack(campaign, tmp_path / "large.zip"), tmp_path / "other")
     with Store.open(other, write=False) as held:
         assert held.result(probe(102).key) == "0" * 1_000_000
 
 
-def test_packing_while_someone_writes_shows_one_moment(campaign: Path, packed: Path, tmp_path: Path) -> None:
+def test_packing_while_someone_writes_shows_one_moment(
+    campaign: Path, packed: Path, tmp_path: Path
+) -> None:
     with Store.open(campaign, write=True) as held:
         assert pack(campaign, tmp_path / "1.zip").read_bytes() == packed.read_bytes()
         held.put_result(probe(60), 1)
@@ -231,12 +250,18 @@ def test_files_that_are_missing_are_named(campaign: Path, tmp_path: Path) -> Non
 def test_packing_reads_no_file_that_a_label_points_at(campaign: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.png").write_bytes(png())
     with Store.open(campaign, write=True) as held:
-        held.add_delivery("x", "x", [("seg", "7", {"png": "../../secret"}), ("seg", "8", {"png": 5})])
+        held.add_delivery(
+            "x", "x", [("seg", "7", {"png": "../../secret"}), ("seg", "8", {"png": 5})]
+        )
     with zipfile.ZipFile(pack(campaign, tmp_path / "x.zip")) as opened:
-        assert [name for name in opened.namelist() if name.endswith(".png")] == [f"labels/{HASH}.png"]
+        assert [name for name in opened.namelist() if name.endswith(".png")] == [
+            f"labels/{HASH}.png"
+        ]
 
 
-def test_a_network_disk_is_refused(packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_disk_is_refused(
+    packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "mounts").write_text(f"server:/x {tmp_path} nfs rw 0 0\n")
     monkeypatch.setattr(disk, "MOUNTS", tmp_path / "mounts")
     with pytest.raises(InputError, match="network disk"):
@@ -249,7 +274,9 @@ def test_a_network_disk_is_refused(packed: Path, tmp_path: Path, monkeypatch: py
 Refuse = Callable[[Path, str], str]
 
 
-@pytest.mark.parametrize("content", [b"", b"PK", b"no archive at all" * 100, b"PK\5\6" + b"\0" * 18])
+@pytest.mark.parametrize(
+    "content", [b"", b"PK", b"no archive at all" * 100, b"PK\5\6" + b"\0" * 18]
+)
 def test_what_is_no_archive(tmp_path: Path, refuse: Refuse, content: bytes) -> None:
     (tmp_path / "x.zip").write_bytes(content)
     refuse(tmp_path / "x.zip", "allot pack" if len(content) == 22 else "not a whole archive")
@@ -300,7 +327,9 @@ def test_what_is_no_file(tmp_path: Path, refuse: Refuse) -> None:
         ("", "unknown"),
     ],
 )
-def test_names_that_lead_elsewhere(members: Members, tmp_path: Path, refuse: Refuse, name: str, said: str) -> None:
+def test_names_that_lead_elsewhere(
+    members: Members, tmp_path: Path, refuse: Refuse, name: str, said: str
+) -> None:
     path = zipped(relisted({**members, name: b"x"}), tmp_path / "x.zip")
     told = refuse(path, said)
     assert len(told) < 1000
@@ -315,13 +344,18 @@ def test_a_name_cut_at_a_nul(members: Members, tmp_path: Path, refuse: Refuse) -
     refuse(path, "out of the folder")
 
 
-@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFDIR, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFSOCK])
+@pytest.mark.parametrize(
+    "kind", [stat.S_IFLNK, stat.S_IFDIR, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFSOCK]
+)
 def test_links_and_devices(members: Members, tmp_path: Path, refuse: Refuse, kind: int) -> None:
     def edit(info: zipfile.ZipInfo) -> None:
         if info.filename == f"labels/{HASH}.png":
             info.external_attr = (kind | 0o777) << 16
 
-    refuse(zipped({**members, f"labels/{HASH}.png": b"/etc/passwd"}, tmp_path / "x.zip", edit), "is a link")
+    refuse(
+        zipped({**members, f"labels/{HASH}.png": b"/etc/passwd"}, tmp_path / "x.zip", edit),
+        "is a link",
+    )
 
 
 def test_the_same_name_twice(members: Members, tmp_path: Path, refuse: Refuse) -> None:
@@ -333,14 +367,21 @@ def test_the_same_name_twice(members: Members, tmp_path: Path, refuse: Refuse) -
 
 def test_the_same_name_in_another_case(members: Members, tmp_path: Path, refuse: Refuse) -> None:
     key = probe(3, "weights").key
-    refuse(zipped(relisted({**members, f"artifacts/{key}/A.npy": npy([1])}), tmp_path / "x.zip"), "is there twice")
+    refuse(
+        zipped(relisted({**members, f"artifacts/{key}/A.npy": npy([1])}), tmp_path / "x.zip"),
+        "is there twice",
+    )
 
 
-def test_members_that_are_missing_or_too_many(members: Members, tmp_path: Path, refuse: Refuse) -> None:
+def test_members_that_are_missing_or_too_many(
+    members: Members, tmp_path: Path, refuse: Refuse
+) -> None:
     key = probe(3, "weights").key
     for number, name in enumerate(members):
         rest = {other: data for other, data in members.items() if other != name}
-        refuse(zipped(rest, tmp_path / f"{number}.zip"), "pack" if name == "campaign.json" else name)
+        refuse(
+            zipped(rest, tmp_path / f"{number}.zip"), "pack" if name == "campaign.json" else name
+        )
         if name not in ("campaign.json", "campaign.toml"):
             refuse(zipped(relisted(rest), tmp_path / f"{number}-relisted.zip"), name)
     for extra in (f"artifacts/{key}/more.npy", f"artifacts/{HASH}/a.npy", f"labels/{'6' * 64}.png"):
@@ -364,14 +405,20 @@ def test_a_member_that_hides_its_size(members: Members, tmp_path: Path, refuse: 
     """It claims to be small, in both places, and goes on when it is read."""
     size = 30_000_000
     path = tmp_path / "x.zip"
-    zipped({**members, "campaign.toml": b"#" * size}, path, lambda info: setattr(info, "compress_type", 8))
+    zipped(
+        {**members, "campaign.toml": b"#" * size},
+        path,
+        lambda info: setattr(info, "compress_type", 8),
+    )
     content = path.read_bytes()
     assert content.count(struct.pack("<I", size)) == 2
     path.write_bytes(content.replace(struct.pack("<I", size), struct.pack("<I", 100)))
     refuse(path, "campaign.toml")
 
 
-def test_a_member_that_claims_more_than_it_has(members: Members, tmp_path: Path, refuse: Refuse) -> None:
+def test_a_member_that_claims_more_than_it_has(
+    members: Members, tmp_path: Path, refuse: Refuse
+) -> None:
     path = zipped({**members, "campaign.toml": b"#" * 12345}, tmp_path / "x.zip")
     content = path.read_bytes()
     assert content.count(struct.pack("<I", 12345)) == 4
@@ -393,7 +440,9 @@ def test_members_that_share_their_bytes(members: Members, tmp_path: Path, refuse
     refuse(path, "overlaps")
 
 
-def test_too_many_members(members: Members, tmp_path: Path, refuse: Refuse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_members(
+    members: Members, tmp_path: Path, refuse: Refuse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(archive, "MOST_FILES", 50)
     many = {**members, **{f"labels/{number:064x}.png": png() for number in range(200)}}
     path = zipped(relisted(many), tmp_path / "x.zip")
@@ -403,7 +452,9 @@ def test_too_many_members(members: Members, tmp_path: Path, refuse: Refuse, monk
     refuse(path, "lists more than 50 files")
 
 
-def test_packing_keeps_to_the_limits(campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packing_keeps_to_the_limits(
+    campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(archive, "MOST_FILES", 2)
     with pytest.raises(InputError, match="an archive holds 2"):
         pack(campaign, tmp_path / "x.zip")
@@ -415,14 +466,18 @@ def test_a_disk_too_small(packed: Path, refuse: Refuse, monkeypatch: pytest.Monk
     refuse(packed, "make room")
 
 
-def test_lines_without_end(members: Members, tmp_path: Path, refuse: Refuse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_without_end(
+    members: Members, tmp_path: Path, refuse: Refuse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(archive, "LONGEST_LINE", 1000)
     long = {**members, "settings.jsonl": b'{"text": "' + b"x" * 10_000}
     refuse(zipped(long, tmp_path / "x.zip"), "settings.jsonl: is not JSON")
 
 
 def test_encrypted_and_unusual_members(members: Members, tmp_path: Path, refuse: Refuse) -> None:
-    path = zipped(members, tmp_path / "x.zip", lambda info: setattr(info, "compress_type", zipfile.ZIP_BZIP2))
+    path = zipped(
+        members, tmp_path / "x.zip", lambda info: setattr(info, "compress_type", zipfile.ZIP_BZIP2)
+    )
     refuse(path, "unusual way")
     path = zipped(members, tmp_path / "y.zip")
     content = bytearray(path.read_bytes())
@@ -441,22 +496,44 @@ def rows_of(members: Members, table: str) -> list[Any]:
 
 def with_rows(members: Members, table: str, rows: list[Any]) -> Members:
     """With other rows in a table, as a forger would put them there."""
-    return signed({**members, f"{table}.jsonl": b"".join(json.dumps(row).encode() + b"\n" for row in rows)})
+    return signed(
+        {**members, f"{table}.jsonl": b"".join(json.dumps(row).encode() + b"\n" for row in rows)}
+    )
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        b"{", b"[]\n", b"\xff\xfe\n", b'{"a": 1}\n', b"null\n", b"\n", b"NaN\n", b"[" * 100_000 + b"\n", b"1" * 5000,
-        b'{"number": 1, "number": 1, "text": "", "at": ""}\n', b'{"number": 1, "text": "\\ud800", "at": "x"}\n',
+        b"{", b"[]\n", b"\xff\xfe\n", b'{"a": 1}\n', b"null\n", b"\n", b"NaN\n",
+        b"[" * 100_000 + b"\n", b"1" * 5000,
+        b'{"number": 1, "number": 1, "text": "", "at": ""}\n',
+        b'{"number": 1, "text": "\\ud800", "at": "x"}\n',
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("member", ["settings.jsonl", "labels.jsonl", "campaign.json"])
-def test_lines_that_are_no_rows(members: Members, tmp_path: Path, refuse: Refuse, member: str, text: bytes) -> None:
+def test_lines_that_are_no_rows(
+    members: Members, tmp_path: Path, refuse: Refuse, member: str, text: bytes
+) -> None:
     refuse(zipped({**members, member: text}, tmp_path / "x.zip"), member)
 
 
-ODD: list[Any] = [None, True, -1, 0, 1.5, 2**60, 10**400, "", "\0", "\ud800", "x" * 2000, [], {}, [1], {"a": 1}]
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    0,
+    1.5,
+    2**60,
+    10**400,
+    "",
+    "\0",
+    "\ud800",
+    "x" * 2000,
+    [],
+    {},
+    [1],
+    {"a": 1},
+]
 
 
 def test_wrong_types_everywhere(members: Members, quick: Path) -> None:
@@ -490,10 +567,15 @@ def test_head_of_the_wrong_kind(members: Members, tmp_path: Path, refuse: Refuse
     for key in head:
         for odd in ODD:
             changed = {**members, "campaign.json": json.dumps({**head, key: odd}).encode()}
-            if (key, odd) != ("allotment", "") and not (key == "allotment" and isinstance(odd, str)):
+            if (key, odd) != ("allotment", "") and not (
+                key == "allotment" and isinstance(odd, str)
+            ):
                 refuse(zipped(changed, tmp_path / "x.zip"), "")
         less = {other: value for other, value in head.items() if other != key}
-        refuse(zipped({**members, "campaign.json": json.dumps(less).encode()}, tmp_path / "x.zip"), "not the head")
+        refuse(
+            zipped({**members, "campaign.json": json.dumps(less).encode()}, tmp_path / "x.zip"),
+            "not the head",
+        )
     newer = {**members, "campaign.json": json.dumps({**head, "version": 3}).encode()}
     refuse(zipped(newer, tmp_path / "x.zip"), "upgrade allotment")
 
@@ -516,12 +598,18 @@ def test_rows_that_contradict_each_other(members: Members, tmp_path: Path, refus
     check("items", lambda rows: rows[0].update(order_id=99), "contradicts")
     check("items", lambda rows: rows.append(dict(rows[0], position=3)), "contradicts")
     check(
-        "items", lambda rows: rows.append(dict(rows[0], position=3, instance="new", task="t") | {"position": 7}), "gaps"
+        "items",
+        lambda rows: rows.append(
+            dict(rows[0], position=3, instance="new", task="t") | {"position": 7}
+        ),
+        "gaps",
     )
     check("cancellations", lambda rows: rows[0].update(order_id=1), "contradicts")
     check("labels", lambda rows: rows[0].update(delivery=9), "contradicts")
     check("labels", lambda rows: rows[2].update(value={"png": "7" * 64}), "is missing")
-    check("artifacts", lambda rows: rows[0]["files"].update({"a.npy": [160, HASH]}), "store speaks of")
+    check(
+        "artifacts", lambda rows: rows[0]["files"].update({"a.npy": [160, HASH]}), "store speaks of"
+    )
     check("artifacts", lambda rows: rows[0]["files"].update({"../a.npy": [160, HASH]}), "listing")
     check("artifacts", lambda rows: rows[0]["files"].pop("a.npy"), "belongs to nothing")
 
@@ -578,8 +666,12 @@ def test_files_that_are_not_what_they_say(
 
 
 def test_the_same_way_leads_good_files_in(members: Members, tmp_path: Path) -> None:
-    for number, (name, data) in enumerate((("b.npy", npy([7])), ("b.json", b"{}"), ("b.png", png()))):
-        other = unpack(zipped(swapped(members, name, data), tmp_path / f"{number}.zip"), tmp_path / str(number))
+    for number, (name, data) in enumerate(
+        (("b.npy", npy([7])), ("b.json", b"{}"), ("b.png", png()))
+    ):
+        other = unpack(
+            zipped(swapped(members, name, data), tmp_path / f"{number}.zip"), tmp_path / str(number)
+        )
         with Store.open(other, write=False) as held:
             path = held.artifact(probe(3, "weights").key)
             assert path is not None
@@ -588,13 +680,20 @@ def test_the_same_way_leads_good_files_in(members: Members, tmp_path: Path) -> N
 
 def test_settings_and_masks_are_looked_at(members: Members, tmp_path: Path, refuse: Refuse) -> None:
     refuse(zipped({**members, "campaign.toml": b"\xff\xfe"}, tmp_path / "x.zip"), "campaign.toml")
-    refuse(zipped({**members, "campaign.toml": b"#" * 10_000_001}, tmp_path / "x.zip"), "too large for settings")
+    refuse(
+        zipped({**members, "campaign.toml": b"#" * 10_000_001}, tmp_path / "x.zip"),
+        "too large for settings",
+    )
     refuse(zipped({**members, f"labels/{HASH}.png": b"x" * 100}, tmp_path / "x.zip"), "not a PNG")
 
 
-def test_many_mistakes_are_told_at_once_but_not_all(members: Members, tmp_path: Path, refuse: Refuse) -> None:
+def test_many_mistakes_are_told_at_once_but_not_all(
+    members: Members, tmp_path: Path, refuse: Refuse
+) -> None:
     rows = [dict(row, at="yesterday") for row in rows_of(members, "results") * 100]
     told = refuse(zipped(with_rows(members, "results", rows), tmp_path / "x.zip"), "line 1: ")
     assert len(told.splitlines()) == 20
     bad = {f"../{number}": b"" for number in range(100)}
-    assert len(refuse(zipped({**members, **bad}, tmp_path / "x.zip"), "leads out").splitlines()) == 20
+    assert (
+        len(refuse(zipped({**members, **bad}, tmp_path / "x.zip"), "leads out").splitlines()) == 20
+    )

@@ -68,7 +68,9 @@ def same(ours: dict[str, Array], theirs: dict[str, Array]) -> None:
 
 def test_the_whole_picture_at_its_own_size_is_itself() -> None:
     image, labels = picture(24, 24), some_labels(24, 24)
-    seen, made = Augment(24, scales=(1, 1), flip=False).apply(image, labels, np.random.default_rng(0))
+    seen, made = Augment(24, scales=(1, 1), flip=False).apply(
+        image, labels, np.random.default_rng(0)
+    )
     np.testing.assert_array_equal(seen, image)
     same(made, labels)
 
@@ -144,7 +146,9 @@ def test_all_crops_and_both_sides_come_up() -> None:
     image = np.zeros((3, 6, 8), dtype=np.uint8)
     image[0], image[1] = np.arange(6)[:, None], np.arange(8)
     rng = np.random.default_rng(0)
-    seen = {tuple(Augment(4, (1, 1)).apply(image, {}, rng)[0][:2, 0, 0].tolist()) for _ in range(600)}
+    seen = {
+        tuple(Augment(4, (1, 1)).apply(image, {}, rng)[0][:2, 0, 0].tolist()) for _ in range(600)
+    }
     assert seen == {
         (row, column) for row in range(3) for column in range(8)
     }  # the first column, or the last if mirrored
@@ -162,8 +166,11 @@ def test_all_crops_and_both_sides_come_up() -> None:
     st.booleans(),
     st.integers(0, 2**32),
 )
-def test_paint_follows_the_mask(height: int, width: int, crop: int, zoom: float, flip: bool, seed: int) -> None:
-    """A picture that shows its own mask: wherever it is not blurred it must show the mask that comes out."""
+def test_paint_follows_the_mask(
+    height: int, width: int, crop: int, zoom: float, flip: bool, seed: int
+) -> None:
+    """A picture that shows its own mask: wherever it is not blurred it must show the mask that
+    comes out."""
     coarse = np.random.default_rng(seed).integers(0, 2, (height // 4 + 1, width // 4 + 1))
     mask = coarse.repeat(4, 0).repeat(4, 1)[:height, :width].astype(np.uint8)
     image = np.stack([mask * 255] * 3)
@@ -179,16 +186,21 @@ def test_paint_follows_the_mask(height: int, width: int, crop: int, zoom: float,
 @pytest.mark.parametrize("zoom", [0.6, 1.0, 1.37, 2.0])
 def test_a_crop_is_cut_from_what_pillow_makes_of_the_whole(zoom: float) -> None:
     image, (height, width) = picture(40, 52), (round(40 * zoom), round(52 * zoom))
-    whole = Image.fromarray(image.transpose(1, 2, 0)).resize((width, height), Image.Resampling.BILINEAR)
+    whole = Image.fromarray(image.transpose(1, 2, 0)).resize(
+        (width, height), Image.Resampling.BILINEAR
+    )
     seen, _ = Augment(20, (zoom, zoom)).apply(image, {}, Script(zoom, False, (3, 8)))  # type: ignore[arg-type]
     np.testing.assert_allclose(seen, np.asarray(whole).transpose(2, 0, 1)[:, 3:23, 8:28], atol=1)
 
 
 def plane(normal: Array, size: int, focal: float) -> tuple[Array, Array]:
-    """Depth and normals of a plane two metres ahead, seen by a camera with x to the right and y up."""
+    """Depth and normals of a plane two metres ahead, seen by a camera with x to the right and y
+    up."""
     normal = np.asarray(normal) / np.linalg.norm(normal)
     steps = (np.arange(size) + 0.5 - size / 2) / focal
-    rays = np.stack([np.broadcast_to(steps, (size, size)), -np.broadcast_to(steps[:, None], (size, size))])
+    rays = np.stack(
+        [np.broadcast_to(steps, (size, size)), -np.broadcast_to(steps[:, None], (size, size))]
+    )
     rays = np.concatenate([rays, -np.ones((1, size, size))])
     depth = 2 * normal[2] / -np.tensordot(normal, rays, 1)
     return depth, np.broadcast_to(normal[:, None, None], (3, size, size)).copy()
@@ -199,7 +211,10 @@ def normals_of(depth: Array, focal: float) -> Array:
     size = len(depth)
     steps = (np.arange(size) + 0.5 - size / 2) / focal
     points = np.stack([steps * depth, -steps[:, None] * depth, -depth])
-    across, down = points[:, :-1, 1:] - points[:, :-1, :-1], points[:, 1:, :-1] - points[:, :-1, :-1]
+    across, down = (
+        points[:, :-1, 1:] - points[:, :-1, :-1],
+        points[:, 1:, :-1] - points[:, :-1, :-1],
+    )
     found = np.cross(down, across, axis=0)
     return np.asarray(found / np.linalg.norm(found, axis=0))
 
@@ -215,7 +230,8 @@ def test_normals_of_a_mirrored_plane_are_those_of_its_depth(normal: tuple[float,
 
 
 def test_zooming_in_on_a_wall_is_stepping_towards_it() -> None:
-    """A wall at two metres, seen twice as large, is a wall at one metre; and what was 8 pixels wide is 16."""
+    """A wall at two metres, seen twice as large, is a wall at one metre; and what was 8 pixels wide
+    is 16."""
     depth = np.full((32, 32), 2.0)
     mask = np.zeros((32, 32), dtype=np.uint8)
     mask[12:20, 12:20] = 1
@@ -236,7 +252,9 @@ def test_zoomed_normals_are_unit_vectors() -> None:
 # --- fixed squares ---
 
 
-@pytest.mark.parametrize(("height", "width"), [(60, 100), (100, 60), (37, 80), (64, 64), (1, 90), (20, 10)])
+@pytest.mark.parametrize(
+    ("height", "width"), [(60, 100), (100, 60), (37, 80), (64, 64), (1, 90), (20, 10)]
+)
 def test_a_square_holds_all_of_a_picture(height: int, width: int) -> None:
     mask = np.ones((height, width), dtype=np.uint8)
     image = np.full((3, height, width), 255, dtype=np.uint8)
@@ -259,7 +277,9 @@ def test_classes_of_a_square_are_those_that_pillow_finds_nearest() -> None:
 
 
 def test_means_are_over_what_is_known() -> None:
-    depth = np.array([[1, 3, np.nan, 5], [1, 3, np.nan, np.nan], [2, 2, 4, 4], [2, 2, 4, 8]], dtype=np.float32)
+    depth = np.array(
+        [[1, 3, np.nan, 5], [1, 3, np.nan, np.nan], [2, 2, 4, 4], [2, 2, 4, 8]], dtype=np.float32
+    )
     np.testing.assert_allclose(fit_label("depth", depth, 2), [[2, np.nan], [2, 5]])
     assert fit_label("edges", depth, 2).shape == (2, 2)
 
@@ -282,7 +302,8 @@ def test_labels_of_whole_pictures_have_no_size() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"crop": 0}, {"crop": 10**6}, {"crop": 8, "scales": (0, 1)}, {"crop": 8, "scales": (2, 1)}]
+    "given",
+    [{"crop": 0}, {"crop": 10**6}, {"crop": 8, "scales": (0, 1)}, {"crop": 8, "scales": (2, 1)}],
 )
 def test_impossible_views(given: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"crop: |scales: "):
@@ -300,7 +321,12 @@ def test_labels_that_do_not_fit_are_all_named() -> None:
         Augment(4).apply(picture(8, 8), labels, np.random.default_rng(0))
     said = "\n".join(map(str, caught.value.mistakes))
     assert len(caught.value.mistakes) == 4
-    for part in ("'depth'", "(3, 8, 8) fits the image", "other maps are floats", "did you mean 'segmentation'?"):
+    for part in (
+        "'depth'",
+        "(3, 8, 8) fits the image",
+        "other maps are floats",
+        "did you mean 'segmentation'?",
+    ):
         assert part in said
     with pytest.raises(InputError, match="image: "):
         Augment(4).apply(np.zeros((8, 8, 3), dtype=np.uint8), {}, np.random.default_rng(0))

@@ -1,4 +1,5 @@
-"""Backbones: what dilation keeps, what trained weights see, what is loaded, frozen and drawn; torchvision's answers."""
+"""Backbones: what dilation keeps, what trained weights see, what is loaded, frozen and drawn;
+torchvision's answers."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ from allotment.learners.weights import load_weights, read_weights
 ROOT = Path(__file__).parent.parent
 TORCH, TORCHVISION = "2.13.0", "0.28.0"
 DATA = os.environ.get("ALLOT_TEST_DATA")
-with_data = pytest.mark.skipif(not DATA, reason="ALLOT_TEST_DATA does not name a folder with weights and VOC2012")
+with_data = pytest.mark.skipif(
+    not DATA, reason="ALLOT_TEST_DATA does not name a folder with weights and VOC2012"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +104,9 @@ def test_the_papers_strides_and_dilations() -> None:
 @pytest.mark.parametrize("side", [64, 65])
 @pytest.mark.parametrize("depth", [18, 50])
 @pytest.mark.parametrize("stride", [8, 16])
-def test_a_dilated_resnet_knows_all_that_the_strided_one_does(depth: int, stride: int, side: int) -> None:
+def test_a_dilated_resnet_knows_all_that_the_strided_one_does(
+    depth: int, stride: int, side: int
+) -> None:
     """Dilation fills in places between those of the strided map and changes none of those."""
     strided, dilated = drawn(ResNet(depth, 32)), drawn(ResNet(depth, stride))
     few, many = answer(strided, images(1, side, side)), answer(dilated, images(1, side, side))
@@ -120,8 +125,11 @@ def test_a_dilated_squeezenet_knows_all_that_the_strided_one_does(side: int) -> 
 @pytest.mark.parametrize(("stride", "step"), [(16, 2), (8, 4)])
 def test_a_dilated_mobilenet_knows_all_that_the_strided_one_does(stride: int, step: int) -> None:
     few, many = (answer(drawn(MobileNet(each)), images(1, 128, 128)) for each in (32, stride))
-    # Where sides are even, zeros at their end alone put the strided step on the later of each two places.
-    assert torch.allclose(many[:, :, step - 1 :: step, step - 1 :: step], few, atol=1e-5 * float(few.abs().max()))
+    # Where sides are even, zeros at their end alone put the strided step on the later of each two
+    # places.
+    assert torch.allclose(
+        many[:, :, step - 1 :: step, step - 1 :: step], few, atol=1e-5 * float(few.abs().max())
+    )
     assert float(few.abs().max()) > 0
 
 
@@ -142,7 +150,9 @@ def test_pixels_become_what_weights_were_trained_on() -> None:
     batch = torch.tensor([1.0, 0.2, 0.0]).view(1, 3, 1, 1)
     seen = SqueezeNet().pixels(batch).flatten()
     assert seen.tolist() == pytest.approx([0 - 104, 51 - 117, 255 - 123], abs=1e-4)
-    assert MobileNet().pixels(batch).flatten().tolist() == pytest.approx([1.0, -0.6, -1.0], abs=1e-6)
+    assert MobileNet().pixels(batch).flatten().tolist() == pytest.approx(
+        [1.0, -0.6, -1.0], abs=1e-6
+    )
     wanted = [(1 - 0.485) / 0.229, (0.2 - 0.456) / 0.224, (0 - 0.406) / 0.225]
     assert ResNet(18).pixels(batch).flatten().tolist() == pytest.approx(wanted, abs=1e-5)
 
@@ -205,7 +215,11 @@ def test_weights_load_by_torchvisions_names(tmp_path: Path) -> None:
     saved = resnet_file(tmp_path / "a.safetensors")
     network = ResNet(18)
     said = load_weights(network, tmp_path / "a.safetensors")
-    assert all(torch.equal(part, saved[name]) for name, part in network.state_dict().items() if "tracked" not in name)
+    assert all(
+        torch.equal(part, saved[name])
+        for name, part in network.state_dict().items()
+        if "tracked" not in name
+    )
     assert said.left == ("fc.bias", "fc.weight")
     assert str(said) == "100 weights loaded; not used: fc.bias, fc.weight"
     assert not any(map(is_untrained, network.modules()))
@@ -213,8 +227,14 @@ def test_weights_load_by_torchvisions_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrap", [dict, lambda found: {"state_dict": found, "epoch": 3}])
 @pytest.mark.parametrize("prefix", ["", "module.", "backbone."])
-def test_a_checkpoint_of_torch_loads_under_its_usual_prefixes(tmp_path: Path, prefix: str, wrap) -> None:
-    saved = {name: part for name, part in resnet_file(tmp_path / "a.safetensors").items() if "tracked" not in name}
+def test_a_checkpoint_of_torch_loads_under_its_usual_prefixes(
+    tmp_path: Path, prefix: str, wrap
+) -> None:
+    saved = {
+        name: part
+        for name, part in resnet_file(tmp_path / "a.safetensors").items()
+        if "tracked" not in name
+    }
     torch.save(wrap({prefix + name: part for name, part in saved.items()}), tmp_path / "a.pth")
     network = ResNet(18)
     load_weights(network, tmp_path / "a.pth")
@@ -267,7 +287,9 @@ class Trap:
         return print, ("opened",)
 
 
-def test_files_that_are_not_plain_weights_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_that_are_not_plain_weights_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     torch.save({"conv1.weight": Trap()}, tmp_path / "a.pth")
     torch.save(torch.zeros(3), tmp_path / "b.pt")
     (tmp_path / "c.safetensors").write_bytes(b"\xff" * 40)
@@ -288,7 +310,9 @@ def test_files_that_are_not_plain_weights_are_refused(tmp_path: Path, capsys: py
 
 def lie(shape: list[int], length: int | None = None, name: str = "F32") -> bytes:
     """A .safetensors of 12 bytes whose header says otherwise."""
-    header = json.dumps({"a": {"dtype": name, "shape": shape, "data_offsets": [0, 4 * math.prod(shape)]}}).encode()
+    header = json.dumps(
+        {"a": {"dtype": name, "shape": shape, "data_offsets": [0, 4 * math.prod(shape)]}}
+    ).encode()
     return struct.pack("<Q", len(header) if length is None else length) + header + bytes(12)
 
 
@@ -316,7 +340,11 @@ def test_damaged_weights_are_refused_in_words(tmp_path: Path, name: str) -> None
 
 @pytest.mark.parametrize("suffix", [".pth", ".safetensors", ".npz"])
 def test_weights_are_a_whole_file_with_tensors(tmp_path: Path, suffix: str) -> None:
-    save = {".pth": torch.save, ".safetensors": save_file, ".npz": lambda given, path: np.savez(path, **given)}[suffix]
+    save = {
+        ".pth": torch.save,
+        ".safetensors": save_file,
+        ".npz": lambda given, path: np.savez(path, **given),
+    }[suffix]
     path, half, empty = (tmp_path / f"{name}{suffix}" for name in ("whole", "half", "none"))
     save({"a": torch.zeros(50)}, path)
     half.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
@@ -325,7 +353,11 @@ def test_weights_are_a_whole_file_with_tensors(tmp_path: Path, suffix: str) -> N
     for each, what in ((half, "cannot be read"), (empty, "holds no tensors by name")):
         with pytest.raises(InputError, match=what):
             read_weights(each)
-    for name, make in (("folder", os.mkdir), ("pipe", os.mkfifo), ("zero", lambda at: os.symlink("/dev/zero", at))):
+    for name, make in (
+        ("folder", os.mkdir),
+        ("pipe", os.mkfifo),
+        ("zero", lambda at: os.symlink("/dev/zero", at)),
+    ):
         make(tmp_path / f"{name}{suffix}")
         with pytest.raises(InputError, match="is no file, but a folder, a pipe or a device"):
             read_weights(tmp_path / f"{name}{suffix}")
@@ -336,9 +368,14 @@ def test_weights_are_a_whole_file_with_tensors(tmp_path: Path, suffix: str) -> N
 
 def test_kernels_of_keras_are_turned_round(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    plain, deep, full = rng.normal(size=(3, 3, 5, 7)), rng.normal(size=(3, 3, 5, 1)), rng.normal(size=(4, 6))
+    plain, deep, full = (
+        rng.normal(size=(3, 3, 5, 7)),
+        rng.normal(size=(3, 3, 5, 1)),
+        rng.normal(size=(4, 6)),
+    )
     np.savez(
-        tmp_path / "a.npz", **{"a.kernel": plain, "b.depthwise_kernel": deep, "c.kernel": full, "d.gamma": full[0]}
+        tmp_path / "a.npz",
+        **{"a.kernel": plain, "b.depthwise_kernel": deep, "c.kernel": full, "d.gamma": full[0]},
     )
     found = read_weights(tmp_path / "a.npz")
     assert float(found["a.weight"][6, 4, 0, 2]) == plain[0, 2, 4, 6]
@@ -352,7 +389,9 @@ def test_kernels_of_keras_are_turned_round(tmp_path: Path) -> None:
 
 def own_backbone() -> Stages:
     torch.manual_seed(0)
-    first = nn.Sequential(Pixels([0.5] * 3, [0.25] * 3), nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU())
+    first = nn.Sequential(
+        Pixels([0.5] * 3, [0.25] * 3), nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU()
+    )
     return Stages([first, nn.Conv2d(8, 12, 3, 2, 1), nn.ReLU()], channels=12)
 
 
@@ -380,7 +419,10 @@ def test_a_split_that_cannot_be_is_refused() -> None:
         split_backbone(own_backbone(), 4)
     with pytest.raises(InputError) as caught:
         split_backbone(nn.Conv2d(3, 3, 1), 1)
-    assert [mistake.where for mistake in caught.value.mistakes] == ["backbone: channels", "backbone: stages"]
+    assert [mistake.where for mistake in caught.value.mistakes] == [
+        "backbone: channels",
+        "backbone: stages",
+    ]
 
 
 # --- weights that are trained, on real images ---
@@ -400,7 +442,9 @@ def voc(part: str, count: int) -> tuple[list[Tensor], dict[str, list[int]]]:
         with Image.open(root / "JPEGImages" / f"{name}.jpg") as image:
             array = np.asarray(image.convert("RGB")).copy()
         found.append(torch.from_numpy(array).permute(2, 0, 1)[None].float() / 255)
-    return found, {kind: [int(rows[name][kind]) for name in picked] for kind in ("dog", "cat", "person")}
+    return found, {
+        kind: [int(rows[name][kind]) for name in picked] for kind in ("dog", "cat", "person")
+    }
 
 
 @with_data
@@ -413,7 +457,10 @@ def test_squeezenet_and_its_own_classifier_tell_dogs_and_cats() -> None:
     given = read_weights(path)
     last.load_state_dict({"weight": given["conv10.weight"], "bias": given["conv10.bias"]})
     pictures, shown = voc("val", 160)
-    chances = [torch.softmax(answer(last, answer(network, each)).relu().mean(dim=(2, 3)), 1)[0] for each in pictures]
+    chances = [
+        torch.softmax(answer(last, answer(network, each)).relu().mean(dim=(2, 3)), 1)[0]
+        for each in pictures
+    ]
     said = torch.stack(chances).numpy()
     assert roc_auc_score(shown["dog"], said[:, 151:269].sum(axis=1)) > 0.8
     assert roc_auc_score(shown["cat"], said[:, 281:286].sum(axis=1)) > 0.8
@@ -426,7 +473,8 @@ def test_mobilenets_features_tell_what_an_image_shows() -> None:
     train, taught = voc("train_aug", 300)
     test, asked = voc("val", 160)
     features = [
-        np.stack([answer(network, each).mean(dim=(2, 3))[0].numpy() for each in part]) for part in (train, test)
+        np.stack([answer(network, each).mean(dim=(2, 3))[0].numpy() for each in part])
+        for part in (train, test)
     ]
     for kind, least in (("dog", 0.75), ("cat", 0.8), ("person", 0.8)):
         model = make_pipeline(StandardScaler(), LogisticRegression(C=0.001, max_iter=300))
@@ -438,7 +486,8 @@ def test_mobilenets_features_tell_what_an_image_shows() -> None:
 
 
 def parity_python() -> Path:
-    """An interpreter with our torch and, beside it, the torchvision that would break it here; kept for next time."""
+    """An interpreter with our torch and, beside it, the torchvision that would break it here; kept
+    for next time."""
     if torch.__version__.split("+")[0] != TORCH:
         pytest.skip(f"torchvision {TORCHVISION} goes with torch {TORCH}, not {torch.__version__}")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "allotment-parity"
@@ -446,20 +495,36 @@ def parity_python() -> Path:
     python = home / "bin" / "python"
     if not (home / "ready").exists():
         venv.create(home, with_pip=True, clear=True)
-        install = [python, "-m", "pip", "install", "--quiet", "--no-deps", f"torchvision=={TORCHVISION}"]
+        install = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            f"torchvision=={TORCHVISION}",
+        ]
         done = subprocess.run(install, capture_output=True, text=True)
         if done.returncode:
-            pytest.skip(f"pip cannot install torchvision {TORCHVISION}: {done.stderr.strip().splitlines()[-1]}")
+            pytest.skip(
+                f"pip cannot install torchvision {TORCHVISION}:"
+                f" {done.stderr.strip().splitlines()[-1]}"
+            )
         (home / "ready").touch()
     ours = sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)})
-    paths = [*dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]), str(ROOT / "src")]
+    paths = [
+        *dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]),
+        str(ROOT / "src"),
+    ]
     (Path(ours) / "allotment-parity.pth").write_text("\n".join(paths) + "\n")
     return python
 
 
 @pytest.mark.long
 def test_answers_are_torchvisions() -> None:
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV"))}
+    clean = {
+        key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV"))
+    }
     script = ROOT / "tests" / "parity" / "torchvision_parity.py"
     done = subprocess.run([parity_python(), str(script)], capture_output=True, text=True, env=clean)
     assert done.returncode == 0, done.stderr

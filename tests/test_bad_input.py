@@ -104,7 +104,9 @@ ROWS = [
     row("cost list", cost([1]), "cost: [1] is not a number"),
     row("cost array", cost(np.array([1.0, 2.0])), "cost: [1. 2.] is not a number"),
     row("cost divided by zero", cost("1/0"), "cost: '1/0' is not a number"),
-    row("cost 10^400 int", cost(10**400), "cost: a number of about 400 digits is too large", "10^15"),
+    row(
+        "cost 10^400 int", cost(10**400), "cost: a number of about 400 digits is too large", "10^15"
+    ),
     row("cost 10^400 text", cost("1e400"), "cost: '1e400' is too large", "10^15"),
     row("cost 10^400 float", cost(float("1e400")), "cost: inf is not a finite number"),
     row("cost 10^400 Decimal", cost(Decimal("1e400")), "cost: 1E+400 is too large"),
@@ -116,15 +118,38 @@ ROWS = [
         "cost: a Fraction of thousands of digits is too large",
     ),
     row("cost just above the limit", cost(10**15 + 1), "cost: 1000000000000001 is too large"),
-    row("cost too fine", cost("0.1234567890123"), "cost: '0.1234567890123' has too many digits", "12 decimal"),
+    row(
+        "cost too fine",
+        cost("0.1234567890123"),
+        "cost: '0.1234567890123' has too many digits",
+        "12 decimal",
+    ),
     row("cost too small", cost("1e-400"), "cost: '1e-400' is too small to count", "10^-12"),
     row("cost of a million digits", cost("0." + "1" * 10**6), "has too many digits"),
-    row("toml cost negative", task("cost = -0.5"), "line 4: task 'cls': cost: -0.5 is not above zero"),
-    row("toml cost nan", task("cost = nan"), "line 4: task 'cls': cost: NaN is not a finite number"),
-    row("toml cost inf", task("cost = inf"), "line 4: task 'cls': cost: Infinity is not a finite number"),
+    row(
+        "toml cost negative",
+        task("cost = -0.5"),
+        "line 4: task 'cls': cost: -0.5 is not above zero",
+    ),
+    row(
+        "toml cost nan", task("cost = nan"), "line 4: task 'cls': cost: NaN is not a finite number"
+    ),
+    row(
+        "toml cost inf",
+        task("cost = inf"),
+        "line 4: task 'cls': cost: Infinity is not a finite number",
+    ),
     row("toml cost boolean", task("cost = true"), "line 4: task 'cls': cost: True is not a number"),
-    row("toml cost date", task("cost = 2024-01-31"), "line 4: task 'cls': cost: 2024-01-31 is not a number"),
-    row("toml cost table", task("cost = { eur = 1 }"), "line 4: task 'cls': cost: {'eur': 1} is not a number"),
+    row(
+        "toml cost date",
+        task("cost = 2024-01-31"),
+        "line 4: task 'cls': cost: 2024-01-31 is not a number",
+    ),
+    row(
+        "toml cost table",
+        task("cost = { eur = 1 }"),
+        "line 4: task 'cls': cost: {'eur': 1} is not a number",
+    ),
     row("toml cost 10^400", task("cost = 1e400"), "line 4: task 'cls': cost: 1E+400 is too large"),
     row(
         "toml cost 400 digits",
@@ -157,11 +182,21 @@ ROWS = [
     row("most negative", of(Task, "cls", 1, most=-1), "most: -1 is below 0"),
     row("frozen boolean", of(Task, "cls", 1, frozen=True), "frozen: True is not a number"),
     row("lot zero", of(Task, "cls", 1, lot=0), "lot: 0 is below 1"),
-    row("toml have fractional", task("cost = 1", "have = 0.5"), "line 5: task 'cls': have: 0.5 is not a whole"),
-    row("toml pool list", task("cost = 1", "pool = [1]"), "line 5: task 'cls': pool: [1] is not a number"),
+    row(
+        "toml have fractional",
+        task("cost = 1", "have = 0.5"),
+        "line 5: task 'cls': have: 0.5 is not a whole",
+    ),
+    row(
+        "toml pool list",
+        task("cost = 1", "pool = [1]"),
+        "line 5: task 'cls': pool: [1] is not a number",
+    ),
     # fee, weight, tiers, implies
     row("fee negative", of(Task, "cls", 1, fee="-0.01"), "fee: -0.01 is not zero or more"),
-    row("weight negative", of(Task, "cls", 1, weight=-1), "weight: -1 is below zero", "has weight 0"),
+    row(
+        "weight negative", of(Task, "cls", 1, weight=-1), "weight: -1 is below zero", "has weight 0"
+    ),
     row("weight nan", of(Task, "cls", 1, weight=math.nan), "weight: nan is not a finite number"),
     row(
         "tiers not rising",
@@ -176,7 +211,11 @@ ROWS = [
     ),
     row("tier price zero", of(Task, "cls", 9, tiers={10: 0}), "tiers.cost: 0 is not above zero"),
     row("tier after zero", of(Task, "cls", 9, tiers={0: 5}), "tiers.after: 0 is below 1"),
-    row("tiers a number", of(Task, "cls", 9, tiers=5), "tiers: give pairs (after, cost), such as {1000: 15}"),
+    row(
+        "tiers a number",
+        of(Task, "cls", 9, tiers=5),
+        "tiers: give pairs (after, cost), such as {1000: 15}",
+    ),
     row("tiers a text", of(Task, "cls", 9, tiers=""), "tiers: give pairs (after, cost)"),
     row("tiers triples", of(Task, "cls", 9, tiers=[(1, 2, 3)]), "tiers: give pairs (after, cost)"),
     row(
@@ -191,13 +230,19 @@ ROWS = [
     ),
     row("implies itself", of(Task, "cls", 1, implies="cls"), "implies: 'cls' implies itself"),
     row("implies twice", of(Task, "cls", 1, implies=["a", "a"]), "implies: names a task twice"),
-    row("implies a number", of(Task, "cls", 1, implies=7), "implies: 7 is not a list of task names"),
+    row(
+        "implies a number", of(Task, "cls", 1, implies=7), "implies: 7 is not a list of task names"
+    ),
     row(
         "implies a table",
         of(Task, "cls", 1, implies={"a": 1}),
         "implies: {'a': 1} is not a list of task names",
     ),
-    row("implies a huge number", of(Task, "cls", 1, implies=[HUGE]), "implies: a number of about 5000 digits"),
+    row(
+        "implies a huge number",
+        of(Task, "cls", 1, implies=[HUGE]),
+        "implies: a number of about 5000 digits",
+    ),
     row(
         "implies unknown",
         lambda _: Problem([CLS, Task("seg", 20, implies="clss")], 9),
@@ -245,25 +290,48 @@ ROWS = [
     # the problem as a whole
     row("no tasks", lambda _: Problem([], 1), "tasks: there is no task; give at least one"),
     row("tasks a number", of(Problem, 5, 1), "tasks: 5 is not a list of tasks"),
-    row("tasks a single task", of(Problem, CLS, 1), "tasks: Task(name='cls'", "is not a list of tasks"),
+    row(
+        "tasks a single task",
+        of(Problem, CLS, 1),
+        "tasks: Task(name='cls'",
+        "is not a list of tasks",
+    ),
     row("tasks of text", of(Problem, ["cls"], 1), "tasks: 'cls' is not a Task"),
     row("tasks a dict", of(Problem, {"cls": 1}, 1), "tasks: 'cls' is not a Task"),
     row("caps a number", of(Problem, TWO, 1, 5), "caps: 5 is not a list of caps"),
     row("caps of tasks", of(Problem, TWO, 1, [CLS]), "caps: Task(name='cls'", "is not a Cap"),
-    row("duplicate names", lambda _: Problem([CLS, CLS], 1), "task 'cls': is there twice", "its own name"),
+    row(
+        "duplicate names",
+        lambda _: Problem([CLS, CLS], 1),
+        "task 'cls': is there twice",
+        "its own name",
+    ),
     row("budget negative", of(Problem, TWO, -1), "budget: -1 is not zero or more"),
     row("budget nan", of(Problem, TWO, math.nan), "budget: nan is not a finite number"),
-    row("budget 10^400", of(Problem, TWO, 10**400), "budget: a number of about 400 digits is too large"),
+    row(
+        "budget 10^400",
+        of(Problem, TWO, 10**400),
+        "budget: a number of about 400 digits is too large",
+    ),
     row("budget text", of(Problem, TWO, "lots"), "budget: 'lots' is not a number"),
-    row("count_implied text", of(Problem, TWO, 1, (), "yes"), "count_implied: 'yes' is neither true nor false"),
+    row(
+        "count_implied text",
+        of(Problem, TWO, 1, (), "yes"),
+        "count_implied: 'yes' is neither true nor false",
+    ),
     row(
         "prices too fine for the budget",
         of(Problem, [CLS, Task("a", "1.000000000001")], 10**9),
-        "budget: prices that differ by 0.000000000001 are too fine for a budget of 1000000000; round them",
+        "budget: prices that differ by 0.000000000001 are too fine for a budget of 1000000000;"
+        " round them",
     ),
     row("from_dict of a list", of(Task.from_dict, [1]), "[1] is not a table of keys and values"),
     row("from_dict without tasks", of(Problem.from_dict, {"budget": 1}), "tasks: is missing"),
-    row("from_dict tasks a number", of(Problem.from_dict, {"budget": 1, "tasks": 5}), "tasks: 5 is not a list"),
+    row(
+        "from_dict tasks a number",
+        of(Problem.from_dict, {"budget": 1, "tasks": 5}),
+        "tasks: 5 is not a list",
+    ),
     # caps
     row("cap without use", of(Cap, "hours", 1, {}), "use: name at least one task"),
     row("cap use a list", of(Cap, "hours", 1, ["cls"]), "use: name at least one task"),
@@ -303,8 +371,14 @@ ROWS = [
     row("reduction above 1", of(Geometric, 1, 1.5), "reduction: 1.5 is not between 0 and 1"),
     row("reduction negative", of(Geometric, 1, -0.1), "reduction: -0.1 is not between 0 and 1"),
     row("reduction nan", of(Geometric, 1, math.nan), "reduction: nan is not a finite number"),
-    row("informativeness text", of(Geometric, "much", 0.9), "informativeness: 'much' is not a number"),
-    row("informativeness boolean", of(Geometric, True, 0.9), "informativeness: True is not a number"),
+    row(
+        "informativeness text",
+        of(Geometric, "much", 0.9),
+        "informativeness: 'much' is not a number",
+    ),
+    row(
+        "informativeness boolean", of(Geometric, True, 0.9), "informativeness: True is not a number"
+    ),
     row(
         "informativeness 10^5000",
         of(Geometric, HUGE, 0.9),
@@ -333,7 +407,9 @@ ROWS = [
         "counts: must be whole",
         "rising order",
     ),
-    row("table counts fractional", of(Tabulated, [0, 1], [0, 0.5]), "counts: must be whole numbers"),
+    row(
+        "table counts fractional", of(Tabulated, [0, 1], [0, 0.5]), "counts: must be whole numbers"
+    ),
     row(
         "table counts from one",
         of(Tabulated, [1, 2], [1, 2]),
@@ -341,13 +417,31 @@ ROWS = [
         "what 0 labels are worth",
     ),
     row("table counts too few", of(Tabulated, [0, 1, 2], [0, 1]), "counts: 2 counts for 3 values"),
-    row("table scaled below zero", lambda _: Tabulated([0, 1]) * -1, "factor: a table times a negative number"),
+    row(
+        "table scaled below zero",
+        lambda _: Tabulated([0, 1]) * -1,
+        "factor: a table times a negative number",
+    ),
     row("curve times text", lambda _: Geometric(1, 0.5) * "x", "factor: 'x' is not a number"),
-    row("coupled without weights", of(Coupled, Geometric(1, 0.9), {}), "weights: name at least one task"),
-    row("coupled weight zero", of(Coupled, Geometric(1, 0.9), {"cls": 0}), "weights.cls: 0 is not above zero"),
+    row(
+        "coupled without weights",
+        of(Coupled, Geometric(1, 0.9), {}),
+        "weights: name at least one task",
+    ),
+    row(
+        "coupled weight zero",
+        of(Coupled, Geometric(1, 0.9), {"cls": 0}),
+        "weights.cls: 0 is not above zero",
+    ),
     row("coupled of a number", of(Coupled, 5, {"cls": 1}), "curve: must be a curve of one count"),
-    row("coupled falling", of(Coupled, Geometric(-1, 0.9), {"cls": 1}), "only a rising curve can be coupled"),
-    row("curve a number", of(curve_from_dict, 5), "a curve is a table such as { curve = 'geometric'"),
+    row(
+        "coupled falling",
+        of(Coupled, Geometric(-1, 0.9), {"cls": 1}),
+        "only a rising curve can be coupled",
+    ),
+    row(
+        "curve a number", of(curve_from_dict, 5), "a curve is a table such as { curve = 'geometric'"
+    ),
     row(
         "curve unknown",
         of(curve_from_dict, {"curve": "geometrical"}),
@@ -361,7 +455,10 @@ ROWS = [
     ),
     row(
         "curve sum of two wrong parts",
-        of(curve_from_dict, {"curve": "sum", "parts": [GEOMETRIC | {"reduction": 2}, {"curve": "log"}]}),
+        of(
+            curve_from_dict,
+            {"curve": "sum", "parts": [GEOMETRIC | {"reduction": 2}, {"curve": "log"}]},
+        ),
         "part 1: reduction: 2 is not between 0 and 1",
         "part 2: curve: unknown curve 'log'",
     ),
@@ -384,7 +481,10 @@ ROWS = [
     row("toml gain a number", gain("5"), "line 5: task 'cls': gain: a curve is a table such as"),
     row(
         "toml gain coupled to an unknown task",
-        gain('{ curve = "coupled", weights = { clss = 1 }, inner = { curve = "logarithmic", worth = 1, have = 1 } }'),
+        gain(
+            '{ curve = "coupled", weights = { clss = 1 }, inner = { curve = "logarithmic", worth ='
+            " 1, have = 1 } }"
+        ),
         "line 5: task 'cls': gain: weights: no task 'clss'; did you mean 'cls'?",
     ),
     row(
@@ -394,7 +494,8 @@ ROWS = [
             'gain = { curve = "logarithmic", worth = 1, have = 1 }\n'
             '[[task]]\nname = "b"\ncost = 1'
         ),
-        "line 6: task 'b': gain: is missing, but other tasks have one; give every task a gain, or none",
+        "line 6: task 'b': gain: is missing, but other tasks have one; give every task a gain, or"
+        " none",
     ),
     # keys of documents
     row(
@@ -441,7 +542,11 @@ ROWS = [
         document("budget = 1\n[[task]]\ncost = 1"),
         "line 2: task 1: name: is missing; write name",
     ),
-    row("toml cost missing", task("have = 1"), "line 2: task 'cls': cost: is missing; write cost = 20"),
+    row(
+        "toml cost missing",
+        task("have = 1"),
+        "line 2: task 'cls': cost: is missing; write cost = 20",
+    ),
     row(
         "toml unknown key",
         task("cost = 1", "poool = 9"),
@@ -519,7 +624,11 @@ ROWS = [
         "line 5: not valid TOML",
         "each key stands once",
     ),
-    row("toml nested arrays", document("budget = 1\na = " + "[" * 100_000), "line 2: nested too deeply"),
+    row(
+        "toml nested arrays",
+        document("budget = 1\na = " + "[" * 100_000),
+        "line 2: nested too deeply",
+    ),
     row(
         "toml nested keys",
         document("budget = 1\ntask" + ".a" * 1000 + " = 1"),
@@ -545,9 +654,21 @@ ROWS = [
         gain('{ curve = "sum", parts = [' + "{}," * 20_000 + "] }"),
         "line 5: task 'cls': gain: parts: there are 20,000, the limit is 1,000; leave some out",
     ),
-    row("tiers, too many", of(Task, "cls", 9, tiers={k + 1: 1 for k in range(1001)}), "tiers: there are 1,001, the"),
-    row("tasks, too many", of(Problem, [CLS] * 5001, 1), "tasks: there are 5,001, the limit is 5,000; leave some"),
-    row("caps, too many", of(Problem, TWO, 1, [Cap("h", 1, {"cls": 1})] * 1001), "caps: there are 1,001, the limit is"),
+    row(
+        "tiers, too many",
+        of(Task, "cls", 9, tiers={k + 1: 1 for k in range(1001)}),
+        "tiers: there are 1,001, the",
+    ),
+    row(
+        "tasks, too many",
+        of(Problem, [CLS] * 5001, 1),
+        "tasks: there are 5,001, the limit is 5,000; leave some",
+    ),
+    row(
+        "caps, too many",
+        of(Problem, TWO, 1, [Cap("h", 1, {"cls": 1})] * 1001),
+        "caps: there are 1,001, the limit is",
+    ),
     row(
         "file not UTF-8",
         file(b'budget = 1\n[[task]]\nname = "caf\xe9"\n'),
@@ -555,7 +676,12 @@ ROWS = [
         "byte 0xe9 is not UTF-8",
         "save",
     ),
-    row("file UTF-16", file("budget = 1".encode("utf-16")), "line 1: ", "is not UTF-8; save the file as UTF-8"),
+    row(
+        "file UTF-16",
+        file("budget = 1".encode("utf-16")),
+        "line 1: ",
+        "is not UTF-8; save the file as UTF-8",
+    ),
     row("file binary", file(b"\x00" * 100), "line 1: not valid TOML"),
     row("file of 100 MB", sparse_file, "huge.toml': has 100.0 MB, the limit is 5 MB"),
     row(
@@ -568,10 +694,25 @@ ROWS = [
         lambda folder: read_problem(folder),
         "is a directory; give the problem file in it",
     ),
-    row("file is a pipe", pipe, "pipe.toml': is a pipe or a device; save the problem to a file first"),
-    row("file is a device", lambda _: read_problem("/dev/zero"), "'/dev/zero': is a pipe or a device"),
-    row("file unreadable", loop, "loop.toml': cannot be read (", "check the path and its permissions"),
-    row("file name with NUL", lambda _: read_problem("a\0b"), r"'a\x00b': cannot be read (", "null"),
+    row(
+        "file is a pipe",
+        pipe,
+        "pipe.toml': is a pipe or a device; save the problem to a file first",
+    ),
+    row(
+        "file is a device",
+        lambda _: read_problem("/dev/zero"),
+        "'/dev/zero': is a pipe or a device",
+    ),
+    row(
+        "file unreadable",
+        loop,
+        "loop.toml': cannot be read (",
+        "check the path and its permissions",
+    ),
+    row(
+        "file name with NUL", lambda _: read_problem("a\0b"), r"'a\x00b': cannot be read (", "null"
+    ),
 ]
 
 
@@ -590,18 +731,37 @@ def test_bad_input(attempt: Try, words: tuple[str, ...], tmp_path: Path) -> None
 
 HEAD = 'budget = 1\n[[task]]\nname = "cls"\ncost = 1\n'
 HOSTILE = {
-    "a key of 20,000 parts": (".".join("a" * 20_000) + " = 1\n" + HEAD, ":1: a key has more than 30 parts"),
-    "unknown keys": ("".join(f"k{k:06d}=1\n" for k in range(450_000)) + HEAD, "900,00", "the limit is 150,000"),
-    "unknown keys of a task": (HEAD + "".join(f"k{k:06d}=1\n" for k in range(450_000)), "the limit is 150,000"),
+    "a key of 20,000 parts": (
+        ".".join("a" * 20_000) + " = 1\n" + HEAD,
+        ":1: a key has more than 30 parts",
+    ),
+    "unknown keys": (
+        "".join(f"k{k:06d}=1\n" for k in range(450_000)) + HEAD,
+        "900,00",
+        "the limit is 150,000",
+    ),
+    "unknown keys of a task": (
+        HEAD + "".join(f"k{k:06d}=1\n" for k in range(450_000)),
+        "the limit is 150,000",
+    ),
     "tiers": (
-        HEAD + "tiers = [" + ",".join(f"{{ after = {k + 1}, cost = 1 }}" for k in range(20_000)) + "]",
-        ":5: task 'cls': tiers: there are 20,000, the limit is 1,000; put neighbouring ones together",
+        HEAD
+        + "tiers = ["
+        + ",".join(f"{{ after = {k + 1}, cost = 1 }}" for k in range(20_000))
+        + "]",
+        (
+            ":5: task 'cls': tiers: there are 20,000, the limit is 1,000; put neighbouring ones"
+            " together"
+        ),
     ),
     "tasks": (
         "budget = 1\n" + "".join(f'[[task]]\nname = "t{k}"\ncost = 1\n' for k in range(99_000)),
         "task: there are 99,000, the limit is 5,000; leave some out",
     ),
-    "caps": (HEAD + "[[cap]]\n" * 99_000, "cap: there are 99,000, the limit is 1,000; leave some out"),
+    "caps": (
+        HEAD + "[[cap]]\n" * 99_000,
+        "cap: there are 99,000, the limit is 1,000; leave some out",
+    ),
 }
 
 
@@ -630,17 +790,25 @@ def test_of_very_many_mistakes_the_first_are_said_and_the_others_counted() -> No
 
 def test_near_misses_are_looked_for_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
-    monkeypatch.setattr(errors.difflib, "get_close_matches", lambda name, known, n: looked.append(name) or [])
+    monkeypatch.setattr(
+        errors.difflib, "get_close_matches", lambda name, known, n: looked.append(name) or []
+    )
     use = ", ".join(f"t{k} = 1" for k in range(1000))
     with pytest.raises(InputError, match="known: cls"):
         parse_problem(HEAD + f'[[cap]]\nname = "hours"\nlimit = 1\nuse = {{ {use} }}')
     assert len(looked) == errors.MOST_HINTS
 
 
-@pytest.mark.parametrize("text", [" " * 300_000, "x = [" + ("1" * 3999 + ",") * 300 + "1" * 5000 + "]"])
+@pytest.mark.parametrize(
+    "text", [" " * 300_000, "x = [" + ("1" * 3999 + ",") * 300 + "1" * 5000 + "]"]
+)
 def test_lines_are_found_in_one_go(text: str) -> None:
-    """A line of blanks, and numbers that are nearly too long: both took as many steps as the square of their size."""
-    script = f"from allotment.document import parse_problem\nparse_problem({HEAD!r} + 'y = 1\\n' + {text!r})"
+    """A line of blanks, and numbers that are nearly too long: both took as many steps as the square
+    of their size."""
+    script = (
+        f"from allotment.document import parse_problem\nparse_problem({HEAD!r} + 'y = 1\\n' +"
+        f" {text!r})"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script.replace(repr(text), "open(0).read()")],
         input=text.encode(),
@@ -756,7 +924,11 @@ name = "hours"
 limit = 1
 use = { a = -1, c = 1 }
 """
-    assert lines(text) == [(4, "task 'a': cost"), (12, "cap 'hours': use.a"), (12, "cap 'hours': use")]
+    assert lines(text) == [
+        (4, "task 'a': cost"),
+        (12, "cap 'hours': use.a"),
+        (12, "cap 'hours': use"),
+    ]
 
 
 def test_windows_line_ends_count_once() -> None:
@@ -867,7 +1039,8 @@ PLANNERS: dict[str, Callable[[al.Problem, Any], object]] = {
 @pytest.mark.parametrize("planner", PLANNERS)
 @pytest.mark.parametrize("weight", [1, 3, 0])
 def test_curves_of_ones_own_are_refused(given: str, planner: str, weight: int) -> None:
-    """The solver knows how to search its own families and tables only: anything else would be worth nothing to it."""
+    """The solver knows how to search its own families and tables only: anything else would be worth
+    nothing to it."""
     curve, name = OWN[given]
     problem = al.Problem([al.Task("a", 1), al.Task("b", 1, weight=weight)], 100)
     with pytest.raises(al.InputError) as caught:
@@ -893,7 +1066,10 @@ def test_a_coupled_curve_of_ones_own_is_refused() -> None:
 def test_the_remedy_for_a_curve_of_ones_own_works() -> None:
     curve, counts = Root(), [*range(20), 50, 100]
     problem = al.Problem([al.Task("a", 1), al.Task("b", 1)], 100)
-    plan = al.allocate(problem, {"a": al.Geometric(0.001, 0.9), "b": al.Tabulated([curve(n) for n in counts], counts)})
+    plan = al.allocate(
+        problem,
+        {"a": al.Geometric(0.001, 0.9), "b": al.Tabulated([curve(n) for n in counts], counts)},
+    )
     assert plan.counts == {"a": 0, "b": 100}
     assert plan.value == pytest.approx(50)
 

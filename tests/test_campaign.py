@@ -1,4 +1,5 @@
-"""A campaign from its first settings to its last label: what each verb does, and that stopping it changes nothing."""
+"""A campaign from its first settings to its last label: what each verb does, and that stopping it
+changes nothing."""
 
 from __future__ import annotations
 
@@ -82,7 +83,8 @@ class Means:
     def score(self, state, task):
         seen = self.seen[task].instances if isinstance(self.seen, Labels) else self.seen
         known = seen[self.data.known(task)[seen]]
-        error = np.abs(self.data.values(task, known) - state["answers"][task]).mean() if len(known) else float("nan")
+        error = np.abs(self.data.values(task, known) - state["answers"][task])
+        error = error.mean() if len(known) else float("nan")
         return Measure(float(error), float(error), False)
     def with_validation(self, instances):
         return Means(self.data, instances)
@@ -120,16 +122,23 @@ def refused(code: int, *args: object) -> str:
     return result.stderr
 
 
-def rows(count: int = 90, every: tuple[int, int] = (2, 3), id_: bool = False) -> list[dict[str, str]]:
-    """A table with two features and two targets, of which every second and third row has a label."""
+def rows(
+    count: int = 90, every: tuple[int, int] = (2, 3), id_: bool = False
+) -> list[dict[str, str]]:
+    """A table with two features and two targets, of which every second and third row has a
+    label."""
     rng = random.Random(5)
     made = []
     for number in range(count):
         width, age = rng.random(), rng.random()
         row = {"name": f"r{number:03d}"} if id_ else {}
         row |= {"width": f"{width:.3f}", "age": f"{age:.3f}"}
-        row["size"] = f"{3 + 2 * width - age + rng.gauss(0, 0.1):.3f}" if number % every[0] == 0 else ""
-        row["look"] = ("old", "new")[age + rng.gauss(0, 0.1) < 0.5] if number % every[1] == 0 else ""
+        row["size"] = (
+            f"{3 + 2 * width - age + rng.gauss(0, 0.1):.3f}" if number % every[0] == 0 else ""
+        )
+        row["look"] = (
+            ("old", "new")[age + rng.gauss(0, 0.1) < 0.5] if number % every[1] == 0 else ""
+        )
         made.append(row)
     return made
 
@@ -147,7 +156,9 @@ def sheet(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def begin(folder: str = "camp", *more: object, table: list[dict[str, str]] | None = None, budget: int = 90) -> Path:
+def begin(
+    folder: str = "camp", *more: object, table: list[dict[str, str]] | None = None, budget: int = 90
+) -> Path:
     write(Path("table.csv"), rows() if table is None else table)
     costs = ["--targets", "size,look", "--cost", "size=1", "--cost", "look=5"]
     fine("init", folder, "--root", "table.csv", *costs, "--budget", budget, "--steps", 3, *more)
@@ -164,7 +175,8 @@ def shorten(folder: Path, **keys: object) -> None:
 
 
 def fill(path: Path, to: Path, answers: Mapping[str, Any], most: int | None = None) -> Path:
-    """The sheet of an order, filled in as far as wanted; an answer may be a function of the instance's number."""
+    """The sheet of an order, filled in as far as wanted; an answer may be a function of the
+    instance's number."""
     filled = sheet(path)
     for row in filled[:most]:
         answer = answers[row["task"]]
@@ -177,7 +189,10 @@ def fill(path: Path, to: Path, answers: Mapping[str, Any], most: int | None = No
 
 def test_what_init_writes_is_read_back_and_every_key_has_a_comment() -> None:
     data = {"name": "table", "root": 'it\'s "here"\x7f.csv', "id": "näme", "drop": ["a", "b"]}
-    tasks = {"a": {"cost": "0.035", "kind": "regression"}, 'b "c"': {"cost": 20, "classes": ["x|y", "z"]}}
+    tasks = {
+        "a": {"cost": "0.035", "kind": "regression"},
+        'b "c"': {"cost": 20, "classes": ["x|y", "z"]},
+    }
     training = {"network": "usual", "steps": 7, "device": "cpu", "precision": "float32"}
     text = write_template(data, tasks, '"100.50"', "response", training, trainings=12)
     settings = parse_settings(text)
@@ -240,7 +255,9 @@ def test_names_in_settings_are_those_that_exist() -> None:
     from allotment.learners.setups import SETUPS
 
     assert set(METHODS) == set(REAL)
-    assert {name: data for name, data in NETWORKS.items() if data} == {name: s.data for name, s in SETUPS.items()}
+    assert {name: data for name, data in NETWORKS.items() if data} == {
+        name: s.data for name, s in SETUPS.items()
+    }
 
 
 # --- beginning ---
@@ -260,18 +277,43 @@ def test_init_counts_filled_cells_as_labels_and_empty_ones_as_the_pool() -> None
     labelled = {name: sum(bool(row[name]) for row in table) for name in ("size", "look")}
     found = {row["name"]: row for row in json.loads(fine("status", folder, "--json"))["tasks"]}
     assert {name: row["have"] for name, row in found.items()} == labelled
-    assert {name: row["pool"] for name, row in found.items()} == {n: len(table) - k for n, k in labelled.items()}
-    assert {name: row["kind"] for name, row in found.items()} == {"size": "regression", "look": "classification"}
+    assert {name: row["pool"] for name, row in found.items()} == {
+        n: len(table) - k for n, k in labelled.items()
+    }
+    assert {name: row["kind"] for name, row in found.items()} == {
+        "size": "regression",
+        "look": "classification",
+    }
 
 
 def test_init_names_everything_that_is_missing_and_makes_nothing() -> None:
     write(Path("table.csv"), rows())
-    told = refused(2, "init", "camp", "--targets", "size,look", "--cost", "size=1", "--cost", "lok=2")
-    for words in ("--root: is missing", "task 'look': has no price", "--budget: is missing", "did you mean 'look'?"):
+    told = refused(
+        2, "init", "camp", "--targets", "size,look", "--cost", "size=1", "--cost", "lok=2"
+    )
+    for words in (
+        "--root: is missing",
+        "task 'look': has no price",
+        "--budget: is missing",
+        "did you mean 'look'?",
+    ):
         assert words in told
-    given = ["--root", "table.csv", "--targets", "size,lok", "--cost", "size=1", "--cost", "lok=2", "--budget", "9"]
+    given = [
+        "--root",
+        "table.csv",
+        "--targets",
+        "size,lok",
+        "--cost",
+        "size=1",
+        "--cost",
+        "lok=2",
+        "--budget",
+        "9",
+    ]
     assert "did you mean 'look'?" in refused(2, "init", "camp", *given)
-    assert "'many' is not a number" in refused(2, "init", "camp", *given[:4], *given[4:8], "--budget", "many")
+    assert "'many' is not a number" in refused(
+        2, "init", "camp", *given[:4], *given[4:8], "--budget", "many"
+    )
     assert not Path("camp").exists()
 
 
@@ -321,13 +363,18 @@ def test_only_labels_at_hand_are_known_and_delivered_ones_are_laid_over() -> Non
     assert stock.have == {"size": 6, "look": 5}
     free = stock.candidates("size")
     assert not {stock.place[name] for name in free} & set(stock.parts.test.tolist())
-    given = {"size": {free[0]: 7.5, free[1]: {"own": True}}, "look": {stock.candidates("look")[0]: "old"}}
+    given = {
+        "size": {free[0]: 7.5, free[1]: {"own": True}},
+        "look": {stock.candidates("look")[0]: "old"},
+    }
     later = open_stock(settings, Path("camp"), given)
     assert later.have == {"size": 8, "look": 6}
     data = later.open()
     assert data.known("size").sum() == 8
     place = [later.place[name] for name in free[:2]]
-    np.testing.assert_allclose(data.values("size", np.array(place)), [7.5, float(table[place[1]]["size"])])
+    np.testing.assert_allclose(
+        data.values("size", np.array(place)), [7.5, float(table[place[1]]["size"])]
+    )
     at = later.place[stock.candidates("look")[0]]
     assert data.targets[1].classes[int(data.values("look", np.array([at]))[0])] == "old"
     assert later.fingerprint != stock.fingerprint
@@ -337,7 +384,8 @@ def test_only_labels_at_hand_are_known_and_delivered_ones_are_laid_over() -> Non
 def test_a_label_that_the_data_have_stays_unless_the_last_is_to_count() -> None:
     folder = begin()
     table = rows()
-    Path("back.csv").write_text("instance,size\n1,9.5\n2,8.5\n")  # row 1 has a label, row 2 has none
+    # row 1 has a label, row 2 has none
+    Path("back.csv").write_text("instance,size\n1,9.5\n2,8.5\n")
     fine("ingest", folder, "back.csv")
     for rule, wanted in (("first", float(table[0]["size"])), ("last", 9.5)):
         shorten(folder, conflicts=f'"{rule}"')
@@ -348,7 +396,8 @@ def test_a_label_that_the_data_have_stays_unless_the_last_is_to_count() -> None:
 def test_delivered_masks_reach_the_training_data() -> None:
     from PIL import Image
 
-    fine("init", "pics", "--data", "scenes", "--targets", "segmentation,classes", "--steps", 1, "--have",
+    fine("init", "pics", "--data", "scenes", "--targets", "segmentation,classes", "--steps", 1,
+    "--have",
          "segmentation=4", "--have", "classes=4")  # fmt: skip
     folder = Path("pics")
     shorten_data(folder, count=20, size=16)
@@ -358,13 +407,17 @@ def test_delivered_masks_reach_the_training_data() -> None:
     mask[:8] = 4
     Path("masks/segmentation").mkdir(parents=True)
     Image.fromarray(mask).save(f"masks/segmentation/{name}.png")
-    Image.fromarray(mask[:8]).save(f"masks/segmentation/{state.stock.candidates('segmentation')[1]}.png")
+    Image.fromarray(mask[:8]).save(
+        f"masks/segmentation/{state.stock.candidates('segmentation')[1]}.png"
+    )
     told = fine("ingest", folder, "masks")
     assert "1 new label" in told
     assert "16 x 8 pixels" in told
     stock = Campaign(folder).look().stock
     data = stock.open()
-    np.testing.assert_array_equal(data.values("segmentation", np.array([stock.place[name]]))[0], mask)
+    np.testing.assert_array_equal(
+        data.values("segmentation", np.array([stock.place[name]]))[0], mask
+    )
 
 
 def shorten_data(folder: Path, **keys: object) -> None:
@@ -399,7 +452,13 @@ def test_prices_of_later_rounds_go_on_where_the_first_stopped() -> None:
             al.Task("b", cost="0.35", least=3),
         ]
         problem = al.Problem(tasks, budget=5000, caps=[al.Cap("hours", 100, {"a": "0.5"})])
-        came, waiting = {"a": rng.randint(0, 30), "b": rng.randint(0, 9)}, {"a": rng.randint(0, 20), "b": 0}
+        came, waiting = (
+            {"a": rng.randint(0, 30), "b": rng.randint(0, 9)},
+            {
+                "a": rng.randint(0, 20),
+                "b": 0,
+            },
+        )
         account = Account(came, waiting)
         rest = take_rest(problem, account, {"a": 5, "b": 6}, {"a": 60, "b": 70})
         new = {"a": rng.randint(1, 25), "b": rng.randint(0, 9)}
@@ -415,7 +474,11 @@ def test_prices_of_later_rounds_go_on_where_the_first_stopped() -> None:
 @pytest.mark.parametrize("law", ["power", "geometric"])
 def test_estimates_seen_from_more_labels_promise_what_is_left_of_their_gain(law: str) -> None:
     rng = np.random.default_rng(0)
-    shapes = rng.uniform(0.3, 0.9, size=(5, 2)) if law == "power" else rng.uniform(0.9, 0.99, size=(5, 2))
+    shapes = (
+        rng.uniform(0.3, 0.9, size=(5, 2))
+        if law == "power"
+        else rng.uniform(0.9, 0.99, size=(5, 2))
+    )
     before = al.Estimates(("a", "b"), (10, 40), rng.normal(size=(5, 2, 2)), shapes, law=law)
     later = rebase(before, {"a": 17, "b": 40})
     whole = before.gains_of({"a": 7 + 9, "b": 4}) - before.gains_of({"a": 7, "b": 0})
@@ -427,7 +490,9 @@ def outlook(**counts: tuple[int, int]) -> Outlook:
 
 
 def plan_of(budget: int = 100, **options: Any) -> al.Plan:
-    problem = al.Problem([al.Task("a", cost=1, have=10, **options), al.Task("b", cost=5, have=10)], budget)
+    problem = al.Problem(
+        [al.Task("a", cost=1, have=10, **options), al.Task("b", cost=5, have=10)], budget
+    )
     return al.allocate(problem, al.neutral_gains(problem))
 
 
@@ -442,9 +507,12 @@ def test_the_tranche_is_what_the_draws_agree_on_but_at_least_a_quarter() -> None
     assert half.counts["a"] < counts["a"] / 2
     unsure = propose(plan, outlook(a=(0, 90), b=(0, 20)), Fraction(100))
     assert 18 <= plan.problem.price(unsure.counts) <= 25
-    assert unsure.counts["a"] / counts["a"] == pytest.approx(unsure.counts["b"] / counts["b"], abs=0.15)
+    assert unsure.counts["a"] / counts["a"] == pytest.approx(
+        unsure.counts["b"] / counts["b"], abs=0.15
+    )
     assert propose(plan, outlook(a=(0, 90), b=(0, 20)), Fraction(100), learns=False).is_all
-    last = propose(plan, outlook(a=(0, 90), b=(0, 20)), Fraction(400))  # a quarter of 400 is all that is left
+    # a quarter of 400 is all that is left
+    last = propose(plan, outlook(a=(0, 90), b=(0, 20)), Fraction(400))
     assert last.is_all
 
 
@@ -466,14 +534,20 @@ def test_a_neutral_campaign_in_two_rounds_spends_every_coin_once() -> None:
     assert told.startswith("Order 1: ")
     table = rows()
     assert all(table[int(row["instance"]) - 1][row["task"]] == "" for row in ordered)
-    assert {name: sum(row["task"] == name for row in ordered) for name in ("size", "look")} == plan["counts"]
+    assert {name: sum(row["task"] == name for row in ordered) for name in ("size", "look")} == plan[
+        "counts"
+    ]
     back = fill(Path("one.csv"), Path("back.csv"), {"size": 2.5, "look": "old"}, most=20)
     told = fine("ingest", folder, back)
     assert "20 new labels" in told
     status = json.loads(fine("status", folder, "--json"))
     spent = sum({"size": 1, "look": 5}[row["task"]] for row in ordered[:20])
     total = sum({"size": 1, "look": 5}[row["task"]] for row in ordered)
-    assert (status["spent"], status["on_order"], status["left"]) == (str(spent), str(total - spent), str(90 - total))
+    assert (status["spent"], status["on_order"], status["left"]) == (
+        str(spent),
+        str(total - spent),
+        str(90 - total),
+    )
     assert "camp was" not in fine("ingest", folder, back)
     assert "nothing was changed" in fine("ingest", folder, back)
     assert json.loads(fine("status", folder, "--json")) == status
@@ -518,7 +592,9 @@ def test_an_open_order_is_written_again_and_not_ordered_again() -> None:
     few = min(("size", "look"), key=[row["task"] for row in found].count)
     mine = {row["instance"] for row in found if row["task"] == few}
     both = {row["instance"] for row in found if row["task"] != few}
-    free = {str(number) for number, row in enumerate(rows(), 1) if not row["size"] and not row["look"]}
+    free = {
+        str(number) for number, row in enumerate(rows(), 1) if not row["size"] and not row["look"]
+    }
     assert mine & free <= both
 
 
@@ -535,7 +611,10 @@ def test_everything_acceptable_goes_in_and_the_rest_is_listed() -> None:
     assert "did you mean 'old'?" in listed[1]["reason"]
     assert "did you mean 'size'?" in listed[3]["reason"]
     state = Campaign(folder).look()
-    assert {task: len(values) for task, values in state.stock.given.items()} == {"size": 2, "look": 1}
+    assert {task: len(values) for task, values in state.stock.given.items()} == {
+        "size": 2,
+        "look": 1,
+    }
     assert "1 label with contradicting answers" in fine("status", folder)
     values = {}
     for rule in ("first", "last"):
@@ -551,7 +630,11 @@ def measured(folder: Path) -> list[tuple[str, Any]]:
     """All that was found and decided, without the times."""
     with Store.open(folder, write=False) as store:
         kinds = ("estimates", "diagnosis", "plan", "order")
-        return [(kind, value.number, value.key, value.body) for kind in kinds for value in store.values(kind)]
+        return [
+            (kind, value.number, value.key, value.body)
+            for kind in kinds
+            for value in store.values(kind)
+        ]
 
 
 def test_estimate_plan_order_and_a_second_round_that_knows_more() -> None:
@@ -565,7 +648,9 @@ def test_estimate_plan_order_and_a_second_round_that_knows_more() -> None:
     found = Campaign(folder).look().found
     assert found is not None
     assert found.fresh
-    assert found.estimates.have == tuple(sum(bool(row[name]) for row in rows()) for name in ("size", "look"))
+    assert found.estimates.have == tuple(
+        sum(bool(row[name]) for row in rows()) for name in ("size", "look")
+    )
     about = found.estimates.about
     assert (about["method"], about["trainings"], about["folds"]) == ("response", 9, 4)
     assert "Everything was measured already" in fine("estimate", folder)
@@ -592,8 +677,11 @@ def test_estimate_plan_order_and_a_second_round_that_knows_more() -> None:
     both = fit(join([Response.from_dict(each) for each in rounds]), seed=0, prior=Prior().later)
     assert np.array_equal(later.estimates.worths, both.worths)
     assert later.value.body["earlier"] == [found.value.key]
-    assert "nothing was trained" in fine("estimate", folder)  # the same name again, although it is on record now
-    assert sum(later.estimates.have) == sum(found.estimates.have) + len(sheet(folder / "order-1.csv"))
+    # the same name again, although it is on record now
+    assert "nothing was trained" in fine("estimate", folder)
+    assert sum(later.estimates.have) == sum(found.estimates.have) + len(
+        sheet(folder / "order-1.csv")
+    )
 
 
 def test_changed_settings_and_data_are_noticed_and_never_mixed() -> None:
@@ -604,9 +692,14 @@ def test_changed_settings_and_data_are_noticed_and_never_mixed() -> None:
     text = (folder / "campaign.toml").read_text()
     (folder / "campaign.toml").write_text(text.replace("steps = 3", "steps = 4"))
     told = refused(2, "plan", folder)
-    assert "[training] or a task's metric has changed since (1 set of estimates kept, but not used)" in told
+    assert (
+        "[training] or a task's metric has changed since (1 set of estimates kept, but not used)"
+        in told
+    )
     told = fine("estimate", folder, "--workers", 0)
-    assert "8 earlier trainings kept but not used: [training] or a task's metric has changed" in told
+    assert (
+        "8 earlier trainings kept but not used: [training] or a task's metric has changed" in told
+    )
     assert measured(folder)[0] == first[0]
     (folder / "campaign.toml").write_text(text)
     assert "nothing was trained" in fine("estimate", folder)
@@ -672,7 +765,9 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(monkeypatch: pytest.Mon
     Path("stop").write_text("interrupt 20")
     result = allot("estimate", folder, "--workers", 0)
     assert result.exit_code == 130
-    assert "Stopped. What is done is kept; to go on from there: allot estimate camp" in result.stderr
+    assert (
+        "Stopped. What is done is kept; to go on from there: allot estimate camp" in result.stderr
+    )
     with Store.open(folder, write=False) as store:
         assert len(store.results("response")) == 13
     told = allot("estimate", folder, "--workers", 0)
@@ -681,7 +776,9 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(monkeypatch: pytest.Mon
     assert "on this machine" not in told.stdout  # the price tag is for the start
 
 
-def test_a_learner_of_ones_own_comes_from_the_command_line_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_learner_of_ones_own_comes_from_the_command_line_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     folder = begin("camp")
     shorten(folder, trainings=8)
     Path("bad.py").write_text("1 / 0")
@@ -718,7 +815,9 @@ def test_estimates_in_parts_are_those_of_one_piece(method: str) -> None:
     jobs = campaign.list_jobs(state)
     assert [job.needs["chunk"] for job in jobs] == [[0, 8], [8, 12]]
     bench = campaign.set_up(state)
-    whole = estimate(bench.learner, bench.labels, method=method, trainings=12, folds=jobs[0].needs["folds"])
+    whole = estimate(
+        bench.learner, bench.labels, method=method, trainings=12, folds=jobs[0].needs["folds"]
+    )
     found, wanted = state.found.estimates.to_dict(), json.loads(json.dumps(whole.to_dict()))
     found["about"].pop("rounds", None)  # of which only a campaign has several
     assert found == wanted
@@ -783,7 +882,9 @@ def test_the_papers_pieces_add_up_to_one_estimate_however_they_are_done(method: 
     state = campaign.look()
     bench, folds = campaign.set_up(state), campaign.list_jobs(state)[0].needs["folds"]
     problem = state.settings.problem()
-    whole = estimate(bench.learner, bench.labels, method=method, trainings=16, folds=folds, problem=problem)
+    whole = estimate(
+        bench.learner, bench.labels, method=method, trainings=16, folds=folds, problem=problem
+    )
     wanted = json.loads(json.dumps(whole.to_dict()))
     assert [each.value.body["estimates"] for each in (alone, beside, again)] == [wanted] * 3
     assert f"{alone.trained} trainings" in str(campaign.price(state))
@@ -807,7 +908,11 @@ def test_probing_that_is_enough_ends_and_stays_ended(monkeypatch: pytest.MonkeyP
         assert measure(folder).trained == 0
     assert told[-1][0] == told[-1][1] >= ended.trained  # the other worker may have been ahead
     assert ended.estimates.about["probing"]["trainings"] == 2
-    assert ended.trained == sum(map(size_of, jobs[: len(curves) + 2])) == ended.estimates.about["trainings"]
+    assert (
+        ended.trained
+        == sum(map(size_of, jobs[: len(curves) + 2]))
+        == ended.estimates.about["trainings"]
+    )
     # with other money its rule may want more: what is there is kept
     text = (folder / "campaign.toml").read_text()
     (folder / "campaign.toml").write_text(re.sub(r"budget = [\d_.]+", "budget = 77", text))
@@ -819,21 +924,41 @@ def test_probing_that_is_enough_ends_and_stays_ended(monkeypatch: pytest.MonkeyP
 def test_jobs_are_a_small_part_of_a_long_run_whatever_is_trained() -> None:
     def list_sizes(folder: Path, own: str | None = None) -> list[int]:
         campaign = Campaign(folder, own)
-        return [last - first for first, last in (job.needs["chunk"] for job in campaign.list_jobs(campaign.look()))]
+        return [
+            last - first
+            for first, last in (job.needs["chunk"] for job in campaign.list_jobs(campaign.look()))
+        ]
 
     table = begin("table")  # 60 trainings of 3 steps for 2 tasks are over in no time
     assert list_sizes(table) == [8] * 7 + [4]
     assert list_sizes(table, "own.py:make") == [1] * 60
-    (table / "campaign.toml").write_text((table / "campaign.toml").read_text().replace("steps = 3", "steps = 900"))
+    (table / "campaign.toml").write_text(
+        (table / "campaign.toml").read_text().replace("steps = 3", "steps = 900")
+    )
     assert list_sizes(table) == [2] * 30
     shorten(table, trainings=400)
     assert list_sizes(table) == [8] * 50
-    fine("init", "pics", "--data", "scenes", "--targets", "depth", "--steps", 1, "--have", "depth=4", "--budget", 9)
+    fine(
+        "init",
+        "pics",
+        "--data",
+        "scenes",
+        "--targets",
+        "depth",
+        "--steps",
+        1,
+        "--have",
+        "depth=4",
+        "--budget",
+        9,
+    )
     assert list_sizes(Path("pics")) == [1] * 60
 
 
 def test_neutral_measures_nothing() -> None:
-    assert "neutral measures nothing" in refused(2, "estimate", begin("other", "--method", "neutral"))
+    assert "neutral measures nothing" in refused(
+        2, "estimate", begin("other", "--method", "neutral")
+    )
 
 
 def test_a_second_writer_hears_who_holds_the_campaign_and_readers_do_not_wait() -> None:
@@ -854,7 +979,10 @@ def test_of_two_estimates_one_works_and_eight_readers_see_consistent_states() ->
     shorten(folder, trainings=16)
     for name in ("gate", "ready"):
         os.mkfifo(name)
-    env = dict(os.environ) | {"GATE": str(Path("gate").absolute()), "READY": str(Path("ready").absolute())}
+    env = dict(os.environ) | {
+        "GATE": str(Path("gate").absolute()),
+        "READY": str(Path("ready").absolute()),
+    }
     # priced already, so that the first step is that of the first training, with the lock held
     command = [*ALLOT, "estimate", "camp", "--workers", "0", "--learner", "own.py:make"]
     with subprocess.Popen([sys.executable, "-c", ESTIMATE], env=env) as working:
@@ -863,7 +991,10 @@ def test_of_two_estimates_one_works_and_eight_readers_see_consistent_states() ->
         assert refusal.returncode == 2
         assert str(working.pid) in refusal.stderr
         readers = [
-            subprocess.Popen([*ALLOT, "status", "camp", "--json"], stdout=subprocess.PIPE, text=True) for _ in range(8)
+            subprocess.Popen(
+                [*ALLOT, "status", "camp", "--json"], stdout=subprocess.PIPE, text=True
+            )
+            for _ in range(8)
         ]
         seen = [json.loads(reader.communicate()[0]) for reader in readers]
         assert all(each == seen[0] for each in seen)
@@ -873,7 +1004,10 @@ def test_of_two_estimates_one_works_and_eight_readers_see_consistent_states() ->
     assert json.loads(fine("status", folder, "--json"))["next"] == "allot plan camp"
 
 
-ESTIMATE = "from allotment.campaign.campaign import Campaign; Campaign('camp', 'own.py:make').estimate(workers=0)"
+ESTIMATE = (
+    "from allotment.campaign.campaign import Campaign; Campaign('camp',"
+    " 'own.py:make').estimate(workers=0)"
+)
 
 
 def test_a_full_disk_is_said_and_costs_nothing_that_is_done() -> None:
@@ -881,8 +1015,12 @@ def test_a_full_disk_is_said_and_costs_nothing_that_is_done() -> None:
     for each in (whole, folder):
         shorten(each, trainings=24)
     fine("estimate", whole, "--workers", 0, "--learner", "own.py:make")
-    limit = (folder / "campaign.sqlite").stat().st_size  # for each file: the log of changes soon comes to it
-    script = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); {ESTIMATE}"
+    # for each file: the log of changes soon comes to it
+    limit = (folder / "campaign.sqlite").stat().st_size
+    script = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}));"
+        f" {ESTIMATE}"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode != 0
     assert "InputError" in done.stderr.splitlines()[-1]
@@ -894,7 +1032,9 @@ def test_a_full_disk_is_said_and_costs_nothing_that_is_done() -> None:
 # --- progress ---
 
 
-def test_progress_tells_the_time_left(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_tells_the_time_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     from allotment.cli import progress
 
     now = {"s": 100.0}
@@ -910,7 +1050,10 @@ def test_progress_tells_the_time_left(monkeypatch: pytest.MonkeyPatch, capsys: p
         assert meter.tell() == "15 of 30, about 50 s left"
         meter(30, 30)
         assert meter.tell() == "30 of 30"
-    assert capsys.readouterr().err.splitlines() == ["trainings: 15 of 30, about 60 s left", "trainings: 30 of 30"]
+    assert capsys.readouterr().err.splitlines() == [
+        "trainings: 15 of 30, about 60 s left",
+        "trainings: 30 of 30",
+    ]
 
 
 # --- evaluation ---
@@ -920,7 +1063,12 @@ def test_gains_of_an_evaluation_are_relative_signed_and_paired() -> None:
     rng = np.random.default_rng(1)
     base, scores = rng.uniform(1, 2, size=(4, 2)), rng.uniform(1, 2, size=(2, 4, 2))
     found = Evaluation(
-        ("a", "b"), (3.0, 1.0), (True, False), (Trial("this plan", {}), Trial("other", {})), base, scores
+        ("a", "b"),
+        (3.0, 1.0),
+        (True, False),
+        (Trial("this plan", {}), Trial("other", {})),
+        base,
+        scores,
     )
     first, second = found.rows()
     a = [(value / base[:, 0].mean() - 1) * 100 for value in scores[0, :, 0]]
@@ -931,20 +1079,38 @@ def test_gains_of_an_evaluation_are_relative_signed_and_paired() -> None:
     assert first["total"] == pytest.approx([totals.mean(), totals.std(ddof=1)])
     apart = totals - found.totals[1]
     reach = 2.353363 * apart.std(ddof=1) / 2  # Student's t with 3 degrees of freedom
-    assert second["ahead"] == pytest.approx([apart.mean(), apart.mean() - reach, apart.mean() + reach], rel=1e-3)
+    assert second["ahead"] == pytest.approx(
+        [apart.mean(), apart.mean() - reach, apart.mean() + reach], rel=1e-3
+    )
     assert Evaluation.from_dict(json.loads(json.dumps(found.to_dict()))).rows() == found.rows()
-    assert [student(n) for n in (2, 12, 30)] == pytest.approx([2.919986, 1.782288, 1.697261], rel=1e-3)
+    assert [student(n) for n in (2, 12, 30)] == pytest.approx(
+        [2.919986, 1.782288, 1.697261], rel=1e-3
+    )
 
 
 def test_evaluate_tries_the_plan_yours_and_every_baseline_on_the_test_part() -> None:
     table = rows(60, every=(1, 1))
-    folder = begin("camp", "--have", "size=6", "--have", "look=6", "--method", "neutral", table=table, budget=40)
-    told = allot("evaluate", folder, "--repeats", 3, "--workers", 0, "--json", "--plan", "size=10,look=1")
+    folder = begin(
+        "camp",
+        "--have",
+        "size=6",
+        "--have",
+        "look=6",
+        "--method",
+        "neutral",
+        table=table,
+        budget=40,
+    )
+    told = allot(
+        "evaluate", folder, "--repeats", 3, "--workers", 0, "--json", "--plan", "size=10,look=1"
+    )
     assert told.exit_code == 0, told.output
     found = json.loads(told.stdout)
     names = [row["name"] for row in found["rows"]]
     assert names[:2] == ["this plan", "yours"]
-    assert {"equal images", "equal images*", "equal budget", "all on size", "all on look"} <= set(names)
+    assert {"equal images", "equal images*", "equal budget", "all on size", "all on look"} <= set(
+        names
+    )
     assert np.array(found["scores"]).shape == (len(names), 3, 2)
     counts = {row["name"]: row["counts"] for row in found["rows"]}
     assert counts["yours"] == {"size": 10, "look": 1}
@@ -971,7 +1137,17 @@ def test_evaluate_says_clearly_when_there_is_nothing_to_evaluate_with() -> None:
 
 def test_labels_on_order_can_be_taken_from_complete_data() -> None:
     table = rows(60, every=(1, 1))
-    folder = begin("camp", "--have", "size=6", "--have", "look=6", "--method", "neutral", table=table, budget=40)
+    folder = begin(
+        "camp",
+        "--have",
+        "size=6",
+        "--have",
+        "look=6",
+        "--method",
+        "neutral",
+        table=table,
+        budget=40,
+    )
     assert "nothing is on order" in refused(2, "ingest", folder, "--oracle")
     fine("order", folder)
     count = len(sheet(folder / "order-1.csv"))
@@ -981,7 +1157,9 @@ def test_labels_on_order_can_be_taken_from_complete_data() -> None:
     data = stock.open()
     chosen = stock.labels["size"].instances
     np.testing.assert_allclose(
-        data.values("size", chosen), [float(table[place]["size"]) for place in chosen.tolist()], rtol=1e-6
+        data.values("size", chosen),
+        [float(table[place]["size"]) for place in chosen.tolist()],
+        rtol=1e-6,
     )
 
 
@@ -993,7 +1171,17 @@ DATA = os.environ.get("ALLOT_TEST_DATA")
 def test_folders_of_images_are_ordered_by_their_files(data: str, place: str) -> None:
     have = ["--have", "classes=20", "--have", "segmentation=20"] if data == "voc" else []
     fine(
-        "init", "camp", "--data", data, "--root", Path(str(DATA)) / place, "--method", "neutral", "--budget", 90, *have
+        "init",
+        "camp",
+        "--data",
+        data,
+        "--root",
+        Path(str(DATA)) / place,
+        "--method",
+        "neutral",
+        "--budget",
+        90,
+        *have,
     )
     fine("plan", "camp", "--no-ranges")
     fine("order", "camp")
@@ -1043,12 +1231,25 @@ def test_looking_planning_and_ordering_do_without_torch() -> None:
         "    assert CliRunner().invoke(main, [command, 'camp']).exit_code == 0, command\n"
         "print('torch' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "False\n"
 
 
 def test_help_of_every_command_has_an_example() -> None:
-    for command in ("init", "status", "estimate", "order", "ingest", "evaluate", "report", "pack", "unpack", "demo"):
+    for command in (
+        "init",
+        "status",
+        "estimate",
+        "order",
+        "ingest",
+        "evaluate",
+        "report",
+        "pack",
+        "unpack",
+        "demo",
+    ):
         assert f"Example:  allot {command}" in fine(command, "--help")
 
 
@@ -1061,7 +1262,8 @@ import torch
 from pathlib import Path
 from test_campaign import follow
 torch.set_num_threads(1)
-WATCHED = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.replace", "sqlite3.connect", "fcntl.flock"}
+WATCHED = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.replace"}
+WATCHED |= {"sqlite3.connect", "fcntl.flock"}
 def watch(event, args):
     global left
     if event in WATCHED:
@@ -1084,14 +1286,24 @@ for line in sys.stdin:
         os._exit(0)
     print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
-"""does a campaign to its end in one process after the other, each forked from one that has loaded everything"""
+"""does a campaign to its end in one process after the other, each forked from one that has loaded
+everything"""
 
 
 def follow(folder: Path) -> None:
     """Do what `status` says until all money is spent, as a user would who was interrupted."""
     os.environ["ALLOT_LEARNER"] = "own.py:make"
     if not (folder / "campaign.toml").exists():
-        given = ["--root", "table.csv", "--targets", "size,look", "--cost", "size=1", "--cost", "look=5"]
+        given = [
+            "--root",
+            "table.csv",
+            "--targets",
+            "size,look",
+            "--cost",
+            "size=1",
+            "--cost",
+            "look=5",
+        ]
         fine("init", folder, *given, "--budget", 60, "--steps", 3)
     for _ in range(30):
         step = json.loads(fine("status", folder, "--json"))["next"].split()
@@ -1100,9 +1312,13 @@ def follow(folder: Path) -> None:
             return
         if step[1] == "ingest":
             number = max(number for number, _, _ in Campaign(folder).look().open)
-            if not (folder / f"order-{number}.csv").exists():  # it was on record, but its sheet not yet written
+            # it was on record, but its sheet not yet written
+            if not (folder / f"order-{number}.csv").exists():
                 fine("order", folder)
-            answers = {"size": lambda place: f"{3 + place % 7 / 10}", "look": lambda place: ("old", "new")[place % 2]}
+            answers = {
+                "size": lambda place: f"{3 + place % 7 / 10}",
+                "look": lambda place: ("old", "new")[place % 2],
+            }
             Path("back.csv").unlink(missing_ok=True)
             step[-1] = str(fill(folder / f"order-{number}.csv", Path("back.csv"), answers))
         fine(*step[1:], *(["--workers", "0"] if step[1] == "estimate" else []))
@@ -1111,9 +1327,12 @@ def follow(folder: Path) -> None:
 
 @contextlib.contextmanager
 def looping() -> Iterator[Callable[[Path, int], int]]:
-    """A function that goes on with the campaign in a folder, up to its event of that number; its exit code."""
+    """A function that goes on with the campaign in a folder, up to its event of that number; its
+    exit code."""
     command = [sys.executable, "-c", LOOP, str(Path(__file__).parent)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as nursery:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as nursery:
         assert nursery.stdin is not None
         assert nursery.stdout is not None
 
@@ -1176,13 +1395,22 @@ HOSTILE = {
         ":1: a key has more than 30 parts",
     ),
     "unknown keys": lambda text: (KEYS + text, "equals signs", "the limit is 150,000"),
-    "unknown keys of the data": lambda text: (text.replace("[data]\n", f"[data]\n{KEYS}"), "the limit is 150,000"),
+    "unknown keys of the data": lambda text: (
+        text.replace("[data]\n", f"[data]\n{KEYS}"),
+        "the limit is 150,000",
+    ),
     "unknown keys of a task": lambda text: (text + KEYS, "the limit is 150,000"),
     "tiers": lambda text: (
-        text + "tiers = [" + ",".join(f"{{ after = {k + 1}, cost = 1 }}" for k in range(20_000)) + "]\n",
+        text
+        + "tiers = ["
+        + ",".join(f"{{ after = {k + 1}, cost = 1 }}" for k in range(20_000))
+        + "]\n",
         "task 'y': tiers: there are 20,000, the limit is 1,000",
     ),
-    "tasks": lambda text: (text + '[[task]]\nname = "z"\ncost = 1\n' * 99_000, "there are 99,001, the limit is 5,000"),
+    "tasks": lambda text: (
+        text + '[[task]]\nname = "z"\ncost = 1\n' * 99_000,
+        "there are 99,001, the limit is 5,000",
+    ),
     "caps": lambda text: (text + "[[cap]]\n" * 99_000, "cap: there are 99,000, the limit is 1,000"),
 }
 
@@ -1192,7 +1420,12 @@ def small(tmp_path: Path) -> Path:
     """A campaign of one task on a small table."""
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{k},{k / 3}\n" for k in range(20)))
     starting.begin(
-        tmp_path / "c", root=str(tmp_path / "t.csv"), targets=["y"], costs={"y": "1"}, budget="9", method="neutral"
+        tmp_path / "c",
+        root=str(tmp_path / "t.csv"),
+        targets=["y"],
+        costs={"y": "1"},
+        budget="9",
+        method="neutral",
     )
     return tmp_path / "c"
 
@@ -1229,7 +1462,18 @@ def test_a_table_and_a_delivery_of_a_million_columns(small: Path) -> None:
     wide = small.parent / "wide.csv"
     wide.write_text(",".join(f"c{k}" for k in range(10**6)) + "\n" + ",".join("1" * 10**6) + "\n")
     check_refused(run_bounded("ingest", small, wide), "has more than 1 MB in one line")
-    ended = run_bounded("init", small.parent / "d", "--root", wide, "--target", "c1", "--cost", "c1=1", "--budget", 9)
+    ended = run_bounded(
+        "init",
+        small.parent / "d",
+        "--root",
+        wide,
+        "--target",
+        "c1",
+        "--cost",
+        "c1=1",
+        "--budget",
+        9,
+    )
     check_refused(ended, "has 1,000,000 columns, the limit is 50,000")
     wide.replace(small.parent / "t.csv")
     check_refused(run_bounded("status", small), "has 1,000,000 columns, the limit is 50,000")
@@ -1241,7 +1485,9 @@ def test_two_thousand_tasks(tmp_path: Path) -> None:
     with (tmp_path / "t.csv").open("w") as file:
         writer = csv.writer(file)
         writer.writerow(["x", *names])
-        writer.writerows([row, *((row * k) % 7 if row < 30 else "" for k in range(2000))] for row in range(50))
+        writer.writerows(
+            [row, *((row * k) % 7 if row < 30 else "" for k in range(2000))] for row in range(50)
+        )
     costs = itertools.chain.from_iterable(("--cost", f"{name}=1") for name in names)
     words = ("--root", tmp_path / "t.csv", "--targets", ",".join(names), *costs, "--budget", "500")
     ended = run_bounded("init", tmp_path / "c", *words, "--method", "neutral", seconds=6)
@@ -1254,7 +1500,9 @@ def test_two_thousand_tasks(tmp_path: Path) -> None:
 def test_a_neutral_campaign_whose_tasks_count_for_nothing_buys_nothing(small: Path) -> None:
     file = small / "campaign.toml"
     file.write_text(file.read_text() + "weight = 0\n")
-    (small.parent / "t.csv").write_text("x,y\n" + "".join(f"{k},{k / 3 if k < 9 else ''}\n" for k in range(20)))
+    (small.parent / "t.csv").write_text(
+        "x,y\n" + "".join(f"{k},{k / 3 if k < 9 else ''}\n" for k in range(20))
+    )
     assert Campaign(small).summarise()[1].next.startswith("allot report")
     file.write_text(file.read_text().replace("weight = 0\n", ""))
     assert Campaign(small).summarise()[1].next.startswith("allot plan")

@@ -30,7 +30,13 @@ from allotment.tables import Column, fit, shorten
 from allotment.toml import LARGEST_FILE
 
 ALLOT = [sys.executable, "-m", "allotment.cli"]
-TASKONOMY = {"segmentation": 361, "normals": 4496, "depth": 18123, "keypoints": 42319, "edges": 17965}
+TASKONOMY = {
+    "segmentation": 361,
+    "normals": 4496,
+    "depth": 18123,
+    "keypoints": 42319,
+    "edges": 17965,
+}
 NO_GAINS = """
 budget = "100.50"
 [[task]]
@@ -76,7 +82,9 @@ def refused(code: int, *args: object, stdin: str | bytes | None = None) -> list[
 def table(text: str, *heads: str) -> list[list[str]]:
     """The rows below the line of heads, cut at two spaces or more."""
     lines = text.splitlines()
-    start = next(at for at, line in enumerate(lines) if re.split(r"\s{2,}", line.strip()) == list(heads))
+    start = next(
+        at for at, line in enumerate(lines) if re.split(r"\s{2,}", line.strip()) == list(heads)
+    )
     rows = [re.split(r"\s{2,}", line.strip()) for line in lines[start + 2 :]]
     return rows[: next((at for at, row in enumerate(rows) if len(row) != len(heads)), len(rows))]
 
@@ -107,7 +115,9 @@ def no_gains(tmp_path: Path) -> Path:
 
 
 def many_tasks(count: int) -> str:
-    task = '[[task]]\nname = "t{0}"\ncost = {1}\ngain = {{ curve = "tabulated", values = [0, {1}] }}\n'
+    task = (
+        '[[task]]\nname = "t{0}"\ncost = {1}\ngain = {{ curve = "tabulated", values = [0, {1}] }}\n'
+    )
     return f"budget = {count}\n" + "".join(task.format(index, index + 1) for index in range(count))
 
 
@@ -123,7 +133,9 @@ def test_plan_for_people(voc: Path) -> None:
     assert "Spent 6300 of 6300 for a value of 1338.56, the most that these limits allow." in shown
     assert "The next unit of money is worth 0.0610869." in shown
     assert "Unspent" not in shown
-    assert table(shown.replace("to  ", "to "), "task", "buy", "1 % range", "price", "bought up to") == [
+    assert table(
+        shown.replace("to  ", "to "), "task", "buy", "1 % range", "price", "bought up to"
+    ) == [
         ["cls", "2920", "2366 to 3580", "1", "28"],
         ["seg", "169", "136 to 197", "20", "683"],
     ]
@@ -146,7 +158,12 @@ def test_plan_as_json_reads_back(voc: Path) -> None:
     assert document.gains is not None
     assert al.Plan.from_dict(plain) == al.allocate(document.problem, document.gains)
     assert plain["counts"] == {"cls": 2920, "seg": 169}
-    assert (plain["spent"], plain["unspent"], plain["why_unspent"], plain["gap"]) == ("6300", "0", [], 0)
+    assert (plain["spent"], plain["unspent"], plain["why_unspent"], plain["gap"]) == (
+        "6300",
+        "0",
+        [],
+        0,
+    )
     assert plain["value"] == pytest.approx(1338.564845606)
     assert "note" not in plain
     seg = plain["tasks"][1]
@@ -168,11 +185,17 @@ def test_plan_as_csv(taskonomy: Path) -> None:
 
 def test_plan_with_ranges_as_csv(voc: Path) -> None:
     rows = sheet(fine("plan", voc, "--csv"))
-    assert [(row["range_low"], row["range_high"]) for row in rows] == [("2366", "3580"), ("136", "197")]
+    assert [(row["range_low"], row["range_high"]) for row in rows] == [
+        ("2366", "3580"),
+        ("136", "197"),
+    ]
 
 
 def test_plan_with_another_budget(voc: Path) -> None:
-    assert json.loads(fine("plan", voc, "--budget", "9300", "--json"))["counts"] == {"cls": 3300, "seg": 300}
+    assert json.loads(fine("plan", voc, "--budget", "9300", "--json"))["counts"] == {
+        "cls": 3300,
+        "seg": 300,
+    }
 
 
 def test_plan_counts_implied_labels_on_request(voc: Path) -> None:
@@ -189,7 +212,9 @@ def test_unspent_money_is_explained() -> None:
     shown = fine("plan", "-", stdin=text)
     assert "Spent 28 of 100" in shown
     assert "Unspent: 72, because\n  a: pool of 4 reached\n" in shown
-    assert json.loads(fine("plan", "-", "--json", stdin=text))["why_unspent"] == ["a: pool of 4 reached"]
+    assert json.loads(fine("plan", "-", "--json", stdin=text))["why_unspent"] == [
+        "a: pool of 4 reached"
+    ]
 
 
 def test_a_plan_that_is_not_proved_best_says_so(voc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +228,11 @@ def test_a_plan_that_is_not_proved_best_says_so(voc: Path, monkeypatch: pytest.M
 
 
 def test_columns_for_weights_and_fees_only_where_there_are_any(voc: Path) -> None:
-    text = voc.read_text(encoding="utf-8").replace("#weight = 2 ", "weight = 2 ").replace("#fee = 50 ", "fee = 50 ")
+    text = (
+        voc.read_text(encoding="utf-8")
+        .replace("#weight = 2 ", "weight = 2 ")
+        .replace("#fee = 50 ", "fee = 50 ")
+    )
     heads = ("task", "weight", "price", "fee", "have", "buy", "money", "share", "gain")
     cls, seg = table(fine("plan", "-", "--no-ranges", stdin=text), *heads)
     assert (cls[:5], seg[:5]) == (["cls", "2", "1", "50", "300"], ["seg", "1", "20", "0", "300"])
@@ -215,7 +244,9 @@ def test_columns_for_weights_and_fees_only_where_there_are_any(voc: Path) -> Non
 
 def test_without_gains_the_plan_is_neutral_and_says_so(no_gains: Path) -> None:
     shown = fine("plan", no_gains)
-    assert shown.startswith("Note: The file gives no gains, so this is the neutral plan: every task is taken")
+    assert shown.startswith(
+        "Note: The file gives no gains, so this is the neutral plan: every task is taken"
+    )
     assert "[task.gain]" in shown.splitlines()[0]
     rows = table(shown, "task", "price", "have", "buy", "money", "share", "gain")
     problem = al.read_problem(no_gains).problem
@@ -249,13 +280,21 @@ def test_a_neutral_plan_as_json_reads_back(args: tuple[str, ...], no_gains: Path
     problem = al.read_problem(no_gains).problem
     gains = al.neutral_gains(problem)
     again = al.Plan.from_dict(plain)
-    assert again == (al.allocate(problem, gains) if command == "plan" else al.cheapest(problem, gains, 0.1))
-    # the curves themselves, not only a plan that happens to be equal: 10 labels at hand, exponent 0.4
+    assert again == (
+        al.allocate(problem, gains) if command == "plan" else al.cheapest(problem, gains, 0.1)
+    )
+    # the curves themselves, not only a plan that happens to be equal: 10 labels at hand, exponent
+    # 0.4
     assert again.gains["[red]x[/red]"](7) == pytest.approx(10**-0.4 - 17**-0.4)
 
 
 def test_gains_of_the_file_are_not_called_neutral(voc: Path) -> None:
-    for args in (("plan", voc), ("frontier", voc), ("score", voc, "seg=1"), ("cheapest", voc, "--target", 9)):
+    for args in (
+        ("plan", voc),
+        ("frontier", voc),
+        ("score", voc, "seg=1"),
+        ("cheapest", voc, "--target", 9),
+    ):
         assert not {"neutral", "note"} & set(json.loads(fine(*args, "--json")))
 
 
@@ -268,7 +307,14 @@ def test_frontier_for_people(voc: Path) -> None:
     assert [row[0] for row in rows] == [str(315 * step) for step in range(1, 21)]
     assert rows[0] == ["315", "305.47", "22.8 %", "315", "0"]
     assert rows[-1] == ["6300", "1338.56", "100.0 %", "2920", "169"]
-    assert len(table(fine("frontier", voc, "--points", "7"), "budget", "value", "of last", "cls", "seg")) == 7
+    assert (
+        len(
+            table(
+                fine("frontier", voc, "--points", "7"), "budget", "value", "of last", "cls", "seg"
+            )
+        )
+        == 7
+    )
 
 
 def test_frontier_as_csv_has_every_budget(voc: Path) -> None:
@@ -284,14 +330,23 @@ def test_frontier_as_json(voc: Path) -> None:
     assert len(plain["budgets"]) == len(plain["values"]) == len(plain["counts"]["seg"]) == 6301
     assert plain["every_budget"] is True
     few = json.loads(fine("frontier", voc, "--json", "--points", "2"))
-    assert (few["budgets"], few["counts"]) == ([3150, 6300], {"cls": [2510, 2920], "seg": [32, 169]})
+    assert (few["budgets"], few["counts"]) == (
+        [3150, 6300],
+        {"cls": [2510, 2920], "seg": [32, 169]},
+    )
 
 
 def test_frontier_budgets_in_cents_are_exact() -> None:
     gain = 'gain = { curve = "tabulated", values = [0, 2, 3, 4] }'
     text = f'budget = "0.3"\n[[task]]\nname = "a"\ncost = "0.1"\n{gain}'
-    assert fine("frontier", "-", "--csv", stdin=text) == "budget,value,a\n0.0,0.0,0\n0.1,2.0,1\n0.2,3.0,2\n0.3,4.0,3\n"
-    assert [row[0] for row in table(fine("frontier", "-", stdin=text), "budget", "value", "of last", "a")] == [
+    assert (
+        fine("frontier", "-", "--csv", stdin=text)
+        == "budget,value,a\n0.0,0.0,0\n0.1,2.0,1\n0.2,3.0,2\n0.3,4.0,3\n"
+    )
+    assert [
+        row[0]
+        for row in table(fine("frontier", "-", stdin=text), "budget", "value", "of last", "a")
+    ] == [
         "0.0",
         "0.1",
         "0.2",
@@ -332,7 +387,11 @@ def test_score_of_a_plan_that_breaks_limits(voc: Path, form: str) -> None:
     elif form == "csv":
         rows = {row["plan"]: row for row in sheet(result.stdout)}
         assert rows["yours"]["broken"] == "; ".join(broken)
-        assert (rows["best"]["broken"], rows["best"]["seg"], rows["yours"]["cls"]) == ("", "169", "11000")
+        assert (rows["best"]["broken"], rows["best"]["seg"], rows["yours"]["cls"]) == (
+            "",
+            "169",
+            "11000",
+        )
     else:
         assert all(f"yours breaks {limit}\n" in result.stdout for limit in broken)
         assert "Your plan breaks 2 limits, so it cannot be bought like this." in result.stdout
@@ -357,18 +416,27 @@ def test_cheapest(voc: Path) -> None:
         ["seg", "20", "300", "0", "0", "0.0 %", "0.00"],
     ]
     assert "It takes 2162 to reach a value of 1000.08.\nThe budget of 6300 leaves 4138.\n" in shown
-    assert "The budget of 2000 is 162 short of it." in fine("cheapest", voc, "--target", "1000", "--budget", "2000")
-    assert "That is all of the budget." in fine("cheapest", voc, "--target", "1000", "--budget", "2162")
+    assert "The budget of 2000 is 162 short of it." in fine(
+        "cheapest", voc, "--target", "1000", "--budget", "2000"
+    )
+    assert "That is all of the budget." in fine(
+        "cheapest", voc, "--target", "1000", "--budget", "2162"
+    )
 
 
 def test_cheapest_for_one_task(voc: Path) -> None:
     shown = fine("cheapest", voc, "--target", "200", "--task", "seg")
     assert "It takes 2340 to reach a gain of 200.556 for seg." in shown
-    assert json.loads(fine("cheapest", voc, "--target", "200", "--task", "seg", "--json"))["counts"] == {
+    assert json.loads(fine("cheapest", voc, "--target", "200", "--task", "seg", "--json"))[
+        "counts"
+    ] == {
         "cls": 0,
         "seg": 117,
     }
-    assert [row["buy"] for row in sheet(fine("cheapest", voc, "--target", "200", "--task", "seg", "--csv"))] == [
+    assert [
+        row["buy"]
+        for row in sheet(fine("cheapest", voc, "--target", "200", "--task", "seg", "--csv"))
+    ] == [
         "0",
         "117",
     ]
@@ -378,13 +446,19 @@ def test_cheapest_for_one_task(voc: Path) -> None:
 
 
 def test_check_says_what_it_read(voc: Path, no_gains: Path) -> None:
-    assert fine("check", voc) == f"{voc} is fine: 2 tasks (cls, seg), budget 6300, geometric gains\n"
-    assert "no gains, so it will be planned as if all tasks were worth the same" in fine("check", no_gains)
+    assert (
+        fine("check", voc) == f"{voc} is fine: 2 tasks (cls, seg), budget 6300, geometric gains\n"
+    )
+    assert "no gains, so it will be planned as if all tasks were worth the same" in fine(
+        "check", no_gains
+    )
 
 
 def test_check_lists_every_mistake_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.toml"
-    path.write_text('budget = -5\ntypo = 3\n[[task]]\nname = "a"\ncost = 0\n[[task]]\nname = "b"\ncst = 4\n')
+    path.write_text(
+        'budget = -5\ntypo = 3\n[[task]]\nname = "a"\ncost = 0\n[[task]]\nname = "b"\ncst = 4\n'
+    )
     result = allot("check", path)
     assert (result.exit_code, result.stderr) == (2, "")
     lines = result.stdout.splitlines()
@@ -399,7 +473,9 @@ def test_check_finds_limits_that_clash(tmp_path: Path) -> None:
     path = tmp_path / "clash.toml"
     path.write_text('budget = 6300\n[[task]]\nname = "seg"\ncost = 20\nleast = 400\n')
     result = allot("check", path)
-    clash = "least of seg costs 8000, budget is 6300: raise the budget to 8000 or lower least of seg"
+    clash = (
+        "least of seg costs 8000, budget is 6300: raise the budget to 8000 or lower least of seg"
+    )
     assert (result.exit_code, result.stdout, result.stderr) == (1, f"{path}: {clash}\n", "")
     assert refused(1, "plan", path) == [clash]
 
@@ -414,7 +490,9 @@ def test_check_finds_curves_that_do_not_add_up() -> None:
     assert "not concave" in refused(2, "plan", "-", stdin=text)[0]
 
 
-@pytest.mark.parametrize(("name", "counts"), [("voc", {"cls": 2920, "seg": 169}), ("taskonomy", TASKONOMY)])
+@pytest.mark.parametrize(
+    ("name", "counts"), [("voc", {"cls": 2920, "seg": 169}), ("taskonomy", TASKONOMY)]
+)
 def test_examples_give_the_published_plans(name: str, counts: dict[str, int]) -> None:
     document = parse_problem(fine("example", name))
     assert document.gains is not None
@@ -441,7 +519,10 @@ def test_demo_shows_both_instances_and_what_to_do_next() -> None:
     assert [row[3] for row in table(shown, *heads)] == ["2920", "169"]
     second = shown[shown.index("Taskonomy") :]
     assert {row[0]: int(row[3]) for row in table(second, *heads)} == TASKONOMY
-    assert "This plan is worth 7.6 % more than equal budget and 31.8 % more than equal images." in second
+    assert (
+        "This plan is worth 7.6 % more than equal budget and 31.8 % more than equal images."
+        in second
+    )
     assert re.search(r"allot example > problem.toml.*\n.*allot plan problem.toml.*\n\Z", shown)
 
 
@@ -472,7 +553,11 @@ def test_stdin_is_a_problem_too(voc: Path) -> None:
         (2, ["cheapest", "VOC"], "Missing option '--target'"),
         (2, ["cheapest", "VOC", "--target", "nan"], "target: nan is not a finite number"),
         (2, ["cheapest", "VOC", "--target", "many"], "'many' is not a valid float"),
-        (2, ["cheapest", "VOC", "--target", "1", "--task", "sge"], "no task 'sge'; did you mean 'seg'?"),
+        (
+            2,
+            ["cheapest", "VOC", "--target", "1", "--task", "sge"],
+            "no task 'sge'; did you mean 'seg'?",
+        ),
         (1, ["cheapest", "VOC", "--target", "1e6"], "no plan reaches a value of 1e+06"),
         (2, ["example", "imagenet"], "'imagenet' is not one of 'voc', 'taskonomy'"),
     ],
@@ -488,15 +573,30 @@ def test_stdin_that_is_no_problem() -> None:
     assert refused(2, "plan", "-", stdin=b"#" * (LARGEST_FILE + 1)) == [
         "<stdin>: has more than 5 MB; is it the right file?"
     ]
-    assert refused(2, "plan", "-", stdin=b"budget = 3\n\xff") == ["<stdin>:2: is not UTF-8 text; save it as UTF-8"]
-    assert refused(2, "plan", "-", "--json", stdin="budget = ")[0].startswith("<stdin>:1: not valid TOML")
+    assert refused(2, "plan", "-", stdin=b"budget = 3\n\xff") == [
+        "<stdin>:2: is not UTF-8 text; save it as UTF-8"
+    ]
+    assert refused(2, "plan", "-", "--json", stdin="budget = ")[0].startswith(
+        "<stdin>:1: not valid TOML"
+    )
 
 
 def test_help_and_version() -> None:
     assert fine("--version") == f"allot {al.__version__}\n"
     assert fine("-h") == fine("--help") == fine()
     listed = re.findall(r"^  (\w+)  ", fine("--help").partition("Commands:")[2], re.MULTILINE)
-    campaign = ["demo", "init", "check", "status", "estimate", "plan", "order", "ingest", "evaluate", "report"]
+    campaign = [
+        "demo",
+        "init",
+        "check",
+        "status",
+        "estimate",
+        "plan",
+        "order",
+        "ingest",
+        "evaluate",
+        "report",
+    ]
     kept = ["verify", "restore", "pack", "unpack"]
     assert listed == [*campaign, *kept, "example", "frontier", "score", "cheapest", "data"]
     for command in listed:
@@ -542,17 +642,24 @@ def test_json_holds_no_infinity() -> None:
     def refuse(name: str) -> Any:
         raise AssertionError(name)
 
-    plain = json.loads(fine("plan", "-", "--json", "--no-ranges", stdin=WORTHLESS), parse_constant=refuse)
-    assert (plain["counts"], plain["why_unspent"]) == ({"a": 0}, ["a: more labels are worth nothing"])
+    plain = json.loads(
+        fine("plan", "-", "--json", "--no-ranges", stdin=WORTHLESS), parse_constant=refuse
+    )
+    assert (plain["counts"], plain["why_unspent"]) == (
+        {"a": 0},
+        ["a: more labels are worth nothing"],
+    )
     assert plain["tasks"][0]["share"] is None
     assert plain["comparison"][0]["of_best"] is None
 
 
 def test_a_task_that_is_bought_at_no_price() -> None:
-    assert json.loads(fine("plan", "-", "--json", stdin=WORTHLESS))["tasks"][0]["bought_up_to"] is None
-    assert table(fine("plan", "-", stdin=WORTHLESS), "task", "buy", "1 % range", "price", "bought up to") == [
-        ["a", "0", "0 to 9", "1", "-"]
-    ]
+    assert (
+        json.loads(fine("plan", "-", "--json", stdin=WORTHLESS))["tasks"][0]["bought_up_to"] is None
+    )
+    assert table(
+        fine("plan", "-", stdin=WORTHLESS), "task", "buy", "1 % range", "price", "bought up to"
+    ) == [["a", "0", "0 to 9", "1", "-"]]
 
 
 # --- many tasks ---
@@ -569,13 +676,17 @@ def test_many_tasks_stay_readable() -> None:
     assert "all on" not in shown
     assert max(map(len, shown.splitlines())) <= 130
     assert len(sheet(fine("plan", "-", "--csv", stdin=many_tasks(40)))) == 40
-    assert "(--csv and --json have the counts of each task.)" in fine("frontier", "-", stdin=many_tasks(40))
+    assert "(--csv and --json have the counts of each task.)" in fine(
+        "frontier", "-", stdin=many_tasks(40)
+    )
 
 
 def test_ranges_of_many_tasks_on_request() -> None:
     assert "1 % range" not in fine("plan", "-", stdin=many_tasks(13))
     assert "1 % range" in fine("plan", "-", "--ranges", stdin=many_tasks(13))
-    assert "range_low" not in json.loads(fine("plan", "-", "--json", stdin=many_tasks(13)))["tasks"][0]
+    assert (
+        "range_low" not in json.loads(fine("plan", "-", "--json", stdin=many_tasks(13)))["tasks"][0]
+    )
 
 
 # --- a real process ---
@@ -583,7 +694,9 @@ def test_ranges_of_many_tasks_on_request() -> None:
 
 def run(*args: object, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [*ALLOT, *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, **options
+    )
 
 
 def test_process_gives_the_same_plan(voc: Path) -> None:
@@ -600,7 +713,9 @@ def test_installed_script() -> None:
     script = Path(sys.executable).with_name("allot")
     if not script.exists():
         pytest.skip("the package is not installed beside this Python")
-    done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [script, "--version"], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout == f"allot {al.__version__}\n"
 
 
@@ -617,9 +732,17 @@ except SystemExit:
 def test_help_loads_neither_numpy_nor_rich(voc: Path) -> None:
     def loaded(*args: str) -> str:
         command = [sys.executable, "-c", LOADED, *args]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()[-1]
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=True
+        ).stdout.splitlines()[-1]
 
-    assert loaded("--help") == loaded("plan", "--help") == loaded("--version") == loaded("example") == "[]"
+    assert (
+        loaded("--help")
+        == loaded("plan", "--help")
+        == loaded("--version")
+        == loaded("example")
+        == "[]"
+    )
     assert loaded("plan", str(voc), "--no-ranges") == "['numpy', 'rich', 'allotment.plan']"
 
 
@@ -637,7 +760,7 @@ def test_closed_pipe_is_no_error(voc: Path) -> None:
 
 INTERRUPTIBLE = """
 import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # even where the tests run in the background
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
 from allotment.cli import main
 main(sys.argv[1:])
 """
@@ -693,7 +816,9 @@ def test_terminal_is_not_overrun(columns: int, taskonomy: Path) -> None:
         "plan",
         *(TASKONOMY if columns == 120 else ("segm…ion", "normals", "depth", "keyp…nts", "edges")),
     )
-    assert table("\n".join(lines), *heads, "value", "of best")[0][1:6] == [str(n) for n in TASKONOMY.values()]
+    assert table("\n".join(lines), *heads, "value", "of best")[0][1:6] == [
+        str(n) for n in TASKONOMY.values()
+    ]
 
 
 def test_terminal_gets_bold_heads(voc: Path) -> None:
@@ -703,9 +828,14 @@ def test_terminal_gets_bold_heads(voc: Path) -> None:
 def test_long_names_on_a_terminal(tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
     names = [
-        f"a name that is very long indeed and goes on for nearly a hundred letters until its end, {n}" for n in (1, 2)
+        "a name that is very long indeed and goes on for nearly a hundred letters until its"
+        f" end, {n}"
+        for n in (1, 2)
     ]
-    tasks = "".join(f'[[task]]\nname = "{name}"\ncost = {cost}\n' for name, cost in zip(names, (1, 123), strict=True))
+    tasks = "".join(
+        f'[[task]]\nname = "{name}"\ncost = {cost}\n'
+        for name, cost in zip(names, (1, 123), strict=True)
+    )
     path.write_text(f"budget = 1234567\n{tasks}")
     lines = on_terminal(60, "plan", path, "--no-ranges", NO_COLOR="1")
     assert max(map(len, lines)) <= 60
@@ -759,7 +889,11 @@ def test_numbers_in_sentences() -> None:
 def test_money_is_exact() -> None:
     thirds = [al.Task("a", cost).cost for cost in ("1/3", "1")]
     assert amounts(thirds) == ["~0.333333", "1"]
-    assert amounts([al.Task("a", cost).cost for cost in ("12.5", "0.035", 7)]) == ["12.500", "0.035", "7.000"]
+    assert amounts([al.Task("a", cost).cost for cost in ("12.5", "0.035", 7)]) == [
+        "12.500",
+        "0.035",
+        "7.000",
+    ]
 
 
 def test_columns_are_fitted_without_cutting_a_number() -> None:

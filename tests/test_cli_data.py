@@ -13,7 +13,10 @@ from click.testing import CliRunner, Result
 from allotment.cli import main
 from allotment.tables import visible
 
-ROWS = "".join(f"p{k},{'' if k % 4 == 0 else ('cat', 'dog')[k % 2]},{k / 8},{k % 5},{k % 10}\n" for k in range(60))
+ROWS = "".join(
+    f"p{k},{'' if k % 4 == 0 else ('cat', 'dog')[k % 2]},{k / 8},{k % 5},{k % 10}\n"
+    for k in range(60)
+)
 PETS = f"name,species,weight,age,home\n{ROWS}"
 
 
@@ -50,7 +53,19 @@ def refused(*args: object) -> str:
 
 
 def test_for_people(pets: Path) -> None:
-    text = fine("data", "table", pets, "--target", "species", "--target", "weight", "--id", "name", "--group", "home")
+    text = fine(
+        "data",
+        "table",
+        pets,
+        "--target",
+        "species",
+        "--target",
+        "weight",
+        "--id",
+        "name",
+        "--group",
+        "home",
+    )
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert lines[0] == "pets: 60 instances, input: 1 number"
     assert "task kind labels missing known train validation test" in lines
@@ -64,13 +79,28 @@ def test_for_people(pets: Path) -> None:
 
 
 def test_for_machines(pets: Path) -> None:
-    options = ("--target", "species", "--kind", "species=classification", "--drop", "name", "--seed", 7, "--json")
+    options = (
+        "--target",
+        "species",
+        "--kind",
+        "species=classification",
+        "--drop",
+        "name",
+        "--seed",
+        7,
+        "--json",
+    )
     plain = json.loads(fine("data", "table", pets, *options))
     assert (plain["instances"], plain["seed"]) == (60, 7)
     assert plain["splits"] == {"train": 42, "validation": 9, "test": 9}
     (task,) = plain["tasks"]
     assert task["classes"] == {"cat": 15, "dog": 30}
-    assert (task["kind"], task["guessed"], task["labelled"], task["missing"]) == ("classification", False, 45, 15)
+    assert (task["kind"], task["guessed"], task["labelled"], task["missing"]) == (
+        "classification",
+        False,
+        45,
+        15,
+    )
     assert sum(task["splits"].values()) == 45
     assert [column["name"] for column in plain["columns"]] == ["weight", "age", "home"]
     assert plain["notes"] == []
@@ -79,7 +109,19 @@ def test_for_machines(pets: Path) -> None:
 
 def test_what_is_odd_is_said(pets: Path) -> None:
     pets.write_text(PETS.replace("p3,", "p2,"))
-    text = fine("data", "table", pets, "--target", "age", "--target", "species", "--id", "name", "--classes", CLASSES)
+    text = fine(
+        "data",
+        "table",
+        pets,
+        "--target",
+        "age",
+        "--target",
+        "species",
+        "--id",
+        "name",
+        "--classes",
+        CLASSES,
+    )
     assert "Worth knowing" in text
     assert "1 ids are there more than once: 'p2'" in text
     assert "task 'species' has fewer than 5 labels of 'owl' (0)" in text
@@ -105,16 +147,26 @@ def test_markup_formulas_and_escapes_are_shown_as_they_are(tmp_path: Path) -> No
     rows = "".join(f"{k},{cells[k % 4]}\n" for k in range(40))
     path.write_text(f"[bold]a[/bold],=1+1\n{rows}")
     text = fine("data", "table", path, "--target", "=1+1")
-    for shown in ("[bold]a[/bold]", "=1+1", "[red]x[/red]: 10", "=HYPERLINK(1): 10", "\\x1b[31mred", "two\\nlines: 10"):
+    for shown in (
+        "[bold]a[/bold]",
+        "=1+1",
+        "[red]x[/red]: 10",
+        "=HYPERLINK(1): 10",
+        "\\x1b[31mred",
+        "two\\nlines: 10",
+    ):
         assert shown in text
     assert "\x1b" not in text
-    assert json.loads(fine("data", "table", path, "--target", "=1+1", "--json"))["tasks"][0]["classes"]["\x1b[31mred"]
+    assert json.loads(fine("data", "table", path, "--target", "=1+1", "--json"))["tasks"][0][
+        "classes"
+    ]["\x1b[31mred"]
     assert visible("é\u202e\n") == "é\\u202e\\n"
 
 
 def test_refusals_name_the_file_and_the_line(pets: Path) -> None:
-    assert "pets.csv: target 'specie': is not a column of the table; did you mean 'species'?" in refused(
-        "data", "table", pets, "--target", "specie"
+    assert (
+        "pets.csv: target 'specie': is not a column of the table; did you mean 'species'?"
+        in refused("data", "table", pets, "--target", "specie")
     )
     assert "none is named" in refused("data", "table", pets)
     assert "--kind 'weight' is not NAME=VALUE" in refused("data", "table", pets, "--kind", "weight")
@@ -123,7 +175,9 @@ def test_refusals_name_the_file_and_the_line(pets: Path) -> None:
     outside = refused("data", "table", pets, "--target", "species", "--classes", "species=cat")
     assert f"{pets}:3: row 2, column 'species': label 'dog' is none of its classes: cat" in outside
     pets.write_bytes(PETS.encode() + b"\xff\n")
-    assert f"{pets}:62: byte 0xff is not UTF-8" in refused("data", "table", pets, "--target", "species")
+    assert f"{pets}:62: byte 0xff is not UTF-8" in refused(
+        "data", "table", pets, "--target", "species"
+    )
 
 
 def test_another_delimiter(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""The tests of learners, tested: a good learner passes all of them, and every way of being bad fails at its own."""
+"""The tests of learners, tested: a good learner passes all of them, and every way of being bad
+fails at its own."""
 
 from __future__ import annotations
 
@@ -154,22 +155,33 @@ def pick(state: Net, task: str, ranks: np.ndarray) -> TaskLabels:
 
 
 def at(mine: TaskLabels, places: np.ndarray) -> TaskLabels:
-    return TaskLabels(*(None if part is None else part[places] for part in (mine.instances, mine.values, mine.pseudo)))
+    return TaskLabels(
+        *(
+            None if part is None else part[places]
+            for part in (mine.instances, mine.values, mine.pseudo)
+        )
+    )
 
 
 # --- ways of being bad ---
 
 
 def broken(verb: str, change: Callable[..., Any], of: type[Good] = Good) -> type[Good]:
-    """The good learner but for one method: `change` is given the good one and what that would be given."""
+    """The good learner but for one method: `change` is given the good one and what that would be
+    given."""
     good = getattr(of, verb)
-    return type("Broken", (of,), {verb: lambda self, *given: change(functools.partial(good, self), *given)})
+    return type(
+        "Broken", (of,), {verb: lambda self, *given: change(functools.partial(good, self), *given)}
+    )
 
 
 def answering(task: str, change: Callable[[np.ndarray], np.ndarray]) -> type[Good]:
     """The good learner, with its answers for one task changed."""
     return broken(
-        "predict", lambda good, state, of, who: change(good(state, of, who)) if of == task else good(state, of, who)
+        "predict",
+        lambda good, state, of, who: (
+            change(good(state, of, who)) if of == task else good(state, of, who)
+        ),
     )
 
 
@@ -203,7 +215,10 @@ class GlobalStream(Good):
         return super().start(labels, seed)
 
     def batches(self, state: Net, tasks: Sequence[str]) -> list[tuple[str, TaskLabels]]:
-        return [(task, pick(state, task, np.random.choice(len(state.labels[task]), 8))) for task in tasks]
+        return [
+            (task, pick(state, task, np.random.choice(len(state.labels[task]), 8)))
+            for task in tasks
+        ]
 
 
 class MissesForks(Good):
@@ -212,7 +227,9 @@ class MissesForks(Good):
 
 def one_stream(_: Any, state: Net, tasks: Sequence[str]) -> list[tuple[str, TaskLabels]]:
     """From a stream that belongs to the state and is forked with it, but serves all tasks."""
-    return [(task, pick(state, task, state.stream.choice(len(state.labels[task]), 8))) for task in tasks]
+    return [
+        (task, pick(state, task, state.stream.choice(len(state.labels[task]), 8))) for task in tasks
+    ]
 
 
 def numbered_together(_: Any, state: Net, tasks: Sequence[str]) -> list[tuple[str, TaskLabels]]:
@@ -223,7 +240,8 @@ def numbered_together(_: Any, state: Net, tasks: Sequence[str]) -> list[tuple[st
 
 
 def as_listed(good: Any, state: Net, tasks: Sequence[str]) -> list[tuple[str, TaskLabels]]:
-    """The places that labels have in the order of their instances, taken in the order of the list."""
+    """The places that labels have in the order of their instances, taken in the order of the
+    list."""
     found = []
     for task, batch in good(state, tasks):
         mine = state.labels[task]
@@ -238,7 +256,9 @@ def any_instances(_: Any, state: Net, tasks: Sequence[str]) -> list[tuple[str, T
 
 
 def seeded_by_all(_: Any, state: Net, tasks: Sequence[str]) -> list[tuple[str, TaskLabels]]:
-    return mini_batches(state.labels, tasks, 8, state.done, state.seed + sum(state.labels.counts.values()))
+    return mini_batches(
+        state.labels, tasks, 8, state.done, state.seed + sum(state.labels.counts.values())
+    )
 
 
 def same_again(good: Any, state: Net, tasks: Sequence[str]) -> list[tuple[str, TaskLabels]]:
@@ -255,22 +275,36 @@ def traced(good: Any, state: Net, task: str, instances: np.ndarray) -> np.ndarra
     return good(state, task, instances)
 
 
-def once_each(good: Any, state: Net, arms: Mapping[str, Sequence[str]], steps: int) -> dict[str, Net]:
+def once_each(
+    good: Any, state: Net, arms: Mapping[str, Sequence[str]], steps: int
+) -> dict[str, Net]:
     return good(state, {name: list(dict.fromkeys(tasks)) for name, tasks in arms.items()}, steps)
 
 
-def first_again(good: Any, state: Net, arms: Mapping[str, Sequence[str]], steps: int) -> dict[str, Net]:
+def first_again(
+    good: Any, state: Net, arms: Mapping[str, Sequence[str]], steps: int
+) -> dict[str, Net]:
     """A second mini-batch of a task is its first."""
-    twice = type("Twice", (Able,), {"batches": lambda self, *given: same_again(super(Able, self).batches, *given)})()
+    twice = type(
+        "Twice",
+        (Able,),
+        {"batches": lambda self, *given: same_again(super(Able, self).batches, *given)},
+    )()
     return twice.probe(state, arms, steps)
 
 
 def still(good: Any, state: Net, arms: Mapping[str, Sequence[str]], steps: int) -> dict[str, Net]:
     """Looks ahead without the momentum that there is, and gives ends that have none."""
-    return good(replace(state, momentum={name: 0 * part for name, part in state.momentum.items()}), arms, steps)
+    return good(
+        replace(state, momentum={name: 0 * part for name, part in state.momentum.items()}),
+        arms,
+        steps,
+    )
 
 
-def forgets_at_the_end(good: Any, state: Net, arms: Mapping[str, Sequence[str]], steps: int) -> dict[str, Net]:
+def forgets_at_the_end(
+    good: Any, state: Net, arms: Mapping[str, Sequence[str]], steps: int
+) -> dict[str, Net]:
     return {name: replace(end, done=0) for name, end in good(state, arms, steps).items()}
 
 
@@ -308,13 +342,20 @@ BAD: dict[str, list[tuple[type[Good], str] | tuple[type[Good], str, bool]]] = {
         (broken("steps", lambda _, labels: 0), "at least one step"),
     ],
     "the_same_seed_gives_the_same_bytes": [
-        (broken("start", lambda good, labels, seed: good(labels, ANYHOW.integers(1000))), "two different trainings"),
+        (
+            broken("start", lambda good, labels, seed: good(labels, ANYHOW.integers(1000))),
+            "two different trainings",
+        ),
     ],
-    "another_learner_of_the_same_make_gives_the_same_bytes": [(CountsLearners, "between two learners", ALONE)],
+    "another_learner_of_the_same_make_gives_the_same_bytes": [
+        (CountsLearners, "between two learners", ALONE)
+    ],
     "another_seed_gives_another_training": [
         (broken("start", lambda good, labels, seed: good(labels, 0)), "seeded = False", ALONE),
     ],
-    "other_labels_give_another_training": [(broken("batches", any_instances), "labelled for 'kind'")],
+    "other_labels_give_another_training": [
+        (broken("batches", any_instances), "labelled for 'kind'")
+    ],
     "the_order_in_which_labels_are_listed_does_not_matter": [
         (broken("batches", as_listed), "the other way round", ALONE),
     ],
@@ -322,15 +363,24 @@ BAD: dict[str, list[tuple[type[Good], str] | tuple[type[Good], str, bool]]] = {
         (KeepsLabels, "share something", ALONE),
         (GlobalStream, "share something"),
     ],
-    "training_changes_the_answers": [(type("Idle", (Good,), {"rate": 0.0}), "steps change nothing")],
+    "training_changes_the_answers": [
+        (type("Idle", (Good,), {"rate": 0.0}), "steps change nothing")
+    ],
     "a_whole_training_learns_something": [
         (type("Backwards", (Good,), {"rate": -0.001}), "no task's validation loss fell", ALONE),
     ],
     "a_step_learns_from_the_tasks_named_and_no_other": [
-        (broken("step", lambda good, state, _: good(state, list(state.labels))), "alone learns from labels of 'size'"),
+        (
+            broken("step", lambda good, state, _: good(state, list(state.labels))),
+            "alone learns from labels of 'size'",
+        ),
     ],
     "a_task_named_twice_gives_two_mini_batches": [
-        (broken("step", lambda good, state, tasks: good(state, list(dict.fromkeys(tasks)))), "counts once", ALONE),
+        (
+            broken("step", lambda good, state, tasks: good(state, list(dict.fromkeys(tasks)))),
+            "counts once",
+            ALONE,
+        ),
         (broken("batches", same_again), "its first again", ALONE),
     ],
     "mini_batches_do_not_depend_on_other_tasks": [
@@ -340,36 +390,68 @@ BAD: dict[str, list[tuple[type[Good], str] | tuple[type[Good], str, bool]]] = {
         (broken("batches", seeded_by_all), "takes other labels", ALONE),
     ],
     "training_a_fork_leaves_the_original_alone": [
-        (broken("fork", lambda good, state: replace(good(state), weights=state.weights)), "changed the original"),
-        (broken("fork", lambda good, state: good(replace(state, weights=dict(state.momentum)))), "answers otherwise"),
+        (
+            broken("fork", lambda good, state: replace(good(state), weights=state.weights)),
+            "changed the original",
+        ),
+        (
+            broken("fork", lambda good, state: good(replace(state, weights=dict(state.momentum)))),
+            "answers otherwise",
+        ),
     ],
     "a_fork_goes_on_as_the_original_would": [
-        (broken("fork", lambda good, state: good(replace(state, done=0))), "lacks something", ALONE),
+        (
+            broken("fork", lambda good, state: good(replace(state, done=0))),
+            "lacks something",
+            ALONE,
+        ),
         (
             broken(
-                "fork", lambda good, state: replace(good(state), momentum={n: 0 * m for n, m in state.momentum.items()})
+                "fork",
+                lambda good, state: replace(
+                    good(state), momentum={n: 0 * m for n, m in state.momentum.items()}
+                ),
             ),
             "momentum",
             ALONE,
         ),
     ],
     "forks_scores_and_answers_do_not_disturb_training": [
-        (broken("fork", lambda good, state: replace(good(state), momentum=state.momentum)), "it was looked at"),
+        (
+            broken("fork", lambda good, state: replace(good(state), momentum=state.momentum)),
+            "it was looked at",
+        ),
         (broken("score", spent), "it was looked at", ALONE),
         (broken("predict", traced), "it was looked at", ALONE),
     ],
     "scores_are_numbers_with_a_direction": [
-        (broken("score", lambda good, *given: replace(good(*given), metric=ANYHOW.random())), "scored twice", ALONE),
-        (broken("score", lambda good, *given: replace(good(*given), metric=NAN)), "metric=nan", ALONE),
         (
-            broken("score", lambda good, state, task: replace(good(state, task), higher_is_better=state.done > 0)),
+            broken("score", lambda good, *given: replace(good(*given), metric=ANYHOW.random())),
+            "scored twice",
+            ALONE,
+        ),
+        (
+            broken("score", lambda good, *given: replace(good(*given), metric=NAN)),
+            "metric=nan",
+            ALONE,
+        ),
+        (
+            broken(
+                "score",
+                lambda good, state, task: replace(
+                    good(state, task), higher_is_better=state.done > 0
+                ),
+            ),
             "turned round",
             ALONE,
         ),
     ],
     "it_answers_for_any_instances": [
         (answering("kind", lambda found: found.T), r"shape \(3, 9\) for 9 instances"),
-        (answering("kind", lambda found: found.argmax(axis=1)), "classes are answered as probabilities"),
+        (
+            answering("kind", lambda found: found.argmax(axis=1)),
+            "classes are answered as probabilities",
+        ),
         (answering("kind", lambda found: found.max(axis=1)), "not probabilities of 3 classes"),
         (answering("kind", lambda found: found / found[:, :1]), "sum to 1"),
         (answering("size", lambda found: np.where(found > 0, found, NAN)), "not a number"),
@@ -378,18 +460,31 @@ BAD: dict[str, list[tuple[type[Good], str] | tuple[type[Good], str, bool]]] = {
     ],
     "a_task_without_labels_is_allowed": [
         (
-            broken("score", lambda good, state, task: replace(good(state, task), loss=len(state.labels[task]) or NAN)),
+            broken(
+                "score",
+                lambda good, state, task: replace(
+                    good(state, task), loss=len(state.labels[task]) or NAN
+                ),
+            ),
             "no score without labels",
         ),
     ],
     "no_labels_at_all_are_allowed": [
         (
-            broken("start", lambda good, labels, seed: good(labels, seed) if max(labels.counts.values()) else None),
+            broken(
+                "start",
+                lambda good, labels, seed: (
+                    good(labels, seed) if max(labels.counts.values()) else None
+                ),
+            ),
             "empty",
             ALONE,
         ),
         (
-            broken("predict", lambda good, state, *given: good(state, *given) * (1 if len(state.labels) else NAN)),
+            broken(
+                "predict",
+                lambda good, state, *given: good(state, *given) * (1 if len(state.labels) else NAN),
+            ),
             "not a number",
             ALONE,
         ),
@@ -398,14 +493,33 @@ BAD: dict[str, list[tuple[type[Good], str] | tuple[type[Good], str, bool]]] = {
         (broken("probe", once_each, Able), "leads elsewhere", ALONE),
         (broken("probe", first_again, Able), "leads elsewhere", ALONE),
         (broken("probe", still, Able), "leads elsewhere", ALONE),
-        (broken("probe", lambda good, state, arms, steps: good(state, arms, 1), Able), "2 step", ALONE),
+        (
+            broken("probe", lambda good, state, arms, steps: good(state, arms, 1), Able),
+            "2 step",
+            ALONE,
+        ),
         (broken("probe", forgets_at_the_end, Able), "does not go on", ALONE),
         (broken("probe", uses_up, Able), "probing changed the state", ALONE),
-        (broken("probe", lambda good, state, arms, steps: good(state, {"both": ["kind"]}, steps), Able), "answers"),
+        (
+            broken(
+                "probe",
+                lambda good, state, arms, steps: good(state, {"both": ["kind"]}, steps),
+                Able,
+            ),
+            "answers",
+        ),
     ],
     "a_learner_can_be_scored_on_other_instances": [
-        (broken("with_validation", lambda good, instances: good(VALIDATION), Able), "makes no difference", ALONE),
-        (broken("with_validation", lambda good, instances: good(instances[:9]), Able), "on the same", ALONE),
+        (
+            broken("with_validation", lambda good, instances: good(VALIDATION), Able),
+            "makes no difference",
+            ALONE,
+        ),
+        (
+            broken("with_validation", lambda good, instances: good(instances[:9]), Able),
+            "on the same",
+            ALONE,
+        ),
         (broken("with_validation", scored_here, Able), "scored otherwise", ALONE),
         (broken("with_validation", trained_otherwise, Able), "a training depends", ALONE),
     ],
@@ -423,7 +537,9 @@ BAD: dict[str, list[tuple[type[Good], str] | tuple[type[Good], str, bool]]] = {
             ALONE,
         ),
     ],
-    "given_classes_are_certain_probabilities": [(broken("wanted", zero_classes), "teach something else", ALONE)],
+    "given_classes_are_certain_probabilities": [
+        (broken("wanted", zero_classes), "teach something else", ALONE)
+    ],
 }
 ROWS = [(check, *row[:2]) for check, rows in BAD.items() for row in rows]
 LONE = [(check, row[0]) for check, rows in BAD.items() for row in rows if len(row) == 3]
@@ -464,9 +580,13 @@ def test_a_learner_that_draws_at_random_may_not_deny_it() -> None:
 
 
 def test_classes_are_asked_of_the_targets_of_a_learner() -> None:
-    targets = {"kind": Target("kind", "classification", ("a", "b", "c")), "size": Target("size", "regression")}
+    targets = {
+        "kind": Target("kind", "classification", ("a", "b", "c")),
+        "size": Target("size", "regression"),
+    }
     odds = answering("kind", lambda found: found / found[:, :1])
-    checks_of(odds, classes=None).test_it_answers_for_any_instances()  # nobody knows that these are classes
+    # nobody knows that these are classes
+    checks_of(odds, classes=None).test_it_answers_for_any_instances()
     told = type("WithTargets", (odds,), {"targets": targets})
     with pytest.raises(AssertionError, match="sum to 1"):
         checks_of(told, classes=None).test_it_answers_for_any_instances()
@@ -488,15 +608,23 @@ def test_exchanged_labels_are_noticed_when_they_come_up() -> None:
             np.flatnonzero((each.values != given.values).reshape(len(given), -1).any(axis=1))
             for each in tests._swapped(given)
         ]
-        batches = [set(batch_places(len(given), 8, number, 5, task).tolist()) for number in range(4)]
+        batches = [
+            set(batch_places(len(given), 8, number, 5, task).tolist()) for number in range(4)
+        ]
         true = [
-            next((at for at, batch in enumerate(batches) if batch & set(ranks[pair].tolist())), 4) for pair in pairs
+            next((at for at, batch in enumerate(batches) if batch & set(ranks[pair].tolist())), 4)
+            for pair in pairs
         ]
         assert found == true
         assert len(set(found)) > 2
 
 
 def test_the_tests_need_no_torch() -> None:
-    script = "import sys, allotment.learners.conformance, allotment.learners.batches; print('torch' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    script = (
+        "import sys, allotment.learners.conformance, allotment.learners.batches; print('torch' in"
+        " sys.modules)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert found.stdout == "False\n"

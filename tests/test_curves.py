@@ -19,8 +19,8 @@ COUNTS = np.array(SIZES, dtype=float)
 RATES = (0.9963, 0.9973, 0.9975, 0.9978)  # measured on Tox21 with real labels
 TOTAL = 0.09  # of ROC AUC, likewise
 NOISE = 0.01
-"""of one training: differences of D_T in % over four tasks and 16 draws had standard errors of 0.25, which is 2 % of an
-AUC of 0.75 for one difference of one task"""
+"""of one training: differences of D_T in % over four tasks and 16 draws had standard errors of
+0.25, which is 2 % of an AUC of 0.75 for one difference of one task"""
 
 
 def geometric(b: float, total: float = TOTAL) -> np.ndarray:
@@ -28,9 +28,14 @@ def geometric(b: float, total: float = TOTAL) -> np.ndarray:
 
 
 def measured(
-    truth: np.ndarray, rng: np.random.Generator, repetitions: int = 8, noise: float = NOISE, memory: bool = False
+    truth: np.ndarray,
+    rng: np.random.Generator,
+    repetitions: int = 8,
+    noise: float = NOISE,
+    memory: bool = False,
 ) -> Points:
-    """Scores: each repetition is off as a whole, each training by itself; with memory, neighbours are alike."""
+    """Scores: each repetition is off as a whole, each training by itself; with memory, neighbours
+    are alike."""
     each = rng.normal(size=(repetitions, len(truth))) * noise
     if memory:
         each = np.cumsum(each, axis=1) / 2
@@ -46,7 +51,9 @@ def test_points_go_to_json_and_back() -> None:
 
 
 def test_gains_count_from_the_first_size_in_the_direction_of_better() -> None:
-    points = Points((50, 100, 200), [[4.0, 3.0, 2.5], [2.0, 2.0, 1.5]], higher_is_better=False, have=10)
+    points = Points(
+        (50, 100, 200), [[4.0, 3.0, 2.5], [2.0, 2.0, 1.5]], higher_is_better=False, have=10
+    )
     assert points.gains.tolist() == [0.5, 1.0]
     assert points.more.tolist() == [50, 150]
     assert points.start == 60
@@ -95,12 +102,17 @@ def test_laws_without_noise_are_found_exactly() -> None:
     for exponent in (0.2, 0.5, 1.0):
         truth = 2 * (300.0**-exponent - (300 + COUNTS) ** -exponent)
         found = fit_exact(Points(SIZES, [-truth], False, have=300), law="power", draws=1)
-        assert (found.shape, found.size) == (pytest.approx(exponent, rel=1e-3), pytest.approx(2, rel=1e-2))
+        assert (found.shape, found.size) == (
+            pytest.approx(exponent, rel=1e-3),
+            pytest.approx(2, rel=1e-2),
+        )
 
 
 def test_the_curve_of_a_fit_goes_on_where_the_labels_at_hand_end() -> None:
     b, steep = 0.995, 0.002
-    points = Points((75, 150, 300), [0.6 + steep * (1 - b ** np.array([0, 75, 225])) / (1 - b)], True)
+    points = Points(
+        (75, 150, 300), [0.6 + steep * (1 - b ** np.array([0, 75, 225])) / (1 - b)], True
+    )
     curve = fit_exact(points).curve(have=300)
     assert isinstance(curve, Geometric)
     later = steep * (b**225 - b**425) / (1 - b)  # what labels 300 to 500 add
@@ -112,7 +124,8 @@ def test_the_curve_of_a_fit_goes_on_where_the_labels_at_hand_end() -> None:
 
 
 def independent_best(points: Points) -> float:
-    """Eq. 7's objective by brute force: every line through one point at each of many b, then a simplex search."""
+    """Eq. 7's objective by brute force: every line through one point at each of many b, then a
+    simplex search."""
 
     def loss(b: float, first: float) -> float:
         return float(np.abs(first * (1 - b**points.more) / (1 - b) - points.gains).mean())
@@ -127,14 +140,21 @@ def independent_best(points: Points) -> float:
     def moved(z: np.ndarray) -> float:
         return loss(1 - (1 - best[1]) * math.exp(z[0]), best[2] * math.exp(z[1]))
 
-    found = optimize.minimize(moved, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12})
+    found = optimize.minimize(
+        moved, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}
+    )
     return min(best[0], float(found.fun))
 
 
 def test_descent_and_exact_fit_reach_the_best_of_the_objective() -> None:
     rng = np.random.default_rng(2)
     for number in range(16):
-        points = measured(geometric(RATES[number % 4]), rng, repetitions=1 + number % 8, noise=(0.01, 0.03)[number % 2])
+        points = measured(
+            geometric(RATES[number % 4]),
+            rng,
+            repetitions=1 + number % 8,
+            noise=(0.01, 0.03)[number % 2],
+        )
         best = independent_best(points)
         assert fit_exact(points, draws=1).loss <= best * (1 + 1e-6)
         assert fit_paper(points, draws=1).loss <= best * 1.01
@@ -158,7 +178,9 @@ def test_the_descent_has_intervals_like_those_of_the_exact_fit() -> None:
     points = measured(geometric(0.9973), np.random.default_rng(4))
     ours, paper = fit_exact(points), fit_paper(points, steps=600)
     for key in ("low", "high"):
-        assert math.log(getattr(paper, key)) / math.log(getattr(ours, key)) == pytest.approx(1, abs=0.1)
+        assert math.log(getattr(paper, key)) / math.log(getattr(ours, key)) == pytest.approx(
+            1, abs=0.1
+        )
     assert len(paper.draws) == 200
 
 
@@ -247,7 +269,9 @@ PLANTED = [
 ]
 
 
-@pytest.mark.parametrize(("truth", "noise", "named"), PLANTED, ids=lambda part: getattr(part, "__name__", ""))
+@pytest.mark.parametrize(
+    ("truth", "noise", "named"), PLANTED, ids=lambda part: getattr(part, "__name__", "")
+)
 def test_bad_curves_are_flagged(truth, noise, named) -> None:
     rng = np.random.default_rng(7)
     verdicts = [judge(measured(truth(rng), rng, noise=noise)) for _ in range(100)]
@@ -294,5 +318,5 @@ def test_edges_of_verdicts() -> None:
         judge(exact, fit_exact(exact, law="power"))
     mine: Fit = fit_paper(exact, draws=50)
     assert judge(exact, mine).fit is mine
-    losses = Points(SIZES, [0.75 - row for row in (np.asarray(exact.scores) - 0.75)], False)
+    losses = Points(SIZES, [0.75 - row for row in np.asarray(exact.scores) - 0.75], False)
     assert judge(losses).grade == "sound"  # a loss that falls is a curve that rises

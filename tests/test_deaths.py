@@ -1,4 +1,5 @@
-"""Workers that die of a signal or for want of memory: what a user reads, that the rest is done, that it goes on."""
+"""Workers that die of a signal or for want of memory: what a user reads, that the rest is done,
+that it goes on."""
 
 from __future__ import annotations
 
@@ -41,16 +42,25 @@ def make(data, split):
 """
 """a learner whose training with a certain seed dies as a file says"""
 WORDS = {
-    "SIGSEGV": r"its worker died twice, of a crash in native code \(SIGSEGV\): try ONEDNN_MAX_CPU_ISA=SSE41 in the "
-    r"environment, .* try fewer workers \(--workers 1\)",
-    "SIGKILL": r"its worker died twice, killed from outside \(SIGKILL\), mostly for want of memory: try fewer workers "
-    r"\(--workers 1\) or smaller batches \(batch_size under \[training\]\)",
-    "memory": r"can't allocate memory.*; there is not memory enough: try fewer workers \(--workers 1\)",
+    "SIGSEGV": (
+        r"its worker died twice, of a crash in native code \(SIGSEGV\): try"
+        r" ONEDNN_MAX_CPU_ISA=SSE41 in the "
+        r"environment, .* try fewer workers \(--workers 1\)"
+    ),
+    "SIGKILL": (
+        r"its worker died twice, killed from outside \(SIGKILL\), mostly for want of memory: try"
+        r" fewer workers "
+        r"\(--workers 1\) or smaller batches \(batch_size under \[training\]\)"
+    ),
+    "memory": (
+        r"can't allocate memory.*; there is not memory enough: try fewer workers \(--workers 1\)"
+    ),
 }
 COMMANDS = ("estimate", "evaluate", "demo")
 TABLE = "x,z,a,b\n" + "".join(f"{n},{n * 7 % 11},{n % 5},{n * 3 % 7}\n" for n in range(80))
 LAST = {"estimate": 9, "evaluate": 1001, "demo": 1001}
-"""the seed of a training before which others are done; those below 8 are also looked at untrained, by the first job"""
+"""the seed of a training before which others are done; those below 8 are also looked at untrained,
+by the first job"""
 
 
 def allot(*args: str) -> Result:
@@ -73,12 +83,25 @@ def begin(command: str) -> list[str]:
     """A campaign for the command, and how it is typed."""
     if command == "demo":
         return ["demo", "--quick"]
-    prices = ["--cost", "a=1", "--cost", "b=2", "--have", "a=30", "--have", "b=30", "--budget", "20"]
+    prices = [
+        "--cost",
+        "a=1",
+        "--cost",
+        "b=2",
+        "--have",
+        "a=30",
+        "--have",
+        "b=30",
+        "--budget",
+        "20",
+    ]
     assert allot("init", "camp", "--root", "table.csv", "--targets", "a,b", *prices).exit_code == 0
     settings = Path("camp/campaign.toml")
     settings.write_text("trainings = 10\n" + settings.read_text())
     if command == "evaluate":
-        settings.write_text(settings.read_text().replace('"response"', '"neutral"').replace("trainings = 10\n", ""))
+        settings.write_text(
+            settings.read_text().replace('"response"', '"neutral"').replace("trainings = 10\n", "")
+        )
         return ["evaluate", "camp", "--repeats", "2"]
     return ["estimate", "camp"]
 
@@ -111,9 +134,12 @@ def check(command: str, workers: int, how: str) -> None:
 
 @pytest.mark.usefixtures("_mortal")
 @pytest.mark.parametrize(
-    ("command", "workers", "how"), [("estimate", 1, "SIGSEGV"), ("estimate", 2, "memory"), ("evaluate", 2, "SIGKILL")]
+    ("command", "workers", "how"),
+    [("estimate", 1, "SIGSEGV"), ("estimate", 2, "memory"), ("evaluate", 2, "SIGKILL")],
 )
-def test_a_worker_that_dies_is_named_and_the_next_start_goes_on(command: str, workers: int, how: str) -> None:
+def test_a_worker_that_dies_is_named_and_the_next_start_goes_on(
+    command: str, workers: int, how: str
+) -> None:
     check(command, workers, how)
 
 
@@ -145,7 +171,9 @@ def test_a_campaign_carried_to_another_cpu_says_so_once(monkeypatch: pytest.Monk
     for cpu, trainings, notes in (("old", 10, 0), ("new", 11, 1), ("new", 12, 0), ("old", 13, 0)):
         monkeypatch.setattr(campaign, "describe_cpu", lambda cpu=cpu: cpu)
         settings = Path("camp/campaign.toml")
-        settings.write_text(re.sub(r"trainings = \d+", f"trainings = {trainings}", settings.read_text()))
+        settings.write_text(
+            re.sub(r"trainings = \d+", f"trainings = {trainings}", settings.read_text())
+        )
         done = allot(*typed)
         assert done.exit_code == 0
         assert done.stderr.count("another kind of CPU") == notes

@@ -1,4 +1,5 @@
-"""DeepLab for several tasks: the learner's contract, each task's own norms, weights kept or drawn, frozen stages."""
+"""DeepLab for several tasks: the learner's contract, each task's own norms, weights kept or drawn,
+frozen stages."""
 
 from __future__ import annotations
 
@@ -60,16 +61,25 @@ def make_data(count: int = 40) -> ArrayData:
 
 
 def tiny_backbone() -> Stages:
-    """Two strided convolutions with a batch norm each: a user's own, with the weights it happens to have."""
+    """Two strided convolutions with a batch norm each: a user's own, with the weights it happens to
+    have."""
     torch.manual_seed(0)
-    first = nn.Sequential(Pixels([0.3] * 3, [0.3] * 3), nn.Conv2d(3, 12, 3, 2, 1), nn.BatchNorm2d(12), nn.ReLU())
-    second = nn.Sequential(nn.Conv2d(12, 16, 3, 2, 1), nn.BatchNorm2d(16, eps=0.01, momentum=0.3), nn.ReLU())
+    first = nn.Sequential(
+        Pixels([0.3] * 3, [0.3] * 3), nn.Conv2d(3, 12, 3, 2, 1), nn.BatchNorm2d(12), nn.ReLU()
+    )
+    second = nn.Sequential(
+        nn.Conv2d(12, 16, 3, 2, 1), nn.BatchNorm2d(16, eps=0.01, momentum=0.3), nn.ReLU()
+    )
     return Stages([first, second], channels=16)
 
 
-def make(backbone: Backbone | None = None, targets: Sequence[Target] = TARGETS, **options: object) -> DeepLab:
+def make(
+    backbone: Backbone | None = None, targets: Sequence[Target] = TARGETS, **options: object
+) -> DeepLab:
     options = {"width": 16, "rates": (1, 2, 3)} | options
-    network = DeepLab(mark_untrained(tiny_backbone()) if backbone is None else backbone, targets, **options)
+    network = DeepLab(
+        mark_untrained(tiny_backbone()) if backbone is None else backbone, targets, **options
+    )
     network.reset([torch.Generator().manual_seed(1)])
     return network
 
@@ -79,7 +89,9 @@ def images(count: int = 2, side: int = SIDE) -> Tensor:
 
 
 def statistics(network: nn.Module, task: str) -> dict[str, Tensor]:
-    own = {name: part.clone() for name, part in network.state_dict().items() if f"task {task}" in name}
+    own = {
+        name: part.clone() for name, part in network.state_dict().items() if f"task {task}" in name
+    }
     assert any("running_mean" in name for name in own)
     return own
 
@@ -110,7 +122,9 @@ class TestDeepLab(LearnerTests):
 
     def make(self) -> tuple[TorchLearner, Labels]:
         learner = make_learner()
-        return learner, draw(learner.data, learner.split.train, {"tags": 8, "mask": 7, "share": 6}, 0)
+        return learner, draw(
+            learner.data, learner.split.train, {"tags": 8, "mask": 7, "share": 6}, 0
+        )
 
 
 class TestFrozen(LearnerTests):
@@ -130,11 +144,14 @@ class TestFrozen(LearnerTests):
 
 
 def test_it_learns_what_it_is_shown() -> None:
-    """Scored on the very images that it is trained on; an answer of ground everywhere has an mIoU of 0.2."""
+    """Scored on the very images that it is trained on; an answer of ground everywhere has an mIoU
+    of 0.2."""
     data = make_data(16)
     every = np.arange(16)
     recipe = Recipe(steps=120, batch_size=8, optimiser="adam", trunk_rate=0.01, head_rate=0.01)
-    learner = TorchLearner(data, Split(every, every, every), recipe, lambda shape, targets, runs: make(targets=targets))
+    learner = TorchLearner(
+        data, Split(every, every, every), recipe, lambda shape, targets, runs: make(targets=targets)
+    )
     state = train(learner, Labels({"tags": every, "mask": every}), seed=0)
     assert learner.score(state, "tags").metric > 0.95
     assert learner.score(state, "mask").metric > 0.6
@@ -153,7 +170,10 @@ def test_the_learner_gives_images_from_0_to_1() -> None:
     data.features[:, :, 0, 0], data.features[:, :, 0, 1] = 0, 255
     backbone = Stages([Watch(), nn.Conv2d(3, 4, 3)], channels=4)
     learner = TorchLearner(
-        data, split(data, 0, 0.3, 0.1), Recipe(steps=1), lambda shape, targets, runs: make(backbone, targets)
+        data,
+        split(data, 0, 0.3, 0.1),
+        Recipe(steps=1),
+        lambda shape, targets, runs: make(backbone, targets),
     )
     learner.step(learner.start(Labels({"tags": range(8)}), 0), ["tags"])
     assert (float(seen[-1].min()), float(seen[-1].max())) == (0, 1)
@@ -186,9 +206,16 @@ def test_a_step_on_one_task_leaves_the_norms_and_heads_of_others() -> None:
     shared = state.network.backbone.stages[0][1].weight.detach().clone()
     state = learner.step(state, ["tags"])
     for task, before in others.items():
-        parts = {name: part for name, part in before.items() if "running" in name or name.startswith("heads")}
-        # Momentum still moves what the step before had gradients for: statistics are what a task has to itself.
-        kept = {name: part for name, part in parts.items() if "running" in name or task == "normals"}
+        parts = {
+            name: part
+            for name, part in before.items()
+            if "running" in name or name.startswith("heads")
+        }
+        # Momentum still moves what the step before had gradients for: statistics are what a task
+        # has to itself.
+        kept = {
+            name: part for name, part in parts.items() if "running" in name or task == "normals"
+        }
         assert same(kept, statistics(state.network, task))
     assert not torch.equal(shared, state.network.backbone.stages[0][1].weight)
 
@@ -240,8 +267,12 @@ def test_untrained_norms_change_nothing(backbone) -> None:
         vars(layer)["untrained"] = False
     network = make(given).eval()
     wanted = given(images(1, 96)).mean(dim=(2, 3)).detach()
-    assert torch.allclose(network.features(images(1, 96), "mask"), wanted, atol=1e-5 * float(wanted.abs().max()))
-    assert torch.equal(network.features(images(1, 96), "mask"), network.features(images(1, 96), "tags"))
+    assert torch.allclose(
+        network.features(images(1, 96), "mask"), wanted, atol=1e-5 * float(wanted.abs().max())
+    )
+    assert torch.equal(
+        network.features(images(1, 96), "mask"), network.features(images(1, 96), "tags")
+    )
 
 
 # --- shapes ---
@@ -250,7 +281,12 @@ def test_untrained_norms_change_nothing(backbone) -> None:
 @pytest.mark.parametrize("side", [17, 24, 40])
 def test_answers_have_the_form_of_the_labels(side: int) -> None:
     network = make()
-    wanted = {"tags": (2, 3), "mask": (2, 4, side, side), "normals": (2, 3, side, side), "share": (2, 1)}
+    wanted = {
+        "tags": (2, 3),
+        "mask": (2, 4, side, side),
+        "normals": (2, 3, side, side),
+        "share": (2, 1),
+    }
     assert {task: tuple(network(images(2, side), task).shape) for task in wanted} == wanted
     assert network.features(images(2, side), "mask").shape == (2, 16)
 
@@ -258,15 +294,20 @@ def test_answers_have_the_form_of_the_labels(side: int) -> None:
 @pytest.mark.parametrize("task", [target.name for target in TARGETS])
 @pytest.mark.parametrize("side", [4, SIDE])
 def test_a_single_image_can_be_trained_on(task: str, side: int) -> None:
-    """The image's mean has one value for each channel, and so has the whole map where the image is small."""
+    """The image's mean has one value for each channel, and so has the whole map where the image is
+    small."""
     network = make(mark_untrained(MobileNet(32))).train()
     network(images(1, side), task).square().sum().backward()
-    head = [weight.grad for name, weight in network.heads.named_parameters() if f"task {task}" in name]
+    head = [
+        weight.grad for name, weight in network.heads.named_parameters() if f"task {task}" in name
+    ]
     assert all(grad is not None and torch.isfinite(grad).all() for grad in head)
 
 
 def test_names_with_dots_are_fine() -> None:
-    network = make(targets=(Target("v1.mask", "segmentation", ("a", "b")), Target("heads", "regression")))
+    network = make(
+        targets=(Target("v1.mask", "segmentation", ("a", "b")), Target("heads", "regression"))
+    )
     assert network(images(), "v1.mask").shape == (2, 2, SIDE, SIDE)
     assert network(images(), "heads").shape == (2, 1)
 
@@ -289,7 +330,10 @@ def test_the_given_backbone_keeps_its_weights_and_is_not_touched() -> None:
     given = tiny_backbone()
     before = weights_of(given)
     learner = TorchLearner(
-        make_data(), split(make_data(), 0, 0.3, 0.1), Recipe(steps=2), lambda s, targets, r: make(given, targets)
+        make_data(),
+        split(make_data(), 0, 0.3, 0.1),
+        Recipe(steps=2),
+        lambda s, targets, r: make(given, targets),
     )
     state = learner.start(Labels({"tags": range(8)}), 0)
     assert torch.equal(state.network.backbone[0][1].weight, given[0][1].weight)
@@ -351,7 +395,9 @@ def test_frozen_stages_are_computed_once_and_change_no_answer(count: int) -> Non
     frozen, rest = split_backbone(backbone, count)
     frozen.register_forward_hook(lambda module, given, out: calls.append(len(out)))
     size = (SIDE, SIDE)
-    cached = TorchLearner(data, parts, Recipe(steps=3), lambda s, t, r: make(rest, t, size=size), frozen)
+    cached = TorchLearner(
+        data, parts, Recipe(steps=3), lambda s, t, r: make(rest, t, size=size), frozen
+    )
     plain = TorchLearner(data, parts, Recipe(steps=3), lambda s, t, r: make(backbone, t))
     state, other = cached.start(labels, 0), plain.start(labels, 0)
     answers = cached.predict(state, "mask", parts.test), plain.predict(other, "mask", parts.test)
@@ -375,7 +421,10 @@ def test_every_mistake_is_named_at_once() -> None:
     assert said == [
         "heads: 'maks': is not a task; did you mean 'mask'?",
         "heads: 'tags': gives 9 numbers and the task wants 3",
-        "size: the backbone's first stages are frozen: give the height and width of the labels of mask, normals",
+        (
+            "size: the backbone's first stages are frozen: give the height and width of the labels"
+            " of mask, normals"
+        ),
     ]
 
 

@@ -135,7 +135,11 @@ def test_labels_that_are_good(tmp_path: Path, task: str, written: Any, kept: Any
     ("task", "written", "reason"),
     [
         ("species", "catt", "'catt' is none of the classes; did you mean 'cat'?"),
-        ("species", "0", "'0' is none of the classes, which go by their names; known: cat, dog, guinea pig"),
+        (
+            "species",
+            "0",
+            "'0' is none of the classes, which go by their names; known: cat, dog, guinea pig",
+        ),
         ("species", "1.0", "'1.0' is none of the classes"),
         ("species", 0, "0 is none of the classes"),
         ("species", 1.5, "1.5 is none of the classes"),
@@ -198,11 +202,14 @@ def test_labels_that_are_not(tmp_path: Path, task: Any, written: Any, reason: st
 @pytest.mark.parametrize(
     ("written", "instance"),
     [
-        ("007", "007"), ("7", "007"), ("7.0", "007"), (7, "007"), (7.0, "007"), (" 007 ", "007"), (100, "100"),
+        ("007", "007"), ("7", "007"), ("7.0", "007"), (7, "007"), (7.0, "007"), (" 007 ", "007"),
+        (100, "100"),
         ("'=1+1", "=1+1"), ("=1+1", "=1+1"), ("deep/er", "deep/er"), ("Käse", "Käse"),
     ],
 )  # fmt: skip
-def test_instances_are_found_as_spreadsheets_write_them(tmp_path: Path, written: Any, instance: str) -> None:
+def test_instances_are_found_as_spreadsheets_write_them(
+    tmp_path: Path, written: Any, instance: str
+) -> None:
     parts = take(tmp_path / "x.jsonl", json.dumps({"id": written, "label": 1}), tasks=["age"])
     assert parts.accepted == (("age", instance, 1.0),)
 
@@ -211,7 +218,8 @@ def test_instances_are_found_as_spreadsheets_write_them(tmp_path: Path, written:
     ("written", "reason"),
     [
         ("Kase", "there is no instance 'Kase'; did you mean 'Käse'?"),
-        ("", "names no instance"), (None, "names no instance"), (True, "names no instance"), ([], "names no instance"),
+        ("", "names no instance"), (None, "names no instance"), (True, "names no instance"), ([],
+        "names no instance"),
         ("8", "there is no instance '8'"), ("-7", "there is no instance '-7'"),
     ],
 )  # fmt: skip
@@ -230,7 +238,10 @@ def test_numbers_that_could_be_two_instances_are_neither(tmp_path: Path) -> None
 
 
 def test_wide_tables(tmp_path: Path) -> None:
-    content = "id,species,label:age,tags_big,tags:wild,tags a|b,weight\na,cat,3,1,0,,5\nb,,4,,,,\n007,dgo,,1,0,true,5\n"
+    content = (
+        "id,species,label:age,tags_big,tags:wild,tags"
+        " a|b,weight\na,cat,3,1,0,,5\nb,,4,,,,\n007,dgo,,1,0,true,5\n"
+    )
     parts = take(tmp_path / "x.csv", content)
     assert parts.accepted == (
         ("species", "a", "cat"),
@@ -239,7 +250,10 @@ def test_wide_tables(tmp_path: Path) -> None:
         ("age", "b", 4.0),
         ("tags", "007", ["big", "a|b"]),
     )
-    assert reasons(parts) == "x.csv: line 4 | task 'species': 'dgo' is none of the classes; did you mean 'dog'?"
+    assert (
+        reasons(parts)
+        == "x.csv: line 4 | task 'species': 'dgo' is none of the classes; did you mean 'dog'?"
+    )
     assert parts.notes == ("no label yet: 3",)
     only = take(tmp_path / "x.csv", task="age")
     assert only.accepted == (("age", "a", 3.0), ("age", "b", 4.0))
@@ -269,7 +283,9 @@ def test_the_column_that_names_the_instance(
 
 def test_a_table_of_other_instances_is_told_from_one_with_mistakes(tmp_path: Path) -> None:
     none = take(tmp_path / "other.csv", "id,age\nx,1\ny,2\n")
-    assert none.notes == ("none of its instances is known here, where they are called '007', '100', '=1+1' and so on",)
+    assert none.notes == (
+        "none of its instances is known here, where they are called '007', '100', '=1+1' and so on",
+    )
     assert len(none.rejected) == 2
     assert take(tmp_path / "some.csv", "id,age\nx,1\na,2\n").notes == ()
 
@@ -297,7 +313,10 @@ def test_rows_that_are_too_short_or_too_long(tmp_path: Path) -> None:
     """Spreadsheets leave out empty cells at the end, and add some."""
     parts = take(tmp_path / "x.csv", "id,age,species\na,1\nb,2,cat,,\n007,3,dog,x\n\n,,\n100\n")
     assert parts.accepted == (("age", "a", 1.0), ("age", "b", 2.0), ("species", "b", "cat"))
-    assert reasons(parts) == "x.csv: line 4 | has 4 cells where the first line has 3; is a comma not in quotes?"
+    assert (
+        reasons(parts)
+        == "x.csv: line 4 | has 4 cells where the first line has 3; is a comma not in quotes?"
+    )
 
 
 def test_a_task_may_be_called_like_a_column_of_the_sheet(tmp_path: Path) -> None:
@@ -305,7 +324,9 @@ def test_a_task_may_be_called_like_a_column_of_the_sheet(tmp_path: Path) -> None
     parts = take(tmp_path / "x.csv", "id,label,task\na,1,2\n", tasks=tasks)
     assert parts.accepted == (("label", "a", 1.0), ("task", "a", 2.0))
     path = write_csv(Order((("label", "a"), ("task", "b")), 0), tmp_path / "order.csv")
-    path.write_text("\n".join(f"{line}{at or ''}" for at, line in enumerate(path.read_text().splitlines())))
+    path.write_text(
+        "\n".join(f"{line}{at or ''}" for at, line in enumerate(path.read_text().splitlines()))
+    )
     assert take(path, tasks=tasks).accepted == (("label", "a", 1.0), ("task", "b", 2.0))
 
 
@@ -314,7 +335,8 @@ def test_duplicates_and_contradictions(tmp_path: Path) -> None:
     parts = take(tmp_path / "x.csv", f"id,age\n{rows}\n")
     assert [value for _, _, value in parts.accepted] == [float(number) for number in range(1, 11)]
     assert "the same label once more: 1" in parts.notes
-    assert parts.notes == ("the same label once more: 1",)  # whoever keeps the answers counts what contradicts
+    # whoever keeps the answers counts what contradicts
+    assert parts.notes == ("the same label once more: 1",)
     assert len(parts.rejected) == 9
     assert "is one more of many answers for 'a'" in reasons(parts)
 
@@ -325,7 +347,8 @@ def test_duplicates_and_contradictions(tmp_path: Path) -> None:
         ("x.csv", "", "is empty"),
         ("x.csv", "\n\n", "is empty"),
         ("x.csv", "instanse,label\na,1\n", "to name the instance; did you mean 'instanse'"),
-        ("x.csv", "id,lable\na,1\n", "nothing is called 'label', or like a task .'species', .*did you mean 'lable'"),
+        ("x.csv", "id,lable\na,1\n",
+        "nothing is called 'label', or like a task .'species', .*did you mean 'lable'"),
         ("x.csv", "id,label\na,1\n", "none says which task the labels are for .*--task NAME"),
         ("x.csv", "id,age,age\na,1,2\n", "line 1: .*column 'age' is there more than once"),
         ("x.csv", b"\xff\xfei\0d\0", "is UTF-16 text; save it as UTF-8"),
@@ -351,7 +374,9 @@ def test_duplicates_and_contradictions(tmp_path: Path) -> None:
         ("x\0.doc", None, "can't be read"),
     ],
 )  # fmt: skip
-def test_what_is_no_delivery_at_all(tmp_path: Path, name: str, content: str | bytes | None, reason: str) -> None:
+def test_what_is_no_delivery_at_all(
+    tmp_path: Path, name: str, content: str | bytes | None, reason: str
+) -> None:
     with pytest.raises(InputError, match=reason) as caught:
         take(tmp_path / name, content)
     assert str(caught.value).replace("\n", "").isprintable()
@@ -374,12 +399,27 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_bad_lines_cost_only_themselves(tmp_path: Path) -> None:
-    lines = [b"id,age", b"a,1", b"b,\xff", b"b,2\0", b'b,"3', b"007,4", b'100,"5"x', b'"Kas"e",1', b'"deep/er",6']
+    lines = [
+        b"id,age",
+        b"a,1",
+        b"b,\xff",
+        b"b,2\0",
+        b'b,"3',
+        b"007,4",
+        b'100,"5"x',
+        b'"Kas"e",1',
+        b'"deep/er",6',
+    ]
     parts = take(tmp_path / "x.csv", b"\n".join(lines))
     assert parts.accepted == (("age", "a", 1.0), ("age", "007", 4.0), ("age", "deep/er", 6.0))
     where = [place.removeprefix("x.csv: line ") for place, _ in parts.rejected]
     assert where == ["3", "4", "5", "7", "8"]
-    for reason in ("0xff is not UTF-8", "NUL byte", "is opened here and never closed", "expected after"):
+    for reason in (
+        "0xff is not UTF-8",
+        "NUL byte",
+        "is opened here and never closed",
+        "expected after",
+    ):
         assert reason in reasons(parts)
 
 
@@ -401,7 +441,9 @@ def test_bad_json_lines_cost_only_themselves(tmp_path: Path) -> None:
     content = b"\n\n".join([*bad, b'{"id": "b", "label": 2}'])
     parts = take(tmp_path / "x.jsonl", content, tasks=["age"])
     assert parts.accepted == (("age", "b", 2.0),)
-    assert [place for place, _ in parts.rejected] == [f"x.jsonl: line {2 * at + 1}" for at in range(len(bad))]
+    assert [place for place, _ in parts.rejected] == [
+        f"x.jsonl: line {2 * at + 1}" for at in range(len(bad))
+    ]
     for (_, why), expected in zip(parts.rejected, bad.values(), strict=True):
         assert expected in why
 
@@ -416,11 +458,14 @@ def test_the_digest_is_of_the_content_and_of_what_came_of_it(tmp_path: Path) -> 
 
 def test_messages_do_not_depend_on_the_order_of_a_set(tmp_path: Path) -> None:
     code = (
-        "import sys; from allotment.connect.delivery import read_delivery; from allotment.data.dataset import Target\n"
-        "ids = {f'scene-{k:05d}' for k in range(5000)}\n"
-        "print(read_delivery(sys.argv[1], {'age': Target('age', 'regression')}, ids))"
+        "import sys; from allotment.connect.delivery import read_delivery; from"
+        " allotment.data.dataset import Target\nids = {f'scene-{k:05d}' for k in"
+        " range(5000)}\nprint(read_delivery(sys.argv[1], {'age': Target('age', 'regression')},"
+        " ids))"
     )
-    (tmp_path / "x.csv").write_text("id,age\n" + "".join(f"scen-{k:05d},1\n" for k in range(0, 5000, 50)))
+    (tmp_path / "x.csv").write_text(
+        "id,age\n" + "".join(f"scen-{k:05d},1\n" for k in range(0, 5000, 50))
+    )
     said = {
         subprocess.run(
             [sys.executable, "-c", code, str(tmp_path / "x.csv")],
@@ -448,8 +493,15 @@ def fill(frame: list[dict[str, str]]) -> None:
 def ordered() -> tuple[Order, list[tuple[str, str, Any]]]:
     tasks = ("species", "tags", "age", "points")
     order = choose(dict.fromkeys(tasks, IDS), dict.fromkeys(tasks, 5), seed=1)
-    kept = {"species": "dog", "tags": ["big", "wild"], "age": -3.5, "points": {"points": [[1.0, 2.0]]}}
-    return order, [(task, name, kept[task]) for number, (task, name) in enumerate(order.items) if number % 4]
+    kept = {
+        "species": "dog",
+        "tags": ["big", "wild"],
+        "age": -3.5,
+        "points": {"points": [[1.0, 2.0]]},
+    }
+    return order, [
+        (task, name, kept[task]) for number, (task, name) in enumerate(order.items) if number % 4
+    ]
 
 
 def test_an_order_filled_in_with_csv_comes_back(tmp_path: Path) -> None:
@@ -484,7 +536,9 @@ def test_an_order_filled_in_with_pandas_comes_back(tmp_path: Path, text: bool) -
 
 
 def test_whole_numbers_that_pandas_made_floats_come_back(tmp_path: Path) -> None:
-    path = write_csv(Order(tuple(("stars", name) for name in ("007", "100")), 0), tmp_path / "order.csv")
+    path = write_csv(
+        Order(tuple(("stars", name) for name in ("007", "100")), 0), tmp_path / "order.csv"
+    )
     frame = pd.read_csv(path)
     frame.loc[0, "label"] = 2
     frame.to_csv(path, index=False)
@@ -505,7 +559,11 @@ def test_an_untouched_order_is_an_empty_delivery(tmp_path: Path) -> None:
     order, _ = ordered()
     for path in (write_csv(order, tmp_path / "a.csv"), write_jsonl(order, tmp_path / "a.jsonl")):
         parts = take(path)
-        assert (parts.accepted, parts.rejected, parts.notes) == ((), (), (f"no label yet: {len(order)}",))
+        assert (parts.accepted, parts.rejected, parts.notes) == (
+            (),
+            (),
+            (f"no label yet: {len(order)}",),
+        )
 
 
 def test_the_list_of_what_was_rejected_is_a_safe_sheet(tmp_path: Path) -> None:
@@ -513,7 +571,10 @@ def test_the_list_of_what_was_rejected_is_a_safe_sheet(tmp_path: Path) -> None:
     path = write_rejected(parts, tmp_path / "rejected.csv")
     rows = list(csv.reader(io.StringIO(path.read_text(), newline="")))
     assert rows[0] == ["task", "instance", "label", "reason", "where"]
-    assert [row[:3] for row in rows[1:]] == [["age", '\'=HYPERLINK("x")', "1"], ["age", "a", "'=1+1"]]
+    assert [row[:3] for row in rows[1:]] == [
+        ["age", '\'=HYPERLINK("x")', "1"],
+        ["age", "a", "'=1+1"],
+    ]
     assert [row[-1] for row in rows[1:]] == ["'=x.csv: line 2", "'=x.csv: line 3"]
 
 
@@ -565,12 +626,18 @@ def good_masks() -> dict[str, tuple[bytes, NDArray[Any]]]:
 @pytest.mark.parametrize("packed", [False, True])
 def test_masks_of_every_kind_come_back_as_labels(tmp_path: Path, packed: bool) -> None:
     masks = good_masks()
-    files = {f"{task}/{name}.png": content for task, (content, _) in masks.items() for name in ("a", "deep/er")}
+    files = {
+        f"{task}/{name}.png": content
+        for task, (content, _) in masks.items()
+        for name in ("a", "deep/er")
+    }
     files["__MACOSX/seg/._a.png"] = files["seg/.DS_Store"] = b"clutter"
     source = write_zip(tmp_path / "m.zip", files) if packed else write_masks(tmp_path / "m", files)
     parts = take(source, size_of=lambda instance: SIZE, keep=tmp_path / "labels")
     assert parts.rejected == ()
-    assert {(task, name) for task, name, _ in parts.accepted} == {(task, n) for task in masks for n in ("a", "deep/er")}
+    assert {(task, name) for task, name, _ in parts.accepted} == {
+        (task, n) for task in masks for n in ("a", "deep/er")
+    }
     for task, _, value in parts.accepted:
         label = to_array(TARGETS[task], value, folder=tmp_path / "labels", size=SIZE)
         np.testing.assert_allclose(label, masks[task][1], atol=0.005)
@@ -579,12 +646,17 @@ def test_masks_of_every_kind_come_back_as_labels(tmp_path: Path, packed: bool) -
 
 
 def test_what_is_kept_of_a_mask_is_its_pixels(tmp_path: Path) -> None:
-    """However it was saved, the same mask is the same label, and nothing else of the file is kept."""
+    """However it was saved, the same mask is the same label, and nothing else of the file is
+    kept."""
     mask = np.arange(48).reshape(SIZE) % 2
     image = Image.fromarray(mask.astype(np.uint8))
     made = io.BytesIO()
     image.save(made, format="PNG", compress_level=0, exif=b"secret place")
-    files = {"seg/a.png": png(mask), "seg/b.png": png(mask, palette=True), "seg/007.png": made.getvalue()}
+    files = {
+        "seg/a.png": png(mask),
+        "seg/b.png": png(mask, palette=True),
+        "seg/007.png": made.getvalue(),
+    }
     assert b"secret" in files["seg/007.png"]
     parts = take(write_masks(tmp_path / "m", files), keep=tmp_path / "labels")
     assert len({json.dumps(value) for _, _, value in parts.accepted}) == 1
@@ -597,14 +669,22 @@ def test_what_is_kept_of_a_mask_is_its_pixels(tmp_path: Path) -> None:
 
 def test_a_sheet_may_name_masks(tmp_path: Path) -> None:
     write_masks(tmp_path, {"masks/one.png": good_masks()["seg"][0]})
-    parts = take(tmp_path / "x.csv", "task,instance,label\nseg,a,masks/one.png\nage,a,masks/one.png\n")
+    parts = take(
+        tmp_path / "x.csv", "task,instance,label\nseg,a,masks/one.png\nage,a,masks/one.png\n"
+    )
     assert [(task, name) for task, name, _ in parts.accepted] == [("seg", "a")]
     assert "'masks/one.png' is not a number" in reasons(parts)
 
 
 def test_folders_around_masks(tmp_path: Path) -> None:
     seg = good_masks()["seg"][0]
-    files = {"seg/a.png": seg, "export/seg/b.png": seg, "export/seg/deep/er.PNG": seg, "007.png": seg, "x/100.png": seg}
+    files = {
+        "seg/a.png": seg,
+        "export/seg/b.png": seg,
+        "export/seg/deep/er.PNG": seg,
+        "007.png": seg,
+        "x/100.png": seg,
+    }
     parts = take(write_masks(tmp_path / "m", files), tasks=["seg", "age"])
     assert {name for _, name, _ in parts.accepted} == {"a", "b", "deep/er", "007", "100"}
     assert "is in no folder of a task" in reasons(take(tmp_path / "m"))
@@ -619,12 +699,21 @@ BAD_MASKS: dict[str, tuple[bytes, str]] = {
     "seg/b.png": (png(np.zeros((6, 9))), "has 9 x 6 pixels, and its picture 8 x 6"),
     "seg/007.png": (png(np.full(SIZE, 2)), "holds 2, and classes are numbered 0 to 1"),
     "seg/100.png": (png(np.full(SIZE, 255)), "255 everywhere, so nothing in it counts"),
-    "seg/Käse.png": (png(np.zeros((*SIZE, 3))), "is 8-bit RGB; a PNG of segmentation holds class numbers"),
-    "depth/a.png": (png(np.ones(SIZE)), "is 8-bit grey; a PNG of depth holds millimetres as 16-bit grey"),
+    "seg/Käse.png": (
+        png(np.zeros((*SIZE, 3))),
+        "is 8-bit RGB; a PNG of segmentation holds class numbers",
+    ),
+    "depth/a.png": (
+        png(np.ones(SIZE)),
+        "is 8-bit grey; a PNG of depth holds millimetres as 16-bit grey",
+    ),
     "depth/b.png": (png(np.zeros(SIZE), np.uint16), "no depth in it"),
     "normals/a.png": (png(np.zeros((*SIZE, 3))), "black everywhere"),
     "normals/b.png": (png(np.full((*SIZE, 3), 250)), "few directions of length 1"),
-    "normals/007.png": (png(np.tile(np.array([128, 128, 0], dtype=np.uint8), (*SIZE, 1))), "away from the viewer"),
+    "normals/007.png": (
+        png(np.tile(np.array([128, 128, 0], dtype=np.uint8), (*SIZE, 1))),
+        "away from the viewer",
+    ),
     "edges/a.png": (png(np.arange(48).reshape(SIZE) % 2), "holds only 0 and 1; write 255"),
     "edges/b.png": (png(np.zeros(SIZE), palette=True), "is 8-bit palette; a PNG of edges"),
     "edges/007.png": (png(np.arange(48).reshape(SIZE))[:-30], "damaged"),
@@ -635,7 +724,9 @@ BAD_MASKS: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_masks_that_are_no_labels(tmp_path: Path, packed: bool) -> None:
-    files = {name: content for name, (content, _) in BAD_MASKS.items()} | {"seg/deep/er.png": good_masks()["seg"][0]}
+    files = {name: content for name, (content, _) in BAD_MASKS.items()} | {
+        "seg/deep/er.png": good_masks()["seg"][0]
+    }
     source = write_zip(tmp_path / "m.zip", files) if packed else write_masks(tmp_path / "m", files)
     parts = take(source, size_of=lambda instance: SIZE, keep=tmp_path / "labels")
     assert [(task, name) for task, name, _ in parts.accepted] == [("seg", "deep/er")]
@@ -650,25 +741,38 @@ def test_black_and_white_masks_are_remarked_upon(tmp_path: Path) -> None:
     mask = np.where(np.arange(48).reshape(SIZE) % 2, 255, 0)
     parts = take(write_masks(tmp_path / "m", {"seg/a.png": png(mask)}))
     assert len(parts.accepted) == 1
-    assert "masks of 'seg' with only 0 and 255, which does not count: if it stands for 'animal'" in parts.notes[0]
+    assert (
+        "masks of 'seg' with only 0 and 255, which does not count: if it stands for 'animal'"
+        in parts.notes[0]
+    )
 
 
 def test_a_picture_that_can_not_be_read_is_a_reason(tmp_path: Path) -> None:
     def missing(instance: str) -> tuple[int, int]:
         raise InputError([])
 
-    parts = take(write_masks(tmp_path / "m", {"seg/a.png": good_masks()["seg"][0]}), size_of=missing)
+    parts = take(
+        write_masks(tmp_path / "m", {"seg/a.png": good_masks()["seg"][0]}), size_of=missing
+    )
     assert "its picture can't be read" in reasons(parts)
 
 
 def chunk(name: bytes, content: bytes) -> bytes:
-    return struct.pack(">L", len(content)) + name + content + struct.pack(">L", zlib.crc32(name + content))
+    return (
+        struct.pack(">L", len(content))
+        + name
+        + content
+        + struct.pack(">L", zlib.crc32(name + content))
+    )
 
 
 def bomb(width: int, height: int, extra: bytes = b"") -> bytes:
     """A small file that says it holds many pixels, and does."""
     rows = zlib.compressobj(9)
-    packed = b"".join(rows.compress(bytes(1 << 20)) for _ in range(min(width * height >> 20, 50))) + rows.flush()
+    packed = (
+        b"".join(rows.compress(bytes(1 << 20)) for _ in range(min(width * height >> 20, 50)))
+        + rows.flush()
+    )
     head = chunk(b"IHDR", struct.pack(">LLBBBBB", width, height, 8, 0, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + head + extra + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
 
@@ -696,7 +800,11 @@ def test_pictures_that_explode_are_not_decoded(tmp_path: Path) -> None:
     parts: list[Parts] = []
     assert peak(lambda: parts.append(take(folder))) < 60 << 20
     assert parts[0].accepted == () or [name for _, name, _ in parts[0].accepted] == ["100"]
-    for reason in ("30000 x 30000 pixels, and at most 50 million", "0 x 5 pixels", "is 8-bit grey; a PNG of depth"):
+    for reason in (
+        "30000 x 30000 pixels, and at most 50 million",
+        "0 x 5 pixels",
+        "is 8-bit grey; a PNG of depth",
+    ):
         assert reason in reasons(parts[0])
     sized = take(folder, size_of=lambda instance: SIZE)
     assert "has 5000 x 5000 pixels, and its picture 8 x 6" in reasons(sized)
@@ -708,7 +816,8 @@ def test_pictures_that_explode_are_not_decoded(tmp_path: Path) -> None:
 def test_names_in_archives_that_lead_elsewhere(tmp_path: Path) -> None:
     seg = good_masks()["seg"][0]
     names = [
-        "/seg/a.png", "../seg/a.png", "seg/../../a.png", "C:/seg/a.png", "C:seg/a.png", "seg\\a.png", "seg\\..\\a.png",
+        "/seg/a.png", "../seg/a.png", "seg/../../a.png", "C:/seg/a.png", "C:seg/a.png",
+        "seg\\a.png", "seg\\..\\a.png",
         "\\\\host\\seg\\a.png", "//host/seg/a.png",
     ]  # fmt: skip
     (tmp_path / "inner").mkdir()
@@ -742,14 +851,17 @@ def test_archives_that_are_not_as_they_should_be(tmp_path: Path) -> None:
     assert peak(lambda: parts.append(take(path))) < 20 << 20
     assert parts[0].accepted == ()
     for name, reason in {
-        "a": "is a link", "b": "more than 200 times", "007": "unpacks to 68157440 bytes", "100": "unusual way",
+        "a": "is a link", "b": "more than 200 times", "007": "unpacks to 68157440 bytes",
+        "100": "unusual way",
         "deep/er": "is damaged (BadZipFile)", "Käse": "has a password",
     }.items():  # fmt: skip
         assert reason in dict(parts[0].rejected)[f"m.zip: seg/{name}.png"]
 
 
 def test_archives_that_explode_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write_zip(tmp_path / "m.zip", {f"seg/{number}.png": bytes(1000) for number in range(100)})
+    path = write_zip(
+        tmp_path / "m.zip", {f"seg/{number}.png": bytes(1000) for number in range(100)}
+    )
     monkeypatch.setattr(guard, "MOST_UNPACKED", 99_999)
     with pytest.raises(InputError, match="unpacks to more than"):
         take(path)
@@ -759,7 +871,9 @@ def test_archives_that_explode_as_a_whole(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_file_that_lies_about_its_size_is_not_unpacked_further(tmp_path: Path) -> None:
-    path = write_zip(tmp_path / "m.zip", {"seg/a.png": bytes(200 << 20)}, compression=zipfile.ZIP_DEFLATED)
+    path = write_zip(
+        tmp_path / "m.zip", {"seg/a.png": bytes(200 << 20)}, compression=zipfile.ZIP_DEFLATED
+    )
     content = bytearray(path.read_bytes())
     struct.pack_into("<L", content, content.rfind(b"PK\1\2") + 24, 1000)
     path.write_bytes(bytes(content))
@@ -779,8 +893,16 @@ def test_links_in_folders_are_not_followed(tmp_path: Path) -> None:
     os.mkfifo(folder / "seg" / "b.png")
     parts = take(folder)
     assert [name for _, name, _ in parts.accepted] == ["007"]
-    assert {where.removeprefix("m: ") for where, _ in parts.rejected} == {"loop", "more", "seg/a.png", "seg/b.png"}
-    parts = take(folder / "x.csv", "task,instance,label\nseg,a,seg/a.png\nseg,b,seg/b.png\nseg,007,seg/007.png\n")
+    assert {where.removeprefix("m: ") for where, _ in parts.rejected} == {
+        "loop",
+        "more",
+        "seg/a.png",
+        "seg/b.png",
+    }
+    parts = take(
+        folder / "x.csv",
+        "task,instance,label\nseg,a,seg/a.png\nseg,b,seg/b.png\nseg,007,seg/007.png\n",
+    )
     assert [name for _, name, _ in parts.accepted] == ["007"]
     assert "is a link that leads out of" in reasons(parts)
 
@@ -799,7 +921,8 @@ def test_folders_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 class Endless(io.RawIOBase):
-    """A file of one gigabyte and more that takes no space: some beginning, one line without end, some lines after."""
+    """A file of one gigabyte and more that takes no space: some beginning, one line without end,
+    some lines after."""
 
     def __init__(self, first: bytes, fill: bytes, size: int, last: bytes):
         self.parts = [first, fill, last]
@@ -910,7 +1033,11 @@ def test_keypoints_are_drawn_as_the_scenes_do() -> None:
     for index, heat in enumerate(data.labels[target.name]):
         scene = draw_scene(0, index)
         rows, columns, _ = project(scene, scene.keypoints(), size)
-        points = [[float(x), float(y)] for x, y in zip(columns, rows, strict=True) if is_marked(heat, x, y)]
+        points = [
+            [float(x), float(y)]
+            for x, y in zip(columns, rows, strict=True)
+            if is_marked(heat, x, y)
+        ]
         made = to_array(target, {"points": points}, size=(size, size))
         assert np.abs(made - heat).max() < 1e-5
         drawn += len(points)
@@ -918,14 +1045,20 @@ def test_keypoints_are_drawn_as_the_scenes_do() -> None:
 
 
 def is_marked(heat: NDArray[np.float32], x: float, y: float) -> bool:
-    """Whether a point that nothing hides is on the map: then it is as high there as a bump of its own."""
+    """Whether a point that nothing hides is on the map: then it is as high there as a bump of its
+    own."""
     row, column = (int(np.clip(np.round(at), 0, len(heat) - 1)) for at in (y, x))
     width = len(heat) / 48
-    return bool(heat[row, column] >= np.exp(-0.5 * ((row - y) ** 2 + (column - x) ** 2) / width**2) - 1e-5)
+    return bool(
+        heat[row, column] >= np.exp(-0.5 * ((row - y) ** 2 + (column - x) ** 2) / width**2) - 1e-5
+    )
 
 
 def test_labels_for_pictures_of_another_size(tmp_path: Path) -> None:
-    parts = take(write_masks(tmp_path / "m", {"seg/a.png": png(np.zeros((40, 60)))}), keep=tmp_path / "labels")
+    parts = take(
+        write_masks(tmp_path / "m", {"seg/a.png": png(np.zeros((40, 60)))}),
+        keep=tmp_path / "labels",
+    )
     with pytest.raises(InputError, match="it has 60 x 40 pixels, not 8 x 6"):
         to_array(TARGETS["seg"], parts.accepted[0][2], folder=tmp_path / "labels", size=SIZE)
     with pytest.raises(InputError, match="it has 60 x 40 pixels, not 8 x 6"):
@@ -943,7 +1076,8 @@ def test_sizes_of_pictures(tmp_path: Path) -> None:
 
 
 def test_every_map_of_the_scenes_can_be_delivered(tmp_path: Path) -> None:
-    """Written as the manual says, each comes back as the label that it was, but for the steps between its numbers."""
+    """Written as the manual says, each comes back as the label that it was, but for the steps
+    between its numbers."""
     data = make_scenes(count=3, size=32)
     targets = {target.name: target for target in data.targets if target.name != "classes"}
     written: dict[str, Callable[[NDArray[Any]], bytes]] = {
@@ -965,7 +1099,13 @@ def test_every_map_of_the_scenes_can_be_delivered(tmp_path: Path) -> None:
     assert (len(parts.accepted), parts.rejected) == (15, ())
     for task, name, value in parts.accepted:
         label = to_array(targets[task], value, folder=tmp_path / "labels", size=sizes(name))
-        step = {"segmentation": 0, "depth": 0.0006, "normals": 0.012, "edges": 0.002, "keypoints": 1e-5}[task]
+        step = {
+            "segmentation": 0,
+            "depth": 0.0006,
+            "normals": 0.012,
+            "edges": 0.002,
+            "keypoints": 1e-5,
+        }[task]
         np.testing.assert_allclose(label, data.labels[task][places[name]], atol=step)
 
 
@@ -978,16 +1118,27 @@ def test_real_voc_comes_back(tmp_path: Path) -> None:
     data = read_voc(where)
     targets = {target.name: target for target in data.targets}
     places = {name: place for place, name in enumerate(data.ids)}
-    told = read_delivery(where / "class_labels_from_masks.csv", targets, places, id_column="image", task="classes")
+    told = read_delivery(
+        where / "class_labels_from_masks.csv", targets, places, id_column="image", task="classes"
+    )
     assert (len(told.accepted), told.rejected, told.notes) == (data.size, (), ())
     some = told.accepted[::400]
     own = data.values("classes", np.array([places[name] for _, name, _ in some]))
     assert [to_array(targets[task], value).tolist() for task, _, value in some] == own.tolist()
     masks = {
-        f"segmentation/{name}.png": data.root / data.label_files["segmentation"][places[name]] for _, name, _ in some
+        f"segmentation/{name}.png": data.root / data.label_files["segmentation"][places[name]]
+        for _, name, _ in some
     }
-    packed = write_zip(tmp_path / "m.zip", {name: path.read_bytes() for name, path in masks.items()})
-    parts = take(packed, tasks=targets, ids=places, size_of=find_sizes(data, places), keep=tmp_path / "labels")
+    packed = write_zip(
+        tmp_path / "m.zip", {name: path.read_bytes() for name, path in masks.items()}
+    )
+    parts = take(
+        packed,
+        tasks=targets,
+        ids=places,
+        size_of=find_sizes(data, places),
+        keep=tmp_path / "labels",
+    )
     assert (len(parts.accepted), parts.rejected) == (len(some), ())
     for task, name, value in parts.accepted:
         label = to_array(targets[task], value, folder=tmp_path / "labels")

@@ -1,4 +1,5 @@
-"""`allot demo`: the whole way on the built-in scenes, that it can be stopped, and that what it shows adds up."""
+"""`allot demo`: the whole way on the built-in scenes, that it can be stopped, and that what it
+shows adds up."""
 
 from __future__ import annotations
 
@@ -40,14 +41,23 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_the_whole_way_in_seconds_and_again_in_no_time() -> None:
     result = demo("--quick")
     assert result.exit_code == 0, result.output
-    for title in ("1. Six tasks", "2. What is one more label", "3. The plan", "4. What it was worth", "5. Yours"):
+    for title in (
+        "1. Six tasks",
+        "2. What is one more label",
+        "3. The plan",
+        "4. What it was worth",
+        "5. Yours",
+    ):
         assert title in result.stdout
     folder = Path("allot-demo")
     state = Campaign(folder).look()
     spent, on_order, left = state.money
     assert on_order == 0
     assert not state.is_affordable
-    bought = {name: len(state.stock.labels[name]) - len(state.stock.start[name]) for name in state.settings.names}
+    bought = {
+        name: len(state.stock.labels[name]) - len(state.stock.start[name])
+        for name in state.settings.names
+    }
     assert spent == sum(TASKS[name]["cost"] * count for name, count in bought.items())
     assert left + spent == state.settings.budget
     with Store.open(folder, write=False) as store:
@@ -55,7 +65,12 @@ def test_the_whole_way_in_seconds_and_again_in_no_time() -> None:
         done = len(store.results("response")), len(store.results("evaluation"))
     found = Evaluation.from_dict(evaluation.body)
     assert found.trials[0].counts == bought
-    assert [trial.name for trial in found.trials[1:5]] == ["equal images", "equal images*", "equal budget", "neutral"]
+    assert [trial.name for trial in found.trials[1:5]] == [
+        "equal images",
+        "equal images*",
+        "equal budget",
+        "neutral",
+    ]
     assert len(found.trials) == 5
     check_gains(result.stdout, found)
     assert "look at the way, not at the figures" in result.stdout
@@ -79,20 +94,31 @@ def check_gains(printed: str, found: Evaluation) -> None:
         for (mean, error), scores in zip(pairs, found.scores[:, :, place], strict=True):
             gains = [sign[place] * (score - base[place]) / abs(base[place]) for score in scores]
             assert float(mean) == pytest.approx(statistics.fmean(gains), abs=0.051)
-            assert float(error) == pytest.approx(statistics.stdev(gains) / len(gains) ** 0.5, abs=0.051)
+            assert float(error) == pytest.approx(
+                statistics.stdev(gains) / len(gains) ** 0.5, abs=0.051
+            )
     for row in found.rows()[1:]:
         (line,) = [line for line in shown if re.match(rf"{re.escape(row['name'])}  +[-+]", line)]
-        assert [float(each) for each in re.findall(r"[-+][\d.]+", line)] == pytest.approx(row["ahead"], abs=0.0051)
+        assert [float(each) for each in re.findall(r"[-+][\d.]+", line)] == pytest.approx(
+            row["ahead"], abs=0.0051
+        )
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
-def test_the_table_of_gains_fits_any_terminal(width: int, capsys: pytest.CaptureFixture[str]) -> None:
-    trials = [Trial(name, {}) for name in ("this plan", "equal images", "equal images*", "equal budget", "neutral")]
+def test_the_table_of_gains_fits_any_terminal(
+    width: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trials = [
+        Trial(name, {})
+        for name in ("this plan", "equal images", "equal images*", "equal budget", "neutral")
+    ]
     rng = np.random.default_rng(0)
     base, scores = rng.uniform(1, 2, (8, 6)), rng.uniform(1, 2, (5, 8, 6))
     page = Page()
     page.width = width
-    _show_gains(page, Evaluation(tuple(TASKS), (1.0,) * 6, (True,) * 6, tuple(trials), base, scores))
+    _show_gains(
+        page, Evaluation(tuple(TASKS), (1.0,) * 6, (True,) * 6, tuple(trials), base, scores)
+    )
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= max(width, 48)
     assert printed.count("±") == 5 * 7 + 1
@@ -132,13 +158,31 @@ def test_what_another_form_of_it_found_is_not_passed_off_as_its_own(wrong: list[
     before = Path("mine/campaign.sqlite").read_bytes()
     result = demo(*wrong, "mine")
     assert result.exit_code == 2
-    assert "error: mine: is another campaign, or a demo with another --quick or --seed; name a new" in result.stderr
+    assert (
+        "error: mine: is another campaign, or a demo with another --quick or --seed; name a new"
+        in result.stderr
+    )
     assert Path("mine/campaign.sqlite").read_bytes() == before
 
 
 def test_nothing_is_ordered_in_a_campaign_of_somebody() -> None:
-    Path("t.csv").write_text("x,y\n" + "".join(f"{n},{n % 7 if n < 20 else ''}\n" for n in range(60)))
-    made = ["init", "own", "--root", "t.csv", "--target", "y", "--cost", "y=1", "--budget", "9", "--method", "neutral"]
+    Path("t.csv").write_text(
+        "x,y\n" + "".join(f"{n},{n % 7 if n < 20 else ''}\n" for n in range(60))
+    )
+    made = [
+        "init",
+        "own",
+        "--root",
+        "t.csv",
+        "--target",
+        "y",
+        "--cost",
+        "y=1",
+        "--budget",
+        "9",
+        "--method",
+        "neutral",
+    ]
     assert CliRunner().invoke(main, made).exit_code == 0
     assert demo("--quick", "own").exit_code == 2
     assert not Campaign("own").look().open
@@ -172,7 +216,9 @@ def test_the_full_demo_is_what_the_issue_of_a_newcomer_asks_for() -> None:
     assert FULL["repeats"] >= 3
     assert set(BESIDE) >= {"equal budget", "equal images", "neutral"}
     assert int(BUDGET) >= 2 * sum(task["cost"] for task in TASKS.values())
-    assert re.search(r"^demo: install\n\t@\$\(BIN\)/allot demo", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert re.search(
+        r"^demo: install\n\t@\$\(BIN\)/allot demo", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
 
 
 @pytest.mark.slow
@@ -181,4 +227,6 @@ def test_the_full_demo_runs() -> None:
     """Within five minutes on two idle cores; here only that it ends well."""
     result = CliRunner().invoke(main, ["demo"])
     assert result.exit_code == 0, result.output
-    assert re.search(r"This plan is (better|worse) than|the difference is within the noise", result.stdout)
+    assert re.search(
+        r"This plan is (better|worse) than|the difference is within the noise", result.stdout
+    )

@@ -2,12 +2,15 @@
 
 What a block of README.md or docs/*.md means:
 
-- `python` runs, in order, in one namespace for each document; what it prints is the `text` block that comes next, or
-  nothing.
-- `console` holds commands after `$ allot`, each followed by what it prints on a terminal of 100 columns.
-- `toml` is a problem or a part of one. A first line such as `# problem.toml` saves it under that name, where the
-  commands and the Python below find it; a name that begins with `wrong` is for a file that must be refused.
-- `py` is Python for data that only the reader has: what it imports must be there, the rest is only compiled.
+- `python` runs, in order, in one namespace for each document; what it prints is the `text` block
+  that comes next, or nothing.
+- `console` holds commands after `$ allot`, each followed by what it prints on a terminal of 100
+  columns.
+- `toml` is a problem or a part of one. A first line such as `# problem.toml` saves it under that
+  name, where the commands and the Python below find it; a name that begins with `wrong` is for a
+  file that must be refused.
+- `py` is Python for data that only the reader has: what it imports must be there, the rest is only
+  compiled.
 - `sh` is for what a reader types elsewhere: it is not run.
 """
 
@@ -66,11 +69,14 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def prose_of(page: Path) -> str:
-    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
 
 
 def stripped(text: str) -> str:
-    """The text without spaces at ends of lines, empty lines at its end, digits that differ between processors."""
+    """The text without spaces at ends of lines, empty lines at its end, digits that differ between
+    processors."""
     text = re.sub(r"\d+\.\d{10,}", lambda number: f"{float(number[0]):.10g}", text)
     return "\n".join(line.rstrip() for line in text.splitlines()).rstrip()
 
@@ -79,7 +85,9 @@ def stripped(text: str) -> str:
 
 
 @each_guide
-def test_what_is_shown_is_what_happens(guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_shown_is_what_happens(
+    guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = blocks_of(guide)
     namespace: dict[str, Any] = {"__name__": guide.stem}
@@ -92,7 +100,9 @@ def test_what_is_shown_is_what_happens(guide: Path, tmp_path: Path, monkeypatch:
             assert stripped(run_python(block, guide, namespace)) == stripped(shown), place
         elif block.language == "console":
             for command, shown in commands_of(block):
-                assert stripped(run_on_terminal(command, tmp_path)) == stripped(shown), f"{place}: {command}"
+                assert stripped(run_on_terminal(command, tmp_path)) == stripped(shown), (
+                    f"{place}: {command}"
+                )
 
 
 def check_toml(block: Block, folder: Path, place: str) -> None:
@@ -106,7 +116,9 @@ def check_toml(block: Block, folder: Path, place: str) -> None:
         return
     text, given = block.text, tomllib.loads(block.text)
     if "task" not in given:
-        lacking = [line for key, line in (("name", 'name = "x"'), ("cost", "cost = 1")) if key not in given]
+        lacking = [
+            line for key, line in (("name", 'name = "x"'), ("cost", "cost = 1")) if key not in given
+        ]
         text = "\n".join(["[[task]]", *lacking, text])
     if "budget" not in given:
         text = f"budget = 1000\n{text}"
@@ -136,7 +148,9 @@ def run_on_terminal(command: str, folder: Path) -> str:
     """What a command prints on a terminal, errors included."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (50, COLUMNS))
-    keep = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")}
+    keep = {
+        key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR")
+    }
     script = f'allot() {{ "{sys.executable}" -m allotment.cli "$@"; }}; {command}'
     process = subprocess.Popen(
         ["sh", "-c", script],
@@ -159,7 +173,9 @@ def run_on_terminal(command: str, folder: Path) -> str:
 @each_guide
 def test_every_block_says_what_it_is(guide: Path) -> None:
     blocks = blocks_of(guide)
-    assert len(blocks) == len(re.findall("^```", guide.read_text(encoding="utf-8"), re.MULTILINE)) / 2
+    assert (
+        len(blocks) == len(re.findall("^```", guide.read_text(encoding="utf-8"), re.MULTILINE)) / 2
+    )
     assert {block.language for block in blocks} <= LANGUAGES
 
 
@@ -168,7 +184,12 @@ def test_python_for_the_readers_own_data_is_python(guide: Path) -> None:
     for block in blocks_of(guide):
         if block.language == "py":
             compile(block.text, guide.name, "exec")
-            exec("\n".join(line for line in block.text.splitlines() if line.startswith("from allotment")), {})
+            exec(
+                "\n".join(
+                    line for line in block.text.splitlines() if line.startswith("from allotment")
+                ),
+                {},
+            )
 
 
 # --- links ---
@@ -203,8 +224,15 @@ def test_every_name_is_explained() -> None:
 def test_every_command_and_option_is_explained() -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in GUIDES)
     assert [name for name in main.commands if f"allot {name}" not in text] == []
-    options = {option for command in main.commands.values() for each in command.params for option in each.opts}
-    missing = [option for option in sorted(options) if option.startswith("--") and option not in text]
+    options = {
+        option
+        for command in main.commands.values()
+        for each in command.params
+        for option in each.opts
+    }
+    missing = [
+        option for option in sorted(options) if option.startswith("--") and option not in text
+    ]
     assert missing == []
 
 
@@ -219,7 +247,10 @@ def test_every_key_of_a_file_is_explained() -> None:
 # --- examples in the code itself ---
 
 
-MODULES = ["allotment", *(module.name for module in pkgutil.walk_packages(al.__path__, "allotment."))]
+MODULES = [
+    "allotment",
+    *(module.name for module in pkgutil.walk_packages(al.__path__, "allotment.")),
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

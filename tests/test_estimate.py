@@ -1,4 +1,5 @@
-"""The one verb: every method by its name, what it is told and tells, and a planted truth that it finds again."""
+"""The one verb: every method by its name, what it is told and tells, and a planted truth that it
+finds again."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ SLOPES = np.array([[6.0, 1.0, 0.0], [0.0, 3.0, 0.0], [0.5, 0.0, 9.0]])
 
 @dataclass
 class Planted:
-    """A learner whose scores are logarithms of counts, after a training of `length` steps; it counts what it does."""
+    """A learner whose scores are logarithms of counts, after a training of `length` steps; it
+    counts what it does."""
 
     noise: float = 0.0
     slopes: np.ndarray = field(default_factory=lambda: SLOPES)
@@ -51,7 +53,9 @@ class Planted:
     def start(self, labels: Labels, seed: int) -> tuple[Labels, int, int]:
         if self.validation is not None:
             for task in TASKS:
-                assert not set(labels[task].instances) & set(self.validation), "trained on what scores"
+                assert not set(labels[task].instances) & set(self.validation), (
+                    "trained on what scores"
+                )
         return labels, seed, 0
 
     def step(self, state: tuple[Labels, int, int], tasks: Sequence[str]) -> tuple[Labels, int, int]:
@@ -67,7 +71,13 @@ class Planted:
         if task in self.mute and self.validation is None:
             return Measure(math.nan, math.nan, self.higher)
         at = TASKS.index(task)
-        key = [seed % 2**32, done, at, len(self.validation or ()), *(len(labels[each]) for each in TASKS)]
+        key = [
+            seed % 2**32,
+            done,
+            at,
+            len(self.validation or ()),
+            *(len(labels[each]) for each in TASKS),
+        ]
         value = 0.2 if done == 0 else 1.0
         if done:
             shares = [max(len(labels[each]), 1) / len(LABELS[each]) for each in TASKS]
@@ -98,7 +108,15 @@ def test_every_method_gives_estimates_that_plan_and_go_to_json(method: str) -> N
     learner = Planted(noise=0.002)
     job = prepare(learner, LABELS, method=method, trainings=14, **options)
     work = METHODS[method].weigh(job)
-    found = estimate(learner, LABELS, 3, method=method, trainings=14, progress=lambda *one: told.append(one), **options)
+    found = estimate(
+        learner,
+        LABELS,
+        3,
+        method=method,
+        trainings=14,
+        progress=lambda *one: told.append(one),
+        **options,
+    )
     assert (found.about["method"], found.about["seed"], found.about["folds"]) == (method, 3, 1)
     assert found.about["trainings"] == work.trainings == len(learner.seen)
     if work.trainings:
@@ -118,7 +136,8 @@ def test_every_method_gives_estimates_that_plan_and_go_to_json(method: str) -> N
 def test_the_same_seed_gives_the_same_estimates(method: str) -> None:
     options = {"pool": range(1000)} if method == "taba" else {}
     one, other = (
-        estimate(Planted(noise=0.01), LABELS, 5, method=method, trainings=10, **options).to_dict() for _ in range(2)
+        estimate(Planted(noise=0.01), LABELS, 5, method=method, trainings=10, **options).to_dict()
+        for _ in range(2)
     )
     assert one == other
 
@@ -126,18 +145,25 @@ def test_the_same_seed_gives_the_same_estimates(method: str) -> None:
 def test_slopes_find_a_planted_logarithm() -> None:
     found = estimate(Planted(), LABELS, method="slopes", trainings=12)
     doubled = {task: len(LABELS[task]) for task in TASKS}
-    assert found.gains_of(doubled).mean(axis=0) == pytest.approx(SLOPES.sum(axis=1) * math.log(2), rel=5e-3)
+    assert found.gains_of(doubled).mean(axis=0) == pytest.approx(
+        SLOPES.sum(axis=1) * math.log(2), rel=5e-3
+    )
     only = found.gains_of({"a": 80, "b": 0, "c": 0}).mean(axis=0)
     assert only == pytest.approx(SLOPES[:, 0] * math.log(2), abs=3e-2)
     lower = estimate(Planted(higher=False), LABELS, method="slopes", trainings=12)
-    assert lower.gains_of(doubled).mean(axis=0) == pytest.approx(SLOPES.sum(axis=1) * math.log(2), rel=5e-3)
+    assert lower.gains_of(doubled).mean(axis=0) == pytest.approx(
+        SLOPES.sum(axis=1) * math.log(2), rel=5e-3
+    )
 
 
 def test_slopes_are_as_noisy_as_their_draws_say() -> None:
-    """Over 60 seeds, 90 % intervals of what labels of a bring to a: 54 with a standard deviation of 2.3."""
+    """Over 60 seeds, 90 % intervals of what labels of a bring to a: 54 with a standard deviation of
+    2.3."""
     covered = 0
     for seed in range(60):
-        found = estimate(Planted(noise=0.02), LABELS, seed * 100, method="slopes", trainings=14, draws=400)
+        found = estimate(
+            Planted(noise=0.02), LABELS, seed * 100, method="slopes", trainings=14, draws=400
+        )
         gains = found.gains_of({"a": 80, "b": 0, "c": 0})[:, 0]
         low, high = np.quantile(gains, [0.05, 0.95])
         covered += low <= SLOPES[0, 0] * math.log(2) <= high
@@ -178,7 +204,9 @@ def test_neutral_trains_nothing_and_plans_like_the_neutral_baseline() -> None:
 
 
 def test_paper_and_pooled_differ_in_what_they_promise() -> None:
-    paper = estimate(Planted(noise=0.002), LABELS, method="taba", trainings=10, pool=range(1000), fallback=False)
+    paper = estimate(
+        Planted(noise=0.002), LABELS, method="taba", trainings=10, pool=range(1000), fallback=False
+    )
     pooled = estimate(Planted(noise=0.002), LABELS, method="taba-pooled", trainings=10)
     assert (paper.about["estimator"], pooled.about["estimator"]) == ("paper", "pooled")
     assert (paper.about["unit"], pooled.about["unit"]) == ("labels", "%")
@@ -221,7 +249,12 @@ def test_all_mistakes_at_once() -> None:
     with pytest.raises(InputError) as caught:
         estimate(Planted(), LABELS.with_task("d", [1]), method="respons", trainings=-1, folds=0)
     said = str(caught.value)
-    for part in ("method: unknown 'respons'; did you mean 'response'", "task 'd'", "trainings: -1", "folds: 0"):
+    for part in (
+        "method: unknown 'respons'; did you mean 'response'",
+        "task 'd'",
+        "trainings: -1",
+        "folds: 0",
+    ):
         assert part in said
     with pytest.raises(InputError, match="rounds: is no option of method 'taba'"):
         estimate(Planted(), LABELS, method="taba", rounds=3)
@@ -233,13 +266,17 @@ def test_all_mistakes_at_once() -> None:
 
 def test_every_option_that_a_method_names_is_taken() -> None:
     given: dict[str, Any] = {
-        "draws": 30, "best": 1.0, "prior": None, "together": 2, "every": 9, "ahead": 2, "runs": 2, "sizes": (5, 10, 20),
-        "repetitions": 2, "ensemble": 2, "mode": "soft", "pool": range(500), "fallback": False, "estimator": "tag",
+        "draws": 30, "best": 1.0, "prior": None, "together": 2, "every": 9, "ahead": 2, "runs": 2,
+        "sizes": (5, 10, 20),
+        "repetitions": 2, "ensemble": 2, "mode": "soft", "pool": range(500), "fallback": False,
+        "estimator": "tag",
         "own_gain": False,
     }  # fmt: skip
     for name, method in METHODS.items():
         options = {key: given[key] for key in method.options}
-        assert estimate(Planted(noise=0.01), LABELS, method=name, trainings=12, **options).draws == 30
+        assert (
+            estimate(Planted(noise=0.01), LABELS, method=name, trainings=12, **options).draws == 30
+        )
 
 
 # --- the front door ---
@@ -247,6 +284,9 @@ def test_every_option_that_a_method_names_is_taken() -> None:
 
 def test_estimate_and_diagnose_are_at_the_front_door_and_load_no_torch() -> None:
     assert al.estimate is estimate
-    code = "import sys, allotment\nallotment.estimate, allotment.diagnose\nprint('torch' in sys.modules)"
+    code = (
+        "import sys, allotment\nallotment.estimate, allotment.diagnose\nprint('torch' in"
+        " sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -1,4 +1,5 @@
-"""Faults at every call, memory that is short, power that goes: a campaign goes on from there, with the same bytes."""
+"""Faults at every call, memory that is short, power that goes: a campaign goes on from there, with
+the same bytes."""
 
 from __future__ import annotations
 
@@ -30,13 +31,19 @@ def run_under(shim: Path, *command: str, at: Path) -> subprocess.CompletedProces
     around = os.environ | {"LD_PRELOAD": str(shim), "CUDA_VISIBLE_DEVICES": ""}
     path = os.pathsep.join([str(Path(DRIVER).parent), *sys.path])
     return subprocess.run(
-        [sys.executable, *command], env=around | {"PYTHONPATH": path}, cwd=at, capture_output=True, text=True
+        [sys.executable, *command],
+        env=around | {"PYTHONPATH": path},
+        cwd=at,
+        capture_output=True,
+        text=True,
     )
 
 
 def find(shim: Path, at: Path, *options: str) -> dict[str, Any]:
     """What the driver found."""
-    done = run_under(shim, DRIVER, "--at", str(at), "--json", str(at / "found.json"), *options, at=at)
+    done = run_under(
+        shim, DRIVER, "--at", str(at), "--json", str(at / "found.json"), *options, at=at
+    )
     assert (at / "found.json").exists(), done.stderr
     found: dict[str, Any] = json.loads((at / "found.json").read_text())
     return found
@@ -69,11 +76,14 @@ print(shim.counts[{kind!r}], shim.has_failed)
         ("write", 2, faults.SHORT, f"{errno.ENOSPC} 500\n3 True"),
         ("sync", 1, faults.ONCE, f"{errno.ENOSPC} 1000\n1 True"),
         ("rename", 2, faults.ONCE, f"{errno.ENOSPC} 1000\n2 True"),
-        ("create", 2, faults.ON, f"{errno.ENOSPC} 0\n1 True"),  # which counts all that a full disk refuses
+        # which counts all that a full disk refuses
+        ("create", 2, faults.ON, f"{errno.ENOSPC} 0\n1 True"),
         ("create", 3, faults.ONCE, "2 False"),
     ],
 )
-def test_the_call_that_was_meant_fails(shim: Path, tmp_path: Path, kind: str, number: int, how: int, told: str) -> None:
+def test_the_call_that_was_meant_fails(
+    shim: Path, tmp_path: Path, kind: str, number: int, how: int, told: str
+) -> None:
     script = SCRIPT.format(kind=kind, number=number, error=errno.ENOSPC, how=how)
     done = run_under(shim, "-c", script, at=tmp_path)
     assert done.stdout.strip() == told, done.stderr
@@ -105,7 +115,9 @@ with open("old", "r+b") as file:
 """
 
 
-def test_a_power_cut_leaves_what_was_synced_and_any_part_of_the_rest(shim: Path, tmp_path: Path) -> None:
+def test_a_power_cut_leaves_what_was_synced_and_any_part_of_the_rest(
+    shim: Path, tmp_path: Path
+) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "disk" / "old").write_bytes(b"before")
     disk = Disk(tmp_path / "disk")
@@ -122,17 +134,33 @@ def test_a_power_cut_leaves_what_was_synced_and_any_part_of_the_rest(shim: Path,
     states = [disk.crash(manner, rng) for manner in ("journal", "folders") for _ in range(50)]
     assert all(state["safe"] == safe["safe"] for state in states)
     assert {len(state["loose"] or b"") for state in states if "loose" in state} >= {0, 512, 2000}
-    assert {frozenset(state) for state in states} >= {frozenset({"old", "safe"}), frozenset(disk.crash("all", rng))}
+    assert {frozenset(state) for state in states} >= {
+        frozenset({"old", "safe"}),
+        frozenset(disk.crash("all", rng)),
+    }
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("subject", "most"), [("calls", 8), ("memory", 3), ("power", 3)])
-def test_a_campaign_goes_on_after_a_fault(shim: Path, tmp_path: Path, subject: str, most: int) -> None:
+def test_a_campaign_goes_on_after_a_fault(
+    shim: Path, tmp_path: Path, subject: str, most: int
+) -> None:
     pytest.importorskip("torch")
     found = find(shim, tmp_path, "--subjects", subject, "--most", str(most))
     tried = {command for _, command, _, _ in found["rows"]}
-    wanted = {"init", "estimate", "plan", "order", "ingest", "status", "evaluate", "report", "pack", "unpack"}
+    wanted = {
+        "init",
+        "estimate",
+        "plan",
+        "order",
+        "ingest",
+        "status",
+        "evaluate",
+        "report",
+        "pack",
+        "unpack",
+    }
     assert wanted <= tried, found["rows"]
     assert found["wrong"] == []
 
@@ -142,7 +170,16 @@ def test_a_campaign_goes_on_after_a_fault(shim: Path, tmp_path: Path, subject: s
 def test_a_mask_that_the_disk_does_not_give_is_not_rejected(shim: Path, tmp_path: Path) -> None:
     """It would stay out for good: the same delivery again is known already."""
     pytest.importorskip("torch")
-    options = ["--subjects", "calls", "--scenarios", "pictures", "--only", "ingest", "--kinds", "open,list"]
+    options = [
+        "--subjects",
+        "calls",
+        "--scenarios",
+        "pictures",
+        "--only",
+        "ingest",
+        "--kinds",
+        "open,list",
+    ]
     found = find(shim, tmp_path, *options)
     assert sum(sum(words.values()) for _, _, _, words in found["rows"]) > 30
     assert [line for line in found["wrong"] if ": lost: " in line] == []

@@ -1,4 +1,5 @@
-"""Data on its way into training: decoded once, cropped at random but repeatably, labels in step with their images."""
+"""Data on its way into training: decoded once, cropped at random but repeatably, labels in step
+with their images."""
 
 from __future__ import annotations
 
@@ -65,7 +66,9 @@ class TestCrops(LearnerTests):
 
     def make(self) -> tuple[TorchLearner, Labels]:
         data = make_images()
-        learner = TorchLearner(data, split(data, 0, 0.3, 0.1), Recipe(steps=6, batch_size=4, crop=16, workers=1))
+        learner = TorchLearner(
+            data, split(data, 0, 0.3, 0.1), Recipe(steps=6, batch_size=4, crop=16, workers=1)
+        )
         return learner, draw(data, learner.split.train, {"kind": 12, "mask": 14, "height": 13}, 0)
 
 
@@ -75,7 +78,9 @@ def wanted(task: str, *instances: int, number: int = 0) -> Wanted:
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_crop_and_its_mask_stay_together(workers: int) -> None:
-    feed = Cropped(Folder(make_images()), torch.device("cpu"), Augment(16, scales=(0.8, 1.5)), workers)
+    feed = Cropped(
+        Folder(make_images()), torch.device("cpu"), Augment(16, scales=(0.8, 1.5)), workers
+    )
     ask = [wanted("mask", *range(20))]
     feed.expect(ask)
     images, (masks,) = feed.load(ask)
@@ -115,7 +120,11 @@ def test_every_image_is_decoded_once() -> None:
 
 
 def test_a_store_keeps_the_shape_that_it_is_asked_in() -> None:
-    store = Store(10, lambda instances: torch.from_numpy(instances).float()[:, None] * torch.ones(2), at_once=False)
+    store = Store(
+        10,
+        lambda instances: torch.from_numpy(instances).float()[:, None] * torch.ones(2),
+        at_once=False,
+    )
     assert store.shape == (2,)
     assert store.take(np.array([[7, 1], [2, 7]]))[..., 0].tolist() == [[7, 1], [2, 7]]
 
@@ -141,7 +150,11 @@ def test_a_mini_batch_in_parts_gives_the_same_step_without_batch_norm() -> None:
     for parts in (1, 4):
         recipe = Recipe(steps=3, batch_size=8, accumulate=parts)
         learner = TorchLearner(small, split(small, 0), recipe, network=Plain)
-        ends.append(train(learner, draw(small, learner.split.train, {"mask": 10}, 0), 0).network.state_dict())
+        ends.append(
+            train(
+                learner, draw(small, learner.split.train, {"mask": 10}, 0), 0
+            ).network.state_dict()
+        )
     for one, four in zip(ends[0].values(), ends[1].values(), strict=True):
         torch.testing.assert_close(one, four, rtol=1e-4, atol=1e-6)
 

@@ -19,14 +19,22 @@ from allotment.errors import InputError, Mistake
 
 SECONDS = 5
 """of fuzzing, for each parser"""
-INPUTS = [pytest.param(path, id=f"{path.parent.name}/{path.name}") for path in sorted(FINDINGS.glob("*/*"))]
+INPUTS = [
+    pytest.param(path, id=f"{path.parent.name}/{path.name}")
+    for path in sorted(FINDINGS.glob("*/*"))
+]
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # numpy leaves broken archives open
-    pytest.mark.filterwarnings("ignore::UserWarning"),  # torch warns of odd pickles, and as an error it would hide more
+    # numpy leaves broken archives open
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    # torch warns of odd pickles, and as an error it would hide more
+    pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
 needs_atheris = pytest.mark.skipif(
     importlib.util.find_spec("atheris") is None,
-    reason="fuzzing is guided by atheris, which has wheels for Linux on x86-64 only: pip install atheris",
+    reason=(
+        "fuzzing is guided by atheris, which has wheels for Linux on x86-64 only: pip install"
+        " atheris"
+    ),
 )
 
 
@@ -48,9 +56,12 @@ def test_what_once_broke_a_parser_is_read_or_refused(path: Path) -> None:
 def test_seeds_and_a_hundred_mutations_do_no_harm(name: str) -> None:
     target, dice = load(name), random.Random(0)
     seeds = list(target.seeds())
-    mutate = target.mutate or (lambda data, most, seed: mutate_plain(data, most, random.Random(seed)))
+    mutate = target.mutate or (
+        lambda data, most, seed: mutate_plain(data, most, random.Random(seed))
+    )
     mutants = [
-        mutate(dice.choice(seeds), target.longest, number) for number in range(10 if name == "campaign" else 100)
+        mutate(dice.choice(seeds), target.longest, number)
+        for number in range(10 if name == "campaign" else 100)
     ]
     assert judge_all(name, [*seeds, *mutants]) == []
 
@@ -60,7 +71,10 @@ def test_a_mutator_gives_the_same_for_the_same_seed() -> None:
         target = load(name)
         if target.mutate is not None:
             seed = next(iter(target.seeds()))
-            made = [[target.mutate(seed, target.longest, number) for number in range(20)] for _ in range(2)]
+            made = [
+                [target.mutate(seed, target.longest, number) for number in range(20)]
+                for _ in range(2)
+            ]
             assert made[0] == made[1], name
             assert len(set(made[0])) > 5, name
 

@@ -1,4 +1,5 @@
-"""What is harmed is noticed: rows that were changed, books that disagree, stores that went back; and put right."""
+"""What is harmed is noticed: rows that were changed, books that disagree, stores that went back;
+and put right."""
 
 from __future__ import annotations
 
@@ -54,7 +55,9 @@ def folder() -> Path:
 def edit(folder: Path, *statements: str) -> None:
     """Change a store as a careless hand would, and leave no trace in its declarations."""
     connection = sqlite3.connect(folder / schema.FILE, isolation_level=None)
-    declared = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    declared = connection.execute(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+    ).fetchall()
     for name, _ in declared:
         connection.execute(f"DROP TRIGGER {name}")
     for statement in statements:
@@ -85,18 +88,36 @@ def tables_of(folder: Path) -> dict[str, list[Any]]:
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE labels SET value = '920.3' WHERE id = 2", r"1 label is not as it was written \(2: task '\w+', inst"),
+        (
+            "UPDATE labels SET value = '920.3' WHERE id = 2",
+            r"1 label is not as it was written \(2: task '\w+', inst",
+        ),
         ("DELETE FROM items WHERE position % 4 = 0", r"\d+ ordered items are missing \(1, 5, "),
         ("DELETE FROM labels WHERE id = 12", r"1 label is missing \(12\)"),
         ("DELETE FROM cancellations", r"1 cancellation is missing"),
-        ("INSERT INTO labels VALUES (900, 1, 'size', '70', '5')", "1 label was never written by allotment"),
-        ("UPDATE settings SET text = text || '#'", "1 version of the settings is not as it was written"),
-        ("UPDATE records SET body = '{}' WHERE kind = 'plan' AND number = 1", r"1 record is not .*kind 'plan'"),
-        ("UPDATE records SET at = '2020-01-01T00:00:00+00:00' WHERE id = 1", "1 record is not as it was written"),
+        (
+            "INSERT INTO labels VALUES (900, 1, 'size', '70', '5')",
+            "1 label was never written by allotment",
+        ),
+        (
+            "UPDATE settings SET text = text || '#'",
+            "1 version of the settings is not as it was written",
+        ),
+        (
+            "UPDATE records SET body = '{}' WHERE kind = 'plan' AND number = 1",
+            r"1 record is not .*kind 'plan'",
+        ),
+        (
+            "UPDATE records SET at = '2020-01-01T00:00:00+00:00' WHERE id = 1",
+            "1 record is not as it was written",
+        ),
         ("UPDATE deliveries SET new = 11", "1 delivery is not as it was written"),
         ("DELETE FROM journal WHERE number = 3", r"1 line of the journal is missing \(3\)"),
         ("UPDATE journal SET hash = 'x' WHERE number = 3", "not as (it was|they were) written"),
-        ("UPDATE journal SET part = 'nonsense' WHERE number = 3", "1 line of the journal was never written"),
+        (
+            "UPDATE journal SET part = 'nonsense' WHERE number = 3",
+            "1 line of the journal was never written",
+        ),
     ],
 )
 def test_what_was_changed_is_named_by_every_command_and_can_be_put_back(
@@ -134,7 +155,11 @@ def test_every_cell_of_every_table_is_under_the_hash(folder: Path) -> None:
                 continue
             value = "7001" if kind in ("number", "count") else f"substr({column}, 2) || 'x'"
             value = "'evaluation'" if (table, column) == ("records", "kind") else value
-            edit(folder, f"UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT MAX(rowid) FROM {table})")
+            edit(
+                folder,
+                f"UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT MAX(rowid) FROM"
+                f" {table})",
+            )
             with pytest.raises(InputError, match="is damaged"):
                 Store.open(folder, write=False)
             with pytest.raises(InputError, match="is damaged"):
@@ -159,12 +184,21 @@ def test_a_sound_campaign_is_called_so(folder: Path) -> None:
 
 
 def test_a_view_in_the_place_of_a_table_is_refused_before_it_is_asked(folder: Path) -> None:
-    endless = "WITH RECURSIVE n(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM n) SELECT a AS id, 1, 1, 1, 1 FROM n"
+    endless = (
+        "WITH RECURSIVE n(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM n) SELECT a AS id, 1, 1, 1, 1"
+        " FROM n"
+    )
     connection = sqlite3.connect(folder / schema.FILE, isolation_level=None)
     connection.execute("ALTER TABLE labels RENAME TO other")
     connection.execute(f"CREATE VIEW labels AS {endless}")
     connection.close()
-    limited = [sys.executable, "-c", "from allotment.cli import main; main()", "status", str(folder)]
+    limited = [
+        sys.executable,
+        "-c",
+        "from allotment.cli import main; main()",
+        "status",
+        str(folder),
+    ]
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
@@ -178,7 +212,10 @@ def test_a_view_in_the_place_of_a_table_is_refused_before_it_is_asked(folder: Pa
     "declared",
     [
         "CREATE VIEW v AS SELECT 1",
-        "CREATE TRIGGER t AFTER INSERT ON labels BEGIN INSERT INTO rejections VALUES (NULL, 1, 'a', 'b'); END",
+        (
+            "CREATE TRIGGER t AFTER INSERT ON labels BEGIN INSERT INTO rejections VALUES (NULL, 1,"
+            " 'a', 'b'); END"
+        ),
         "CREATE TABLE notes (text TEXT)",
         "DROP TRIGGER items_once",
         "DROP INDEX labels_by_pair",
@@ -189,7 +226,8 @@ def test_declarations_that_are_not_ours(folder: Path, declared: str) -> None:
     connection.execute(declared)
     connection.close()
     assert re.search(
-        r"is damaged \(it has (a \w+ '\w+' that is none of allotment's|no \w+ '\w+')", refused(2, "status", folder)
+        r"is damaged \(it has (a \w+ '\w+' that is none of allotment's|no \w+ '\w+')",
+        refused(2, "status", folder),
     )
 
 
@@ -199,20 +237,43 @@ def test_declarations_that_are_not_ours(folder: Path, declared: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("DELETE FROM items WHERE position = 1", r"order 1 asks for \d+ labels, and \d+ are listed"),
-        ("UPDATE items SET instance = '80' WHERE position = 1 AND order_id = 2", r"but other ones are listed"),
         (
-            "UPDATE records SET body = replace(body, '\"size\":\"', '\"size\":\"1') WHERE kind = 'order'",
+            "DELETE FROM items WHERE position = 1",
+            r"order 1 asks for \d+ labels, and \d+ are listed",
+        ),
+        (
+            "UPDATE items SET instance = '80' WHERE position = 1 AND order_id = 2",
+            r"but other ones are listed",
+        ),
+        (
+            (
+                'UPDATE records SET body = replace(body, \'"size":"\', \'"size":"1\') WHERE kind'
+                " = 'order'"
+            ),
             "says it costs",
         ),
-        ("UPDATE deliveries SET new = 11", "delivery 1 brought 11 new labels, and 12 of them are there"),
-        ("UPDATE records SET body = 'null' WHERE kind = 'order' AND number = 2", "order 2 cannot be read"),
-        ("UPDATE records SET body = '[]' WHERE kind = 'plan' AND number = 1", "plan 1 on record cannot be read"),
-        ("UPDATE records SET number = 'x' WHERE kind = 'plan' AND number = 1", "1 record is not as it was written"),
+        (
+            "UPDATE deliveries SET new = 11",
+            "delivery 1 brought 11 new labels, and 12 of them are there",
+        ),
+        (
+            "UPDATE records SET body = 'null' WHERE kind = 'order' AND number = 2",
+            "order 2 cannot be read",
+        ),
+        (
+            "UPDATE records SET body = '[]' WHERE kind = 'plan' AND number = 1",
+            "plan 1 on record cannot be read",
+        ),
+        (
+            "UPDATE records SET number = 'x' WHERE kind = 'plan' AND number = 1",
+            "1 record is not as it was written",
+        ),
         ("UPDATE labels SET value = x'00' WHERE id = 2", "1 label is not as it was written"),
     ],
 )
-def test_items_orders_and_money_agree_or_nothing_goes_on(folder: Path, statement: str, said: str) -> None:
+def test_items_orders_and_money_agree_or_nothing_goes_on(
+    folder: Path, statement: str, said: str
+) -> None:
     edit(folder, statement)
     sign_again(folder)
     for command in (["status"], ["plan"], ["order"], ["pack"]):
@@ -260,7 +321,9 @@ def test_a_store_that_is_gone_comes_back(folder: Path) -> None:
     whole = tables_of(folder)
     for path in folder.glob("campaign.sqlite*"):
         path.unlink()
-    assert "campaign.sqlite is gone; put back its last copy: allot restore camp" in refused(2, "status", folder)
+    assert "campaign.sqlite is gone; put back its last copy: allot restore camp" in refused(
+        2, "status", folder
+    )
     assert "kept as" not in fine("restore", folder)
     assert tables_of(folder) == whole
 
@@ -289,7 +352,9 @@ def test_without_a_copy_it_says_what_else_there_is(folder: Path) -> None:
 def test_one_who_was_killed_leaves_no_store_without_a_copy(folder: Path) -> None:
     shutil.rmtree(folder / copies.FOLDER)
     fine("order", folder, "-o", "again.csv")
-    assert [copy.number for copy in copies.list_copies(folder)] == [Store.open(folder, write=False).position.number]
+    assert [copy.number for copy in copies.list_copies(folder)] == [
+        Store.open(folder, write=False).position.number
+    ]
 
 
 def test_a_copy_takes_no_room_that_is_needed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,9 +406,17 @@ def test_an_older_store_is_noticed_and_gives_way_to_the_newest_copy(early: Path)
     for path in early.glob("campaign.sqlite*"):
         path.unlink()
     shutil.copy(Path("early", schema.FILE), early)
-    for command in (["status"], ["plan"], ["order", "-o", "twice.csv"], ["ingest", filled], ["report"]):
+    for command in (
+        ["status"],
+        ["plan"],
+        ["order", "-o", "twice.csv"],
+        ["ingest", filled],
+        ["report"],
+    ):
         told = refused(2, command[0], early, *command[1:])
-        assert re.search(r"is older than its own copy copies/\d+.sqlite, which has \d+ more entries", told)
+        assert re.search(
+            r"is older than its own copy copies/\d+.sqlite, which has \d+ more entries", told
+        )
         assert "allot restore camp" in told
     assert "older than its copy" in allot("verify", early).stdout
     fine("restore", early)
@@ -351,9 +424,15 @@ def test_an_older_store_is_noticed_and_gives_way_to_the_newest_copy(early: Path)
 
 
 @pytest.mark.parametrize("form", ["order-1.csv", "order-1.jsonl"])
-def test_orders_that_a_folder_from_a_backup_does_not_know_are_put_on_record_again(early: Path, form: str) -> None:
+def test_orders_that_a_folder_from_a_backup_does_not_know_are_put_on_record_again(
+    early: Path, form: str
+) -> None:
     fine("order", early, "-o", early / form)
-    filled = early / form if form.endswith("l") else fill(early / form, Path("filled.csv"), ANSWERS, most=20)
+    filled = (
+        early / form
+        if form.endswith("l")
+        else fill(early / form, Path("filled.csv"), ANSWERS, most=20)
+    )
     if form.endswith("l"):
         lines = [json.loads(line) for line in filled.read_text().splitlines()]
         for line in lines[:20]:
@@ -370,10 +449,16 @@ def test_orders_that_a_folder_from_a_backup_does_not_know_are_put_on_record_agai
     assert "is the sheet of an order that is not on record" in fine("status", early)
     for command in (["plan"], ["order"], ["order", "-o", "twice.csv", "--more"]):
         told = refused(2, command[0], early, *command[1:])
-        assert f"To put the order on record again, with what it has of labels: allot ingest camp camp/{form}" in told
+        assert (
+            "To put the order on record again, with what it has of labels: allot ingest camp"
+            f" camp/{form}" in told
+        )
     told = fine("ingest", early, filled)
     assert "20 new labels" in told
-    assert re.search(r"Order 1-\w{6}-\w{6} was not on record.* It is on record again as order 1, \d+ labels for", told)
+    assert re.search(
+        r"Order 1-\w{6}-\w{6} was not on record.* It is on record again as order 1, \d+ labels for",
+        told,
+    )
     assert "no order asked for" not in told
     after = json.loads(fine("status", early, "--json"))
     assert {key: after[key] for key in ("spent", "on_order", "left", "tasks")} == {
@@ -437,7 +522,9 @@ def test_names_of_orders(early: Path) -> None:
     with Store.open(early, write=False) as store:
         own = name_campaign(store)
     assert is_own(name, own)
-    assert not any(is_own(each, own) for each in ("1", "", f"1-{'0' * 6}-{'0' * 6}", f"{name}\n", f"x{name}"))
+    assert not any(
+        is_own(each, own) for each in ("1", "", f"1-{'0' * 6}-{'0' * 6}", f"{name}\n", f"x{name}")
+    )
 
 
 def test_sheets_that_are_none_trouble_nobody(early: Path) -> None:
@@ -462,7 +549,13 @@ def members(folder: Path) -> dict[str, bytes]:
 
 def leaves(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield way
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    parts = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, part in parts:
         if not isinstance(key, int) or key < 2:
             yield from leaves(part, (*way, key))
@@ -491,7 +584,14 @@ def try_archive(members: dict[str, bytes], use: Callable[[Path], None]) -> str:
 
 
 def use(folder: Path) -> None:
-    for command in (["status"], ["plan"], ["order", "-o", "forged.csv", "--more"], ["report"], ["verify"], ["check"]):
+    for command in (
+        ["status"],
+        ["plan"],
+        ["order", "-o", "forged.csv", "--more"],
+        ["report"],
+        ["verify"],
+        ["check"],
+    ):
         assert allot(command[0], folder, *command[1:]).exit_code in (0, 2, 3), command
         Path("forged.csv").unlink(missing_ok=True)
 
@@ -546,8 +646,16 @@ def try_bodies(table: str, kind: str, every: int) -> None:
     for number, way in enumerate(ways):
         if number % every and len(way) > 1:
             continue
-        other = FORGED[number % len(FORGED)] if every > 1 and len(way) > 1 else FORGED[tried % len(FORGED)]
-        changed = [*whole[:at], whole[at] | {"body": put(whole[at]["body"], way, other)}, *whole[at + 1 :]]
+        other = (
+            FORGED[number % len(FORGED)]
+            if every > 1 and len(way) > 1
+            else FORGED[tried % len(FORGED)]
+        )
+        changed = [
+            *whole[:at],
+            whole[at] | {"body": put(whole[at]["body"], way, other)},
+            *whole[at + 1 :],
+        ]
         text = b"".join(json.dumps(each).encode() + b"\n" for each in changed)
         try_archive({**members, f"{table}.jsonl": text}, use)
         tried += 1
@@ -577,7 +685,9 @@ def test_verify_looks_at_masks_too(tmp_path: Path) -> None:
     folder = begin("camp", "--method", "neutral", budget=60)
     (folder / "labels").mkdir()
     (tmp_path / "mask.png").write_bytes(png([[0, 1], [1, 0]]))
-    value, _ = take_mask(tmp_path, "mask.png", Target("seg", "segmentation", ("a", "b")), None, folder / "labels")
+    value, _ = take_mask(
+        tmp_path, "mask.png", Target("seg", "segmentation", ("a", "b")), None, folder / "labels"
+    )
     with Store.open(folder, write=True) as store:
         store.add_delivery("masks", "digest", [("size", "1", value)])
     assert "1 mask and 0 artifacts, as they were written" in fine("verify", folder)

@@ -18,9 +18,11 @@ from allotment.errors import InputError
 from allotment.job import Job, canonical, installed, parse
 
 PLAIN = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**100), 2**100) | st.floats(allow_nan=False, allow_infinity=False)
+    st.none() | st.booleans() | st.integers(-(2**100), 2**100) | st.floats(allow_nan=False,
+    allow_infinity=False)
     | st.text(st.characters()),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters()), inner, max_size=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters()), inner,
+    max_size=4),
     max_leaves=20,
 )  # fmt: skip
 
@@ -54,7 +56,10 @@ def test_the_order_of_keys_does_not_count(value: dict[str, int]) -> None:
 
 
 def test_the_text_is_that_of_json() -> None:
-    assert canonical({"b": [1, 2.5, True, None], "a": "é\ud800\n"}) == '{"a":"\\u00e9\\ud800\\n","b":[1,2.5,true,null]}'
+    assert (
+        canonical({"b": [1, 2.5, True, None], "a": "é\ud800\n"})
+        == '{"a":"\\u00e9\\ud800\\n","b":[1,2.5,true,null]}'
+    )
     assert canonical((1, (2,), {})) == "[1,[2],{}]"
     assert canonical(np.float64(0.1)) == "0.1"
 
@@ -73,7 +78,9 @@ def test_the_text_is_that_of_json() -> None:
         ({"x": object}, "x", "of type type"),
     ],
 )
-def test_what_json_has_no_form_for_is_refused_with_its_place(value: Any, where: str, what: str) -> None:
+def test_what_json_has_no_form_for_is_refused_with_its_place(
+    value: Any, where: str, what: str
+) -> None:
     with pytest.raises(InputError) as caught:
         canonical(value)
     (mistake,) = caught.value.mistakes
@@ -98,7 +105,18 @@ def test_a_list_in_itself_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["NaN", "[Infinity]", '{"a":1,"a":2}', "[" * 100_000, "", "[1,]", "nul", "1" * 5000, b"\xff\xfe"]
+    "text",
+    [
+        "NaN",
+        "[Infinity]",
+        '{"a":1,"a":2}',
+        "[" * 100_000,
+        "",
+        "[1,]",
+        "nul",
+        "1" * 5000,
+        b"\xff\xfe",
+    ],
 )
 def test_what_is_not_json_is_a_value_error(text: str | bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
@@ -117,7 +135,11 @@ def test_a_key_is_the_digest_of_kind_needs_and_versions() -> None:
 
 def test_keys_never_change() -> None:
     """Stores that exist look their results up by these."""
-    old = Job("probe", {"task": "seg", "size": 100, "seeds": [1, 2]}, {"allotment": "0.1.0", "torch": "2.13.0+cpu"})
+    old = Job(
+        "probe",
+        {"task": "seg", "size": 100, "seeds": [1, 2]},
+        {"allotment": "0.1.0", "torch": "2.13.0+cpu"},
+    )
     assert old.key == "eaaad0a396e0bd2aa11894771ceb70c0de947c02cb10e47d8672384f704ef01c"
 
 
@@ -165,6 +187,9 @@ def test_needs_are_checked() -> None:
 
 
 def test_making_a_key_loads_nothing_heavy() -> None:
-    code = "import sys; from allotment.job import Job; Job('a', {}).key; print({'torch', 'numpy'} & set(sys.modules))"
+    code = (
+        "import sys; from allotment.job import Job; Job('a', {}).key; print({'torch', 'numpy'} &"
+        " set(sys.modules))"
+    )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "set()"

@@ -1,4 +1,5 @@
-"""Splits and draws: by seed, by group, the same everywhere, on different instances unless asked otherwise."""
+"""Splits and draws: by seed, by group, the same everywhere, on different instances unless asked
+otherwise."""
 
 from __future__ import annotations
 
@@ -20,10 +21,14 @@ from allotment.errors import InputError
 TASKS = ("a", "b", "c")
 
 
-def make(count: int = 200, groups: np.ndarray | None = None, missing: dict | None = None) -> ArrayData:
+def make(
+    count: int = 200, groups: np.ndarray | None = None, missing: dict | None = None
+) -> ArrayData:
     values = np.arange(count, dtype=np.float32)
     targets = tuple(Target(name, "regression") for name in TASKS)
-    return ArrayData("t", targets, values[:, None], dict.fromkeys(TASKS, values), missing or {}, groups)
+    return ArrayData(
+        "t", targets, values[:, None], dict.fromkeys(TASKS, values), missing or {}, groups
+    )
 
 
 def test_array_data_is_a_dataset() -> None:
@@ -33,7 +38,9 @@ def test_array_data_is_a_dataset() -> None:
 def test_splits_cover_everything_once() -> None:
     parts = split(make(), seed=3, validation=0.2, test=0.1)
     assert (len(parts.train), len(parts.validation), len(parts.test)) == (140, 40, 20)
-    assert sorted(np.concatenate([parts.train, parts.validation, parts.test]).tolist()) == list(range(200))
+    assert sorted(np.concatenate([parts.train, parts.validation, parts.test]).tolist()) == list(
+        range(200)
+    )
 
 
 def test_splits_are_the_same_on_every_machine() -> None:
@@ -82,10 +89,13 @@ def test_a_draw_of_too_many_says_where_the_others_are() -> None:
     """Whoever counts the rows must find each of them."""
     data, have = make(missing={"a": np.arange(200) % 10 == 0}), Labels({"a": [1, 2, 3, 150]})
     cases = (
-        (data, np.arange(120), have, "105 instances left: 200 in the data, without 80 kept apart (for testing, say), "
+        (data, np.arange(120), have,
+        "105 instances left: 200 in the data, without 80 kept apart (for testing, say), "
          "12 with no label to give, 3 labelled already; ask for fewer"),
-        (data, np.arange(200), None, "180 instances left: 200 in the data, without 20 with no label to give; ask"),
-        (make(), np.arange(150), None, "150 instances left: 200 in the data, without 50 kept apart (for testing"),
+        (data, np.arange(200), None,
+        "180 instances left: 200 in the data, without 20 with no label to give; ask"),
+        (make(), np.arange(150), None,
+        "150 instances left: 200 in the data, without 50 kept apart (for testing"),
         (make(), np.arange(200), None, "200 instances left: 200 in the data; ask for fewer"),
     )  # fmt: skip
     for held, instances, taken, said in cases:
@@ -94,7 +104,9 @@ def test_a_draw_of_too_many_says_where_the_others_are() -> None:
 
 
 def test_a_larger_draw_contains_the_smaller_one() -> None:
-    small, large = (draw(make(), np.arange(200), {"a": count}, seed=4)["a"].instances for count in (10, 40))
+    small, large = (
+        draw(make(), np.arange(200), {"a": count}, seed=4)["a"].instances for count in (10, 40)
+    )
     assert set(small) <= set(large)
 
 
@@ -142,7 +154,9 @@ def kinds_of(labels: Labels) -> dict[tuple[str, int], str]:
     found = {}
     for task, have in labels.items():
         for at, instance in enumerate(have.instances.tolist()):
-            found[task, instance] = IMPLIED if have.is_implied[at] else PSEUDO if have.is_pseudo[at] else BOUGHT
+            found[task, instance] = (
+                IMPLIED if have.is_implied[at] else PSEUDO if have.is_pseudo[at] else BOUGHT
+            )
     return found
 
 
@@ -164,9 +178,17 @@ def test_implied_labels_can_be_switched_off() -> None:
     assert marked.without_implied().fingerprint == marked.bought.fingerprint == labels.fingerprint
     assert marked.bought["cls"].implied is None
     assert marked.with_implied(MASKS).fingerprint == marked.fingerprint
-    assert labels.without_implied().fingerprint == labels.with_implied({}).fingerprint == labels.fingerprint
-    checked = labels.with_task("cls", TaskLabels(np.array([0, 1]), np.zeros(2), np.zeros(2, dtype=bool)))
-    assert checked.bought.fingerprint == checked.without_implied().fingerprint == checked.fingerprint
+    assert (
+        labels.without_implied().fingerprint
+        == labels.with_implied({}).fingerprint
+        == labels.fingerprint
+    )
+    checked = labels.with_task(
+        "cls", TaskLabels(np.array([0, 1]), np.zeros(2), np.zeros(2, dtype=bool))
+    )
+    assert (
+        checked.bought.fingerprint == checked.without_implied().fingerprint == checked.fingerprint
+    )
 
 
 def test_fingerprints_see_marks_and_are_otherwise_what_they_were() -> None:
@@ -175,10 +197,15 @@ def test_fingerprints_see_marks_and_are_otherwise_what_they_were() -> None:
     assert labels.fingerprint == "b2fb042b2b0415ad28aeb731e4f7923cf1e66e43eada6d928bf5aeb5bef59b16"
     guessed = labels.with_pseudo("a", np.array([7, 8]), np.array([0.5, 0.25]))
     assert guessed.fingerprint == "92cad2e46e4528571e8a8fb44c2e51bc806db51cafd637f7024b0953f45494f3"
-    unmarked = labels.with_task("a", TaskLabels(np.array([1, 2, 3]), implied=np.zeros(3, dtype=bool)))
+    unmarked = labels.with_task(
+        "a", TaskLabels(np.array([1, 2, 3]), implied=np.zeros(3, dtype=bool))
+    )
     assert unmarked.fingerprint == labels.fingerprint
     marks = [np.array(each) for each in product([False, True], repeat=3)]
-    prints = {labels.with_task("a", TaskLabels(np.array([1, 2, 3]), implied=each)).fingerprint for each in marks}
+    prints = {
+        labels.with_task("a", TaskLabels(np.array([1, 2, 3]), implied=each)).fingerprint
+        for each in marks
+    }
     assert len(prints) == 8
     turned = TaskLabels(np.array([3, 1, 2]), implied=np.array([True, False, False]))
     straight = TaskLabels(np.array([1, 2, 3]), implied=np.array([False, False, True]))
@@ -191,44 +218,72 @@ def test_marks_stay_with_their_labels() -> None:
     want = {("cls", 9): BOUGHT, ("cls", 0): BOUGHT, ("cls", 4): IMPLIED, ("cls", 5): IMPLIED}
     want |= {("cls", 7): PSEUDO, ("cls", 3): PSEUDO}
     assert kinds_of(more.only("cls")) == want
-    assert more["cls"].fill(lambda instances: instances * 10.0).tolist() == [90, 0, 40, 50, 0.25, 0.75]
+    assert more["cls"].fill(lambda instances: instances * 10.0).tolist() == [
+        90,
+        0,
+        40,
+        50,
+        0.25,
+        0.75,
+    ]
     assert kinds_of(more.with_task("seg", [5]).with_task("box", [2])) == {
         **want, ("seg", 5): BOUGHT, ("box", 2): BOUGHT,
     }  # fmt: skip
     assert kinds_of(more.with_task("cls", [4]).only("cls")) == {("cls", 4): BOUGHT}
     assert more.bought.counts == {"cls": 2, "seg": 2, "box": 1}
     assert more.bought["cls"].values is None
-    assert more.without_implied()["cls"].fill(lambda instances: instances * 10.0).tolist() == [90, 0, 0.25, 0.75]
+    assert more.without_implied()["cls"].fill(lambda instances: instances * 10.0).tolist() == [
+        90,
+        0,
+        0.25,
+        0.75,
+    ]
 
 
 def test_a_real_label_takes_the_place_of_a_predicted_one() -> None:
-    labels = Labels({"cls": [0], "seg": [7]}).with_pseudo("cls", np.array([7, 8]), np.array([0.5, 0.6]))
+    labels = Labels({"cls": [0], "seg": [7]}).with_pseudo(
+        "cls", np.array([7, 8]), np.array([0.5, 0.6])
+    )
     marked = labels.with_implied(MASKS)
-    assert kinds_of(marked.only("cls")) == {("cls", 0): BOUGHT, ("cls", 8): PSEUDO, ("cls", 7): IMPLIED}
+    assert kinds_of(marked.only("cls")) == {
+        ("cls", 0): BOUGHT,
+        ("cls", 8): PSEUDO,
+        ("cls", 7): IMPLIED,
+    }
     assert marked["cls"].fill(lambda instances: instances * 10.0).tolist() == [0, 0.6, 70]
 
 
 INSTANCES = st.dictionaries(st.integers(0, 11), st.sampled_from([BOUGHT, PSEUDO]), max_size=8)
-TREES = st.dictionaries(st.sampled_from(TASKS), st.sets(st.sampled_from(TASKS)).map(tuple), max_size=3)
+TREES = st.dictionaries(
+    st.sampled_from(TASKS), st.sets(st.sampled_from(TASKS)).map(tuple), max_size=3
+)
 
 
 @settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(TASKS), INSTANCES), TREES)
-def test_what_is_implied_is_what_bought_labels_say(kinds: dict[str, dict[int, str]], implies: dict) -> None:
+def test_what_is_implied_is_what_bought_labels_say(
+    kinds: dict[str, dict[int, str]], implies: dict
+) -> None:
     implies = {by: tuple(task for task in tasks if task != by) for by, tasks in implies.items()}
-    labels = Labels({task: [i for i, kind in mine.items() if kind == BOUGHT] for task, mine in kinds.items()})
+    labels = Labels(
+        {task: [i for i, kind in mine.items() if kind == BOUGHT] for task, mine in kinds.items()}
+    )
     for task, mine in kinds.items():
         guesses = np.array([i for i, kind in mine.items() if kind == PSEUDO], dtype=np.int64)
         labels = labels.with_pseudo(task, guesses, guesses / 100) if len(guesses) else labels
     want = {(task, i): kind for task, mine in kinds.items() for i, kind in mine.items()}
     for by, tasks in implies.items():
-        for task, i in product(tasks, [i for i, kind in kinds.get(by, {}).items() if kind == BOUGHT]):
+        for task, i in product(
+            tasks, [i for i, kind in kinds.get(by, {}).items() if kind == BOUGHT]
+        ):
             if kinds.get(task, {}).get(i) != BOUGHT:
                 want[task, i] = IMPLIED
     marked = labels.with_implied(implies)
     assert kinds_of(marked) == want
     assert kinds_of(marked.bought) == {key: kind for key, kind in want.items() if kind == BOUGHT}
-    assert kinds_of(marked.without_implied()) == {key: kind for key, kind in want.items() if kind != IMPLIED}
+    assert kinds_of(marked.without_implied()) == {
+        key: kind for key, kind in want.items() if kind != IMPLIED
+    }
     assert kinds_of(marked.with_implied(implies)) == want
     for task, have in marked.items():
         own = have.fill(lambda instances: instances + 0.0).tolist()
@@ -238,7 +293,9 @@ def test_what_is_implied_is_what_bought_labels_say(kinds: dict[str, dict[int, st
 
 def test_labels_that_follow_are_not_drawn_again_unless_switched_off() -> None:
     labels = Labels({"a": range(10), "b": range(10, 30)}).with_implied({"b": ("a",)})
-    assert set(draw(make(40), np.arange(40), {"a": 10}, seed=0, taken=labels)["a"].instances) == set(range(30, 40))
+    assert set(
+        draw(make(40), np.arange(40), {"a": 10}, seed=0, taken=labels)["a"].instances
+    ) == set(range(30, 40))
     with pytest.raises(InputError, match="11 labels wanted, 10 instances left"):
         draw(make(40), np.arange(40), {"a": 11}, seed=0, taken=labels)
     assert len(draw(make(40), np.arange(40), {"a": 30}, seed=0, taken=labels.bought)["a"]) == 30
@@ -266,11 +323,13 @@ def by_hand(masks: np.ndarray, wanted: list[int], ignore: tuple[int, ...]) -> li
 
 
 @pytest.mark.parametrize(
-    ("ignore", "background"), [((VOID,), ()), ((VOID,), (0,)), ((VOID, 7), (0, 3)), ((), (5, 1)), ((-1, 300), (2,))]
+    ("ignore", "background"),
+    [((VOID,), ()), ((VOID,), (0,)), ((VOID, 7), (0, 3)), ((), (5, 1)), ((-1, 300), (2,))],
 )
 def test_classes_of_masks_by_hand(ignore: tuple[int, ...], background: tuple[int, ...]) -> None:
     rng = np.random.default_rng(len(ignore) + 10 * len(background))
-    few = [rng.choice([*range(6), *ignore], size=2) for _ in range(60)]  # two values each, so that most are absent
+    # two values each, so that most are absent
+    few = [rng.choice([*range(6), *ignore], size=2) for _ in range(60)]
     masks = np.stack([rng.choice(each, size=(3, 4)) for each in few])
     found = classes_of_masks(masks, 6, ignore, background)
     wanted = [each for each in range(6) if each not in background]
@@ -287,13 +346,16 @@ def test_a_mask_of_nothing_but_void_says_nothing() -> None:
 
 @pytest.mark.parametrize("size", [16, 64])
 def test_masks_of_the_scenes_say_their_classes(size: int) -> None:
-    """A kind too small to be seen is VOID in the mask and 0 in the classes, so that the two agree exactly."""
+    """A kind too small to be seen is VOID in the mask and 0 in the classes, so that the two agree
+    exactly."""
     scenes = make_scenes(120, size, seed=5)
     masks = scenes.labels["segmentation"]
     (surfaces,) = (target.classes for target in scenes.targets if target.name == "segmentation")
     (solids,) = (target.classes for target in scenes.targets if target.name == "classes")
     room = [at for at, name in enumerate(surfaces) if name not in solids]
-    np.testing.assert_array_equal(classes_of_masks(masks, len(surfaces), background=room), scenes.labels["classes"])
+    np.testing.assert_array_equal(
+        classes_of_masks(masks, len(surfaces), background=room), scenes.labels["classes"]
+    )
     assert size == 16 or (masks == VOID).any()
 
 
@@ -304,7 +366,9 @@ def test_masks_that_will_not_do() -> None:
     ) as caught:
         classes_of_masks(masks, 2)
     assert len(caught.value.mistakes) == 2
-    with pytest.raises(InputError, match=r"mask 0: a pixel of 3 is none of 3 classes[\s\S]*the same in 3 more"):
+    with pytest.raises(
+        InputError, match=r"mask 0: a pixel of 3 is none of 3 classes[\s\S]*the same in 3 more"
+    ):
         classes_of_masks(np.full((8, 2, 2), 3), 3)
     with pytest.raises(InputError) as caught:
         classes_of_masks(np.zeros((2, 2)), 3, ignore=(VOID, 1), background=(3,))
@@ -317,7 +381,8 @@ def test_masks_that_will_not_do() -> None:
 
 
 def test_a_learner_trains_on_implied_labels_as_on_bought_ones() -> None:
-    """Class labels of pictures with a mask are derived from it, and nothing but their mark tells them from others."""
+    """Class labels of pictures with a mask are derived from it, and nothing but their mark tells
+    them from others."""
     torch = pytest.importorskip("torch")
     from allotment.learners.learner import train
     from allotment.learners.recipe import Recipe

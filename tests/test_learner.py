@@ -45,7 +45,8 @@ def make_table(count: int = 400) -> ArrayData:
 
 
 def make_images(count: int = 48, size: int = 32, side: int = 14) -> ArrayData:
-    """A bright square on a dark ground: its class by its colour, and every kind of label for each pixel."""
+    """A bright square on a dark ground: its class by its colour, and every kind of label for each
+    pixel."""
     rng = np.random.default_rng(6)
     images = rng.integers(0, 60, size=(count, 3, size, size)).astype(np.uint8)
     mask = np.zeros((count, size, size), dtype=np.int64)
@@ -55,7 +56,9 @@ def make_images(count: int = 48, size: int = 32, side: int = 14) -> ArrayData:
         images[i, kind[i], y : y + side, x : x + side] += 180
         mask[i, y : y + side, x : x + side] = kind[i] + 1
     inside = mask > 0
-    normals = np.where(inside[:, None], np.array([0, 0, 1.0])[:, None, None], np.array([0, 1.0, 0])[:, None, None])
+    normals = np.where(
+        inside[:, None], np.array([0, 0, 1.0])[:, None, None], np.array([0, 1.0, 0])[:, None, None]
+    )
     depth = np.where(inside, 2.0, 5.0).astype(np.float32)
     depth[:, 0, 0] = np.nan
     border = (inside != np.roll(inside, 1, axis=1)) | (inside != np.roll(inside, 1, axis=2))
@@ -84,13 +87,17 @@ def make_images(count: int = 48, size: int = 32, side: int = 14) -> ArrayData:
 
 def table_learner(**recipe: object) -> TorchLearner:
     data = make_table()
-    return TorchLearner(data, split(data, 0, 0.25, 0.1), Recipe(**{"epochs": 20, "batch_size": 16} | recipe))
+    return TorchLearner(
+        data, split(data, 0, 0.25, 0.1), Recipe(**{"epochs": 20, "batch_size": 16} | recipe)
+    )
 
 
 class TestTable(LearnerTests):
     def make(self) -> tuple[TorchLearner, Labels]:
         learner = table_learner()
-        return learner, draw(learner.data, learner.split.train, {"yes": 60, "many": 50, "number": 70}, 0)
+        return learner, draw(
+            learner.data, learner.split.train, {"yes": 60, "many": 50, "number": 70}, 0
+        )
 
 
 class TestImages(LearnerTests):
@@ -104,8 +111,12 @@ class TestImages(LearnerTests):
 
 class TestBfloat16(LearnerTests):
     def make(self) -> tuple[TorchLearner, Labels]:
-        learner = table_learner(precision="bfloat16", optimiser="adam", trunk_rate=0.003, head_rate=0.003)
-        return learner, draw(learner.data, learner.split.train, {"yes": 60, "many": 50, "number": 70}, 0)
+        learner = table_learner(
+            precision="bfloat16", optimiser="adam", trunk_rate=0.003, head_rate=0.003
+        )
+        return learner, draw(
+            learner.data, learner.split.train, {"yes": 60, "many": 50, "number": 70}, 0
+        )
 
 
 class Forgetful(torch.nn.Module):
@@ -116,7 +127,9 @@ class Forgetful(torch.nn.Module):
         sizes = {target.name: max(len(target.classes), 1) for target in targets}
         self.trunk = torch.nn.Linear(shape[0], 32)
         self.dropout = torch.nn.Dropout(0.5)
-        self.heads = torch.nn.ModuleDict({name: torch.nn.Linear(32, size) for name, size in sizes.items()})
+        self.heads = torch.nn.ModuleDict(
+            {name: torch.nn.Linear(32, size) for name, size in sizes.items()}
+        )
 
     def reset(self, generators: Sequence[torch.Generator]) -> None:
         for weight in self.parameters():
@@ -129,7 +142,9 @@ class Forgetful(torch.nn.Module):
 class TestRandomLayers(LearnerTests):
     def make(self) -> tuple[TorchLearner, Labels]:
         data = make_table()
-        learner = TorchLearner(data, split(data, 0, 0.25, 0.1), Recipe(epochs=5, batch_size=16), network=Forgetful)
+        learner = TorchLearner(
+            data, split(data, 0, 0.25, 0.1), Recipe(epochs=5, batch_size=16), network=Forgetful
+        )
         return learner, draw(data, learner.split.train, {"yes": 60, "many": 50, "number": 70}, 0)
 
 
@@ -146,14 +161,17 @@ def test_every_kind_of_task_overfits_eight_images(task: str) -> None:
     labels = Labels({task: eight})
     before = learner.score(learner.start(labels, 0), task).loss
     after = learner.score(train(learner, labels, 0), task)
-    floor = {"points": 0.62, "edges": 0.3}.get(task, 0.15)  # a heat map of 0.9 keeps its own entropy
+    # a heat map of 0.9 keeps its own entropy
+    floor = {"points": 0.62, "edges": 0.3}.get(task, 0.15)
     assert after.loss < floor * before, (before, after)
 
 
 @pytest.mark.parametrize("task", ["depth", "normals", "edges"])
 def test_absolute_errors_are_lowered(task: str) -> None:
     data = make_images()
-    data = replace(data, targets=tuple(replace(t, loss="l1") if t.name == task else t for t in data.targets))
+    data = replace(
+        data, targets=tuple(replace(t, loss="l1") if t.name == task else t for t in data.targets)
+    )
     eight = np.arange(8)
     recipe = Recipe(steps=120, batch_size=8, optimiser="adam", trunk_rate=0.01, head_rate=0.01)
     learner = TorchLearner(data, _scored_on(data, eight), recipe)
@@ -162,7 +180,9 @@ def test_absolute_errors_are_lowered(task: str) -> None:
     if task == "depth":
         assert np.nanmean(np.abs(answers - values)) < 0.3
     if task == "edges":
-        assert learner.score(state, task).loss == pytest.approx(np.abs(answers - values).mean(), rel=1e-4)
+        assert learner.score(state, task).loss == pytest.approx(
+            np.abs(answers - values).mean(), rel=1e-4
+        )
     assert learner.score(state, task).loss < 0.25
 
 
@@ -185,9 +205,17 @@ def test_more_labels_are_better() -> None:
     learner = table_learner()
     found = []
     for count in (10, 40, 160):
-        runs = [(draw(learner.data, learner.split.train, dict.fromkeys(learner.tasks, count), s), s) for s in range(4)]
+        runs = [
+            (draw(learner.data, learner.split.train, dict.fromkeys(learner.tasks, count), s), s)
+            for s in range(4)
+        ]
         states = [train(learner, *run) for run in runs]
-        found.append([np.mean([learner.score(state, task).metric for state in states]) for task in learner.tasks])
+        found.append(
+            [
+                np.mean([learner.score(state, task).metric for state in states])
+                for task in learner.tasks
+            ]
+        )
     assert all(a < b < c for a, b, c in zip(*found, strict=True)), found
 
 
@@ -200,7 +228,8 @@ def test_sixteen_stacked_runs_are_sixteen_single_runs() -> None:
         single = train(learner, labels, seed)
         for task in learner.tasks:
             assert np.allclose(
-                learner.predict(single, task, learner.split.test), learner.predict(state, task, learner.split.test),
+                learner.predict(single, task, learner.split.test), learner.predict(state, task,
+                learner.split.test),
                 atol=1e-5,
             )  # fmt: skip
             a, b = learner.score(single, task), learner.score(state, task)
@@ -211,12 +240,15 @@ def test_sixteen_stacked_runs_are_sixteen_single_runs() -> None:
 def test_same_bytes_in_another_process() -> None:
     script = (
         "import sys; sys.path.insert(0, 'tests'); import torch, hashlib; torch.set_num_threads(1);"
-        "from test_learner import *; learner, labels = TestTable().make(); state = train(learner, labels, 3);"
+        "from test_learner import *; learner, labels = TestTable().make(); state = train(learner,"
+        " labels, 3);"
         "parts = [p.numpy().tobytes() for p in state.network.state_dict().values()];"
         "print(hashlib.sha256(b''.join(parts)).hexdigest())"
     )
     found = [
-        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout
         for _ in range(2)
     ]
     assert found[0] == found[1]
@@ -228,17 +260,27 @@ def test_probing_and_scoring_leave_the_weights_as_they_would_be() -> None:
     state = learner.start(labels, 0)
     for step in range(learner.steps(labels)):
         if step % 10 == 0:
-            ends = probe(learner, state, {"yes": ["yes"], "both": ["yes", "number"], "twice": ["yes", "yes"]}, 2)
+            ends = probe(
+                learner,
+                state,
+                {"yes": ["yes"], "both": ["yes", "number"], "twice": ["yes", "yes"]},
+                2,
+            )
             assert {name: learner.score(end, "yes") for name, end in ends.items()}
         state = learner.step(state, learner.tasks)
-    for a, b in zip(plain.network.state_dict().values(), state.network.state_dict().values(), strict=True):
+    for a, b in zip(
+        plain.network.state_dict().values(), state.network.state_dict().values(), strict=True
+    ):
         assert torch.equal(a, b)
 
 
 def test_mini_batches_depend_on_seed_task_and_number_only() -> None:
     assert batch_places(50, 16, 7, 1, "a").tolist() == batch_places(50, 16, 7, 1, "a").tolist()
     assert batch_places(50, 16, 7, 1, "a").tolist() != batch_places(50, 16, 7, 1, "b").tolist()
-    assert batch_places(50, 16, 7, 1, "a").tolist() != batch_places(50, 16, 7, 1, "a", occasion=1).tolist()
+    assert (
+        batch_places(50, 16, 7, 1, "a").tolist()
+        != batch_places(50, 16, 7, 1, "a", occasion=1).tolist()
+    )
     epoch = np.concatenate([batch_places(48, 16, number, 1, "a") for number in range(3)])
     assert sorted(epoch.tolist()) == list(range(48))
     assert len(batch_places(3, 16, 0, 1, "a")) == 16
@@ -257,7 +299,13 @@ def test_batch_norm_of_one_task_does_not_touch_another() -> None:
 def test_patience_stops_early() -> None:
     learner, labels = TestTable().make()
     seen = []
-    train(learner, labels, 0, patience=Patience(every=2, looks=2, least=0.9), watch=lambda step, _: seen.append(step))
+    train(
+        learner,
+        labels,
+        0,
+        patience=Patience(every=2, looks=2, least=0.9),
+        watch=lambda step, _: seen.append(step),
+    )
     assert seen[-1] == 6 < learner.steps(labels)
 
 
@@ -315,12 +363,20 @@ BAD = [
     ("precision", lambda: Recipe(precision="float8"), "did you mean 'float32'"),
     ("unknown task", lambda: table_learner().start(Labels({"yess": [1]}), 0), "did you mean 'yes'"),
     ("unknown metric", lambda: _with_metric("rocauc"), "did you mean 'roc_auc'"),
-    ("metric of another kind", lambda: _with_metric("miou2"), "does not score a task of kind classification"),
+    (
+        "metric of another kind",
+        lambda: _with_metric("miou2"),
+        "does not score a task of kind classification",
+    ),
     ("labelled twice", lambda: Labels({"yes": [1, 1]}), "labelled twice"),
     ("kind", lambda: Target("a", "classify", ("x",)), "did you mean 'classification'"),
     ("classes missing", lambda: Target("a", "segmentation"), "needs its classes"),
     ("classes too many", lambda: Target("a", "regression", ("x",)), "has no classes"),
-    ("more than there are", lambda: draw(make_table(), np.arange(5), {"yes": 9}, 0), "9 labels wanted, 5 instances"),
+    (
+        "more than there are",
+        lambda: draw(make_table(), np.arange(5), {"yes": 9}, 0),
+        "9 labels wanted, 5 instances",
+    ),
     ("splits", lambda: split(make_table(), 0, 0.6, 0.5), "leave nothing to train on"),
 ]
 
@@ -328,7 +384,10 @@ BAD = [
 def _with_metric(metric: str) -> TorchLearner:
     data = make_table()
     wrong = ArrayData(
-        "t", (Target("yes", "classification", ("n", "y"), metric=metric),), data.features, {"yes": data.labels["yes"]}
+        "t",
+        (Target("yes", "classification", ("n", "y"), metric=metric),),
+        data.features,
+        {"yes": data.labels["yes"]},
     )
     return TorchLearner(wrong, split(wrong, 0))
 
@@ -360,24 +419,34 @@ def test_only_values_marked_as_pseudo_are_used() -> None:
 def test_a_stack_of_runs_with_and_without_pseudo_labels() -> None:
     learner, labels = TestTable().make()
     have = labels["number"].instances
-    odd = labels.with_task("number", TaskLabels(have, np.linspace(-50, 50, len(have), dtype=np.float32)))
+    odd = labels.with_task(
+        "number", TaskLabels(have, np.linspace(-50, 50, len(have), dtype=np.float32))
+    )
     runs = [(labels, 0), (odd, 1)]
     for (each, seed), state in zip(runs, train_many(learner, runs), strict=True):
         single = train(learner, each, seed)
         for task in learner.tasks:
-            assert learner.score(state, task).loss == pytest.approx(learner.score(single, task).loss, abs=1e-5)
+            assert learner.score(state, task).loss == pytest.approx(
+                learner.score(single, task).loss, abs=1e-5
+            )
 
 
 def test_runs_of_unequal_length_are_trained_one_by_one() -> None:
     learner = table_learner(epochs=2)
     train_part = learner.split.train
-    runs = [(draw(learner.data, train_part, dict.fromkeys(learner.tasks, count), 0), 0) for count in (20, 90)]
+    runs = [
+        (draw(learner.data, train_part, dict.fromkeys(learner.tasks, count), 0), 0)
+        for count in (20, 90)
+    ]
     states = train_many(learner, runs)
     assert [state.done for state in states] == [learner.steps(labels) for labels, _ in runs]
 
 
-def test_tasks_side_by_side_take_the_step_of_tasks_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What they share is done once for all their images; statistics and gradients are as if it were not."""
+def test_tasks_side_by_side_take_the_step_of_tasks_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What they share is done once for all their images; statistics and gradients are as if it were
+    not."""
     data = make_images()
     learner = TorchLearner(data, split(data, 0), Recipe(steps=2, batch_size=4))
     labels = draw(data, learner.split.train, {"kind": 8, "mask": 8, "depth": 8}, 0)
@@ -409,7 +478,9 @@ def test_a_constant_answer_scores_what_it_should() -> None:
     share = seen["edges"].mean()
     wanted = -(scored["edges"] * np.log(share) + (1 - scored["edges"]) * np.log(1 - share)).mean()
     assert found["edges"].metric == pytest.approx(wanted, rel=1e-4)
-    assert found["depth"].metric == pytest.approx(np.abs(scored["depth"] - np.median(seen["depth"])).mean(), rel=1e-3)
+    assert found["depth"].metric == pytest.approx(
+        np.abs(scored["depth"] - np.median(seen["depth"])).mean(), rel=1e-3
+    )
     masks = scored["segmentation"]
     often = np.bincount(seen["segmentation"][seen["segmentation"] != 255]).argmax()
     there = np.unique(masks[masks != 255])
@@ -417,7 +488,11 @@ def test_a_constant_answer_scores_what_it_should() -> None:
     assert found["segmentation"].metric == pytest.approx(hit / len(there), rel=1e-6)
     mean = seen["normals"].mean(axis=(0, 2, 3))
     angles = np.degrees(
-        np.arccos(np.clip((scored["normals"] * (mean / np.linalg.norm(mean))[:, None, None]).sum(1), -1, 1))
+        np.arccos(
+            np.clip(
+                (scored["normals"] * (mean / np.linalg.norm(mean))[:, None, None]).sum(1), -1, 1
+            )
+        )
     )
     assert found["normals"].metric == pytest.approx(angles.mean(), rel=1e-4)
     # and no constant near by loses less on the labels that it was made from
@@ -426,7 +501,12 @@ def test_a_constant_answer_scores_what_it_should() -> None:
         best = constant_of(learner.targets[task], values)
         pixels = values.shape[1:] if task != "classes" else ()
 
-        def lose(outputs: torch.Tensor, task: str = task, values: torch.Tensor = values, pixels: Any = pixels) -> float:
+        def lose(
+            outputs: torch.Tensor,
+            task: str = task,
+            values: torch.Tensor = values,
+            pixels: Any = pixels,
+        ) -> float:
             every = outputs.view(1, 1, -1, *(1,) * len(pixels)).expand(1, len(values), -1, *pixels)
             return float(loss_of(learner.targets[task], every, values[None]))
 

@@ -30,7 +30,12 @@ CLASHES: list[tuple[str, list[dict[str, Any]], dict[str, Any], list[str]]] = [
         ["(6500 together)", "least of seg and least of cls"],
     ),
     ("frozen above budget", [SEG | {"frozen": 316}], {}, ["frozen of seg costs 6320"]),
-    ("least above pool", [SEG | {"least": 9, "pool": 5}], {}, ["least of seg is 9, pool is 5", "raise pool"]),
+    (
+        "least above pool",
+        [SEG | {"least": 9, "pool": 5}],
+        {},
+        ["least of seg is 9, pool is 5", "raise pool"],
+    ),
     ("least above most", [SEG | {"least": 9, "most": 5}], {}, ["least of seg is 9, most is 5"]),
     (
         "least and lots above pool",
@@ -40,8 +45,18 @@ CLASHES: list[tuple[str, list[dict[str, Any]], dict[str, Any], list[str]]] = [
     ),
     ("frozen above pool", [SEG | {"frozen": 9, "pool": 5}], {}, ["frozen of seg is 9, pool is 5"]),
     ("frozen above most", [SEG | {"frozen": 9, "most": 5}], {}, ["frozen of seg is 9, most is 5"]),
-    ("frozen below least", [SEG | {"frozen": 3, "least": 5}], {}, ["frozen of seg is 3, least is 5"]),
-    ("frozen between lots", [SEG | {"frozen": 150, "lot": 100}], {}, ["lots of 100", "freeze 100 or 200"]),
+    (
+        "frozen below least",
+        [SEG | {"frozen": 3, "least": 5}],
+        {},
+        ["frozen of seg is 3, least is 5"],
+    ),
+    (
+        "frozen between lots",
+        [SEG | {"frozen": 150, "lot": 100}],
+        {},
+        ["lots of 100", "freeze 100 or 200"],
+    ),
     ("least with its fee", [SEG | {"least": 315, "fee": 1}], {}, ["costs 6301"]),
     (
         "cap",
@@ -62,8 +77,12 @@ CLASHES: list[tuple[str, list[dict[str, Any]], dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("tasks", "given", "words"), [row[1:] for row in CLASHES], ids=[row[0] for row in CLASHES])
-def test_clashes_are_named(tasks: list[dict[str, Any]], given: dict[str, Any], words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("tasks", "given", "words"), [row[1:] for row in CLASHES], ids=[row[0] for row in CLASHES]
+)
+def test_clashes_are_named(
+    tasks: list[dict[str, Any]], given: dict[str, Any], words: list[str]
+) -> None:
     with pytest.raises(al.Infeasible) as caught:
         plan(*(al.Task(**task) for task in tasks), **given)
     for word in words:
@@ -93,8 +112,12 @@ BROKEN: list[tuple[str, dict[str, Any], int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("limits", "count", "words"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN])
-def test_a_plan_of_ones_own_is_told_what_it_breaks(limits: dict[str, Any], count: int, words: str) -> None:
+@pytest.mark.parametrize(
+    ("limits", "count", "words"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN]
+)
+def test_a_plan_of_ones_own_is_told_what_it_breaks(
+    limits: dict[str, Any], count: int, words: str
+) -> None:
     caps = (al.Cap("hours", 9, {"seg": 1}),) if "hours" in words else ()
     problem = al.Problem([al.Task("seg", 20, **limits)], 6300, caps)
     found = al.score(problem, {"seg": CURVE}, {"seg": count})
@@ -111,7 +134,9 @@ REASONS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("limits", "words"), [row[1:] for row in REASONS], ids=[row[0] for row in REASONS])
+@pytest.mark.parametrize(
+    ("limits", "words"), [row[1:] for row in REASONS], ids=[row[0] for row in REASONS]
+)
 def test_unspent_money_has_its_reason(limits: dict[str, Any], words: str) -> None:
     assert plan(al.Task(**{"name": "seg", "cost": 20} | limits)).why_unspent == (words,)
 

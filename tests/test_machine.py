@@ -1,4 +1,5 @@
-"""Other machines: instruction sets and threads, the convolution that ends a process, and what kind a CPU is."""
+"""Other machines: instruction sets and threads, the convolution that ends a process, and what kind
+a CPU is."""
 
 from __future__ import annotations
 
@@ -22,9 +23,17 @@ X86 = platform.machine().lower() in ("x86_64", "amd64")
 on_x86 = pytest.mark.skipif(not X86, reason=f"instruction sets of x86 on {platform.machine()}")
 CLOSE = 1e-4
 """as docs/learner.md promises for other kinds of CPU: relative to the largest value of its kind"""
-AVX512 = [name for name in np._core._multiarray_umath.__cpu_dispatch__ if name == "X86_V4" or name.startswith("AVX512")]
+AVX512 = [
+    name
+    for name in np._core._multiarray_umath.__cpu_dispatch__
+    if name == "X86_V4" or name.startswith("AVX512")
+]
 ISAS: dict[str, dict[str, str]] = {
-    "AVX2": {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "NPY_DISABLE_CPU_FEATURES": " ".join(AVX512)},
+    "AVX2": {
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "NPY_DISABLE_CPU_FEATURES": " ".join(AVX512),
+    },
     "SSE41": {"ONEDNN_MAX_CPU_ISA": "SSE41"},
     "plain": {"ATEN_CPU_CAPABILITY": "default"},
 }
@@ -36,7 +45,9 @@ def trained(threads: int = 1, **environment: str) -> Any:
     inherited = {key: value for key, value in os.environ.items() if key not in machine.LIMITS}
     inherited |= {"OMP_NUM_THREADS": str(threads), "TRAINING_THREADS": str(threads), **environment}
     inherited["OPENBLAS_NUM_THREADS"] = str(threads)  # numpy's own
-    done = subprocess.run([sys.executable, str(HERE / "trainings.py")], env=inherited, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, str(HERE / "trainings.py")], env=inherited, capture_output=True, text=True
+    )
     assert done.returncode == 0, f"exit code {done.returncode}: {done.stderr[-2000:]}"
     return json.loads(done.stdout)
 
@@ -49,7 +60,8 @@ def check_close(found: Any, wanted: Any) -> None:
 
 def test_threads_change_no_byte() -> None:
     alone, together = trained(1), trained(2)
-    assert (alone["threads"], together["threads"]) == (1, 2)  # outside of trainings they are as they were
+    # outside of trainings they are as they were
+    assert (alone["threads"], together["threads"]) == (1, 2)
     assert alone["digests"] == together["digests"]
 
 
@@ -98,7 +110,9 @@ print("alive")
 def convolve(guarded: bool, steps: int) -> subprocess.CompletedProcess[str]:
     script = CONVOLVE.format(here=str(HERE), guarded=guarded, steps=steps)
     environment = dict(os.environ) | ISAS["AVX2"]
-    return subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=90)
+    return subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=90
+    )
 
 
 @on_x86
@@ -109,7 +123,8 @@ def test_a_network_of_a_user_with_strided_point_convolutions_trains() -> None:
 
 @on_x86
 def test_without_the_guard_it_dies() -> None:
-    """Should this fail, torch has mended it and the guard can go. A destroyed heap may hang, or hold out a while."""
+    """Should this fail, torch has mended it and the guard can go. A destroyed heap may hang, or
+    hold out a while."""
     for _ in range(3):
         try:
             if convolve(guarded=False, steps=200).returncode < 0:
@@ -127,7 +142,9 @@ def test_the_guard_computes_the_same(stride: Any, channels: int, groups: int, pa
     from allotment.learners.layers import SafeConvolutions
 
     generator = torch.Generator().manual_seed(0)
-    batch = torch.rand((2, channels, 9, 11), generator=generator, dtype=torch.float64, requires_grad=True)
+    batch = torch.rand(
+        (2, channels, 9, 11), generator=generator, dtype=torch.float64, requires_grad=True
+    )
     layer = torch.nn.Conv2d(channels, 24, 1, stride, padding, groups=groups).double()
     results = []
     for guard in (False, True):
@@ -136,7 +153,9 @@ def test_the_guard_computes_the_same(stride: Any, channels: int, groups: int, pa
                 out = layer(batch)
         else:
             out = layer(batch)
-        results.append((out, *torch.autograd.grad(out.square().sum(), [batch, *layer.parameters()])))
+        results.append(
+            (out, *torch.autograd.grad(out.square().sum(), [batch, *layer.parameters()]))
+        )
     for plain, safe in zip(*results, strict=True):
         torch.testing.assert_close(plain, safe)
 
@@ -171,8 +190,14 @@ def test_trainings_have_one_thread_and_give_it_back() -> None:
 
 
 def test_nobody_waits_for_torch_who_does_not_use_it() -> None:
-    script = "import sys, allotment.machine as m\nwith m.settled(load=False): print('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "False\n"
+    script = (
+        "import sys, allotment.machine as m\nwith m.settled(load=False): print('torch' in"
+        " sys.modules)"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout
+        == "False\n"
+    )
 
 
 # Kinds of CPU
@@ -194,7 +219,8 @@ CPU implementer\t: 0x41
 CPU part\t: 0xd40
 """
 ROSETTA = (
-    "processor\t: 0\nvendor_id\t: VirtualApple\ncpu family\t: 6\nmodel\t\t: 44\nmodel name\t: VirtualApple @ 2.50GHz\n"
+    "processor\t: 0\nvendor_id\t: VirtualApple\ncpu family\t: 6\nmodel\t\t: 44\nmodel name\t:"
+    " VirtualApple @ 2.50GHz\n"
 )
 
 
@@ -202,7 +228,8 @@ ROSETTA = (
     ("text", "system", "kind"),
     [
         (INTEL, "x86_64", "Intel(R) Xeon(R) CPU @ 2.70GHz (GenuineIntel 6 143), x86_64, AVX-512"),
-        (INTEL.replace(" avx512bw", ""), "x86_64", "Intel(R) Xeon(R) CPU @ 2.70GHz (GenuineIntel 6 143), x86_64, AVX2"),
+        (INTEL.replace(" avx512bw", ""), "x86_64",
+        "Intel(R) Xeon(R) CPU @ 2.70GHz (GenuineIntel 6 143), x86_64, AVX2"),
         (ARM, "aarch64", "aarch64 (0x41 0xd40), aarch64, SVE"),
         (ROSETTA, "x86_64", "VirtualApple @ 2.50GHz (VirtualApple 6 44), x86_64"),
         ("", "riscv64", "riscv64, riscv64"),
@@ -212,7 +239,9 @@ def test_kinds_of_cpu(text: str, system: str, kind: str) -> None:
     assert machine._read_cpu(text, system) == kind
 
 
-def test_a_cpu_that_is_told_to_be_an_older_one_is_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cpu_that_is_told_to_be_an_older_one_is_another_kind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in machine.LIMITS:
         monkeypatch.delenv(name, raising=False)
     kinds = {machine.describe_cpu()}
@@ -232,7 +261,10 @@ def test_training_on_a_device(device: str) -> None:
     available = getattr(torch, device) if device != "mps" else torch.backends.mps
     if not available.is_available():
         hidden = " (or it is hidden: set ALLOT_TEST_GPU=1)" if device == "cuda" else ""
-        pytest.skip(f"there is no {device} device here{hidden}: this run says NOTHING about trainings on one")
+        pytest.skip(
+            f"there is no {device} device here{hidden}: this run says NOTHING about trainings"
+            " on one"
+        )
     from trainings import table
 
     from allotment.learners.learner import measure, train
@@ -240,8 +272,12 @@ def test_training_on_a_device(device: str) -> None:
     from allotment.learners.torch_learner import TorchLearner
 
     learner, labels = table()
-    there = TorchLearner(learner.data, learner.split, Recipe(steps=40, device=device, precision="float32"))
-    scores, again = ([each.loss for each in measure(there, train(there, labels, 0)).values()] for _ in range(2))
+    there = TorchLearner(
+        learner.data, learner.split, Recipe(steps=40, device=device, precision="float32")
+    )
+    scores, again = (
+        [each.loss for each in measure(there, train(there, labels, 0)).values()] for _ in range(2)
+    )
     assert scores == again
     here = measure(learner, train(learner, labels, 0))
     assert scores == pytest.approx([each.loss for each in here.values()], rel=0.02)

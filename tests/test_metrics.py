@@ -51,7 +51,8 @@ def classes(seed: int, count: int = 200, kinds: int = 4) -> tuple[np.ndarray, np
 
 def many(seed: int, count: int = 200, kinds: int = 5) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    return rng.random((count, kinds)).round(2), (rng.random((count, kinds)) < 0.4).astype(float)  # ties on purpose
+    # ties on purpose
+    return rng.random((count, kinds)).round(2), (rng.random((count, kinds)) < 0.4).astype(float)
 
 
 def numbers(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -60,15 +61,33 @@ def numbers(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return true + rng.normal(size=300), true
 
 
-CHECKS: list[tuple[str, Callable[[int], tuple[np.ndarray, np.ndarray]], Callable[[np.ndarray, np.ndarray], float]]] = [
+CHECKS: list[
+    tuple[
+        str,
+        Callable[[int], tuple[np.ndarray, np.ndarray]],
+        Callable[[np.ndarray, np.ndarray], float],
+    ]
+] = [
     ("accuracy", classes, lambda p, y: sk.accuracy_score(y, p.argmax(1))),
     ("f1", classes, lambda p, y: sk.f1_score(y, p.argmax(1), average="macro")),
     ("miou", classes, lambda p, y: sk.jaccard_score(y, p.argmax(1), average="macro")),
     ("roc_auc", classes, lambda p, y: sk.roc_auc_score(y, p, multi_class="ovr", average="macro")),
-    ("average_precision", classes, lambda p, y: sk.average_precision_score(np.eye(4)[y], p, average="macro")),
+    (
+        "average_precision",
+        classes,
+        lambda p, y: sk.average_precision_score(np.eye(4)[y], p, average="macro"),
+    ),
     ("roc_auc", lambda s: classes(s, kinds=2), lambda p, y: sk.roc_auc_score(y, p[:, 1])),
-    ("average_precision", lambda s: classes(s, kinds=2), lambda p, y: sk.average_precision_score(y, p[:, 1])),
-    ("jaccard", many, lambda p, y: sk.jaccard_score(y, p > 0.5, average="samples", zero_division=1.0)),
+    (
+        "average_precision",
+        lambda s: classes(s, kinds=2),
+        lambda p, y: sk.average_precision_score(y, p[:, 1]),
+    ),
+    (
+        "jaccard",
+        many,
+        lambda p, y: sk.jaccard_score(y, p > 0.5, average="samples", zero_division=1.0),
+    ),
     ("accuracy", many, lambda p, y: float(np.mean((p > 0.5) == y))),
     ("f1", many, lambda p, y: sk.f1_score(y, p > 0.5, average="macro")),
     ("roc_auc", many, lambda p, y: sk.roc_auc_score(y, p, average="macro")),
@@ -76,8 +95,16 @@ CHECKS: list[tuple[str, Callable[[int], tuple[np.ndarray, np.ndarray]], Callable
     ("mae", numbers, lambda p, y: sk.mean_absolute_error(y, p)),
     ("rmse", numbers, lambda p, y: sk.root_mean_squared_error(y, p)),
     ("r2", numbers, lambda p, y: sk.r2_score(y, p)),
-    ("accuracy", classes, lambda p, y: tm.accuracy(t(p), t(y), "multiclass", num_classes=4, average="micro").item()),
-    ("f1", classes, lambda p, y: tm.f1_score(t(p), t(y), "multiclass", num_classes=4, average="macro").item()),
+    (
+        "accuracy",
+        classes,
+        lambda p, y: tm.accuracy(t(p), t(y), "multiclass", num_classes=4, average="micro").item(),
+    ),
+    (
+        "f1",
+        classes,
+        lambda p, y: tm.f1_score(t(p), t(y), "multiclass", num_classes=4, average="macro").item(),
+    ),
     ("roc_auc", classes, lambda p, y: tm.auroc(t(p), t(y), "multiclass", num_classes=4).item()),
     ("r2", numbers, lambda p, y: tm.r2_score(t(p), t(y)).item()),
 ]
@@ -88,10 +115,16 @@ def t(array: np.ndarray) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(("name", "make", "oracle"), CHECKS, ids=[f"{n}-{i}" for i, (n, _, _) in enumerate(CHECKS)])
-def test_metrics_agree_with_the_libraries(name: str, make: Callable, oracle: Callable, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "make", "oracle"), CHECKS, ids=[f"{n}-{i}" for i, (n, _, _) in enumerate(CHECKS)]
+)
+def test_metrics_agree_with_the_libraries(
+    name: str, make: Callable, oracle: Callable, seed: int
+) -> None:
     predictions, values = make(seed)
-    assert METRICS[name](predictions, values) == pytest.approx(oracle(predictions, values), abs=1e-6)
+    assert METRICS[name](predictions, values) == pytest.approx(
+        oracle(predictions, values), abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -99,9 +132,13 @@ def test_mean_iou_of_masks_agrees_with_torchmetrics(seed: int) -> None:
     rng = np.random.default_rng(seed)
     scores, masks = rng.random((6, 5, 16, 16)), rng.integers(0, 5, (6, 16, 16))
     masks[:, :3] = VOID
-    wanted = tm.jaccard_index(t(scores).argmax(1), t(masks), "multiclass", num_classes=5, ignore_index=VOID)
+    wanted = tm.jaccard_index(
+        t(scores).argmax(1), t(masks), "multiclass", num_classes=5, ignore_index=VOID
+    )
     assert METRICS["miou"](scores, masks) == pytest.approx(wanted.item(), abs=1e-6)
-    right = tm.accuracy(t(scores), t(masks), "multiclass", num_classes=5, average="micro", ignore_index=VOID)
+    right = tm.accuracy(
+        t(scores), t(masks), "multiclass", num_classes=5, average="micro", ignore_index=VOID
+    )
     assert METRICS["accuracy"](scores, masks) == pytest.approx(right.item(), abs=1e-6)
 
 
@@ -138,12 +175,18 @@ def test_every_metric_points_the_right_way() -> None:
     """A perfect answer scores better than a poor one, in the direction that the metric names."""
     perfect = {"classification": np.eye(4), "multilabel": np.eye(4), "regression": np.arange(4.0)}
     values = {"classification": np.arange(4), "multilabel": np.eye(4), "regression": np.arange(4.0)}
-    poor = {"classification": np.eye(4)[::-1], "multilabel": 1 - np.eye(4), "regression": np.arange(4.0)[::-1] * 3}
+    poor = {
+        "classification": np.eye(4)[::-1],
+        "multilabel": 1 - np.eye(4),
+        "regression": np.arange(4.0)[::-1] * 3,
+    }
     for metric in METRICS.values():
         for kind in set(metric.kinds) & set(perfect):
             best, worst = metric(perfect[kind], values[kind]), metric(poor[kind], values[kind])
             assert (best > worst) == metric.higher_is_better, (metric.name, kind)
-            gain = Measure(best, 0, metric.higher_is_better).gain_over(Measure(worst, 0, metric.higher_is_better))
+            gain = Measure(best, 0, metric.higher_is_better).gain_over(
+                Measure(worst, 0, metric.higher_is_better)
+            )
             assert np.isnan(gain) or gain > 0
 
 
@@ -183,8 +226,13 @@ SEPARATION, RANKS = SKILLS["classification"], SKILLS["regression"]
 
 
 def count_pairs(score: np.ndarray, true: np.ndarray) -> float:
-    """Of all pairs of a positive and a negative, those in the right order less those in the wrong one."""
-    return float(np.mean([np.sign(p - n) for p, n in itertools.product(score[true > 0.5], score[true < 0.5])]))
+    """Of all pairs of a positive and a negative, those in the right order less those in the wrong
+    one."""
+    return float(
+        np.mean(
+            [np.sign(p - n) for p, n in itertools.product(score[true > 0.5], score[true < 0.5])]
+        )
+    )
 
 
 def two(score: np.ndarray) -> np.ndarray:
@@ -205,7 +253,8 @@ def test_separation_counts_pairs(seed: int, decimals: int) -> None:
     assert SEPARATION(two(1 - score), true) == pytest.approx(-found, abs=1e-12)
     said, values = classes(seed)
     assert SEPARATION(said, values) == pytest.approx(
-        np.mean([count_pairs(said[:, kind], (values == kind).astype(float)) for kind in range(4)]), abs=1e-12
+        np.mean([count_pairs(said[:, kind], (values == kind).astype(float)) for kind in range(4)]),
+        abs=1e-12,
     )
 
 
@@ -213,7 +262,8 @@ def test_separation_counts_pairs(seed: int, decimals: int) -> None:
 def test_separation_of_several_labels_leaves_out_what_is_unknown(seed: int) -> None:
     said, values = many(seed)
     values[np.random.default_rng(seed).random(values.shape) < 0.3] = np.nan
-    values[:, 4] = np.where(np.isnan(values[:, 4]), np.nan, 1.0)  # one class only: nothing can be told of it
+    # one class only: nothing can be told of it
+    values[:, 4] = np.where(np.isnan(values[:, 4]), np.nan, 1.0)
     wanted = [
         2 * sk.roc_auc_score(values[known, kind], said[known, kind]) - 1
         for kind, known in enumerate(~np.isnan(values[:, :4].T))
@@ -232,7 +282,8 @@ def test_rank_correlation_is_spearman_s(seed: int, decimals: int) -> None:
     said = (true + rng.normal(0, 3, 80)).round(decimals)
     found = RANKS(said, true)
     assert found == pytest.approx(stats.spearmanr(said, true).statistic, abs=1e-12)
-    assert RANKS(np.exp(said), true) == pytest.approx(found, abs=1e-12)  # the order is all that counts
+    # the order is all that counts
+    assert RANKS(np.exp(said), true) == pytest.approx(found, abs=1e-12)
     assert RANKS(-said, true) == pytest.approx(-found, abs=1e-12)
     assert RANKS(true**3, true) == pytest.approx(1)
 
@@ -245,7 +296,9 @@ def test_the_skill_of_numbers_leaves_out_what_is_unknown(seed: int) -> None:
     for function, wanted in ((rank_correlation, RANKS), (chance_error, CHANCE)):
         assert function(said, partly) == pytest.approx(wanted(said[known], true[known]), abs=1e-12)
         assert np.isnan(function(said, np.full(len(true), np.nan)))
-    assert rank_correlation(said, partly) == pytest.approx(stats.spearmanr(said[known], true[known])[0], abs=1e-12)
+    assert rank_correlation(said, partly) == pytest.approx(
+        stats.spearmanr(said[known], true[known])[0], abs=1e-12
+    )
     assert chance_error(said, partly) == pytest.approx((known.sum() - 1) ** -0.5)
 
 
@@ -254,7 +307,9 @@ def test_the_skill_of_classes_leaves_out_what_is_unknown(seed: int) -> None:
     said, true = classes(seed)
     known = np.random.default_rng(seed).random(len(true)) < 0.6
     partly = np.where(known, true, np.nan)
-    wanted = sk.roc_auc_score(true[known], said[known] / said[known].sum(1, keepdims=True), multi_class="ovr")
+    wanted = sk.roc_auc_score(
+        true[known], said[known] / said[known].sum(1, keepdims=True), multi_class="ovr"
+    )
     assert METRICS["roc_auc"](said, partly) == pytest.approx(wanted, abs=1e-12)
     ones = [np.sum(true[known] == kind) for kind in range(4)]
     errors = [2 * np.sqrt((known.sum() + 1) / (12 * one * (known.sum() - one))) for one in ones]
@@ -274,7 +329,12 @@ def test_labels_of_one_class_have_neither_skill_nor_chance() -> None:
     for true in (np.zeros(9, dtype=np.int64), np.ones(9, dtype=np.int64)):
         assert np.isnan(SEPARATION(said, true))
         assert np.isnan(CHANCE(said, true))
-    for metric, empty in ((SEPARATION, said[:0]), (RANKS, np.zeros(0)), (CHANCE, said[:0]), (CHANCE, np.zeros(0))):
+    for metric, empty in (
+        (SEPARATION, said[:0]),
+        (RANKS, np.zeros(0)),
+        (CHANCE, said[:0]),
+        (CHANCE, np.zeros(0)),
+    ):
         assert np.isnan(metric(empty, np.zeros(0)))
 
 
@@ -300,8 +360,11 @@ def test_the_error_by_chance_is_that_of_all_orders_of_numbers(true: list[float])
     assert CHANCE(said[0], np.array(true)) == pytest.approx(np.std(found), rel=1e-12)
 
 
-def simulate(skill: Callable[[np.ndarray, np.ndarray], float], shape: tuple[int, ...], values: np.ndarray) -> float:
-    """Standard deviation of the skill of 2000 random answers, which is itself known to within 1.6 %."""
+def simulate(
+    skill: Callable[[np.ndarray, np.ndarray], float], shape: tuple[int, ...], values: np.ndarray
+) -> float:
+    """Standard deviation of the skill of 2000 random answers, which is itself known to within 1.6
+    %."""
     rng = np.random.default_rng(1)
     return float(np.std([skill(rng.random(shape), values) for _ in range(2000)]))
 
@@ -312,21 +375,26 @@ def test_the_error_by_chance_is_that_of_simulated_answers(positives: int) -> Non
     wanted = CHANCE(np.zeros((200, 1)), true)
     assert simulate(SKILLS["multilabel"], (200, 1), true) == pytest.approx(wanted, rel=0.06)
     # equal answers vary less: there the error is on the safe side
-    coarse = simulate(lambda said, values: SKILLS["multilabel"](said.round(), values), (200, 1), true)
+    coarse = simulate(
+        lambda said, values: SKILLS["multilabel"](said.round(), values), (200, 1), true
+    )
     assert 0.8 * wanted < coarse < wanted
     numbers_ = np.random.default_rng(0).normal(size=60)
     assert simulate(RANKS, (60,), numbers_) == pytest.approx(CHANCE(numbers_, numbers_), rel=0.06)
 
 
 def test_of_several_classes_the_error_by_chance_is_an_upper_end() -> None:
-    """It is that of classes whose answers are all alike; where they are independent, their mean varies less."""
+    """It is that of classes whose answers are all alike; where they are independent, their mean
+    varies less."""
     rng = np.random.default_rng(2)
     values = (rng.random((120, 5)) < 0.3).astype(float)
     wanted = CHANCE(np.zeros((120, 5)), values)
     apart = simulate(SKILLS["multilabel"], (120, 5), values)
     assert apart == pytest.approx(wanted / np.sqrt(5), rel=0.1)
     same = np.repeat(values[:, :1], 5, axis=1)
-    alike = simulate(lambda said, true: SKILLS["multilabel"](np.repeat(said, 5, axis=1), true), (120, 1), same)
+    alike = simulate(
+        lambda said, true: SKILLS["multilabel"](np.repeat(said, 5, axis=1), true), (120, 1), same
+    )
     assert alike == pytest.approx(CHANCE(same, same), rel=0.06)
     kinds = rng.integers(0, 4, 120)
     assert simulate(SEPARATION, (120, 4), kinds) < CHANCE(np.zeros((120, 4)), kinds)
@@ -341,8 +409,12 @@ def test_a_learner_tells_the_skill_of_labels_that_it_has() -> None:
     rng = np.random.default_rng(3)
     missing = {name: rng.random(data.size) < 0.4 for name in ("yes", "number")}
     numbers_ = np.where(missing["number"], np.nan, data.labels["number"]).astype(np.float32)
-    several = np.where(rng.random((data.size, 4)) < 0.3, np.nan, data.labels["many"]).astype(np.float32)
-    data = replace(data, missing=missing, labels={**data.labels, "number": numbers_, "many": several})
+    several = np.where(rng.random((data.size, 4)) < 0.3, np.nan, data.labels["many"]).astype(
+        np.float32
+    )
+    data = replace(
+        data, missing=missing, labels={**data.labels, "number": numbers_, "many": several}
+    )
     parts = split(data, 0, 0.4, 0.1)
     learner = TorchLearner(data, parts, Recipe(steps=5, device="cpu"))
     state = learner.start(Labels({}), 0)
@@ -364,11 +436,15 @@ def test_labels_of_pixels_have_no_order_to_be_skilled_in() -> None:
     assert {*SKILLS, *MAPS} == {*KINDS}
     assert not {*SKILLS} & {*MAPS}
     data = make_images(count=12, size=16, side=7)
-    learner = TorchLearner(data, split(data, 0, 0.5, 0.1), Recipe(steps=5, batch_size=4, device="cpu"))
+    learner = TorchLearner(
+        data, split(data, 0, 0.5, 0.1), Recipe(steps=5, batch_size=4, device="cpu")
+    )
     state = learner.start(Labels({}), 0)
     for target in data.targets:
         found = learner.score(state, target.name)
-        assert np.isfinite(found.skill) == np.isfinite(found.skill_error) == (target.kind in SKILLS), target.name
+        assert (
+            np.isfinite(found.skill) == np.isfinite(found.skill_error) == (target.kind in SKILLS)
+        ), target.name
         assert np.isfinite(found.metric)
 
 

@@ -24,17 +24,22 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="ALLOT_TEST_DATA hol
 def learner_for(file: str, tasks: list[str], steps: int, metric: str) -> TorchLearner:
     data = read_table(FOLDER / file, targets=tasks, drop=["smiles"])
     data = replace(data, targets=tuple(replace(target, metric=metric) for target in data.targets))
-    return TorchLearner(data, split(data, 0, validation=0.2, test=0.1), Recipe(steps=steps, batch_size=64))
+    return TorchLearner(
+        data, split(data, 0, validation=0.2, test=0.1), Recipe(steps=steps, batch_size=64)
+    )
 
 
 def test_cheap_labels_of_qm8_help_the_dear_ones() -> None:
-    """The error on a dear target with few labels falls by more than noise when the cheap level of theory has many."""
+    """The error on a dear target with few labels falls by more than noise when the cheap level of
+    theory has many."""
     learner = learner_for("qm8_morgan1024.npz", ["E1-CC2", "E1-PBE0"], steps=300, metric="mae")
     wanted = {"E1-CC2": 300, "E1-PBE0": 6000}
     runs = [(draw(learner.data, learner.split.train, wanted, seed), seed) for seed in range(DRAWS)]
     together = [learner.score(state, "E1-CC2").metric for state in train_many(learner, runs)]
     alone = train_many(learner, [(labels.only("E1-CC2"), seed) for labels, seed in runs])
-    saved = np.array([learner.score(state, "E1-CC2").metric for state in alone]) - np.array(together)
+    saved = np.array([learner.score(state, "E1-CC2").metric for state in alone]) - np.array(
+        together
+    )
     assert saved.mean() > 3 * saved.std(ddof=1) / np.sqrt(DRAWS)
     assert saved.min() > 0
 
@@ -44,8 +49,15 @@ def test_more_labels_of_tox21_give_better_answers() -> None:
     means = []
     for count in (75, 1000):
         wanted = dict.fromkeys(learner.tasks, count)
-        runs = [(draw(learner.data, learner.split.train, wanted, seed), seed) for seed in range(DRAWS)]
+        runs = [
+            (draw(learner.data, learner.split.train, wanted, seed), seed) for seed in range(DRAWS)
+        ]
         states = train_many(learner, runs)
-        means.append([np.mean([learner.score(state, task).metric for state in states]) for task in learner.tasks])
+        means.append(
+            [
+                np.mean([learner.score(state, task).metric for state in states])
+                for task in learner.tasks
+            ]
+        )
     assert (np.array(means[1]) > np.array(means[0]) + 0.03).all(), means
     assert min(means[1]) > 0.75

@@ -1,7 +1,7 @@
 """The newcomer's way, as docs/campaign.md describes it, typed word for word in an empty folder.
 
-Commands are the lines of `sh` blocks that begin with `allot`; `py` blocks are run; a `text` block is what the commands
-before it print, but for numbers, and `...` for whatever lies between.
+Commands are the lines of `sh` blocks that begin with `allot`; `py` blocks are run; a `text` block
+is what the commands before it print, but for numbers, and `...` for whatever lies between.
 """
 
 from __future__ import annotations
@@ -62,14 +62,20 @@ def check_shown(shown: str, printed: str, place: str) -> None:
             anywhere = True
             continue
         head, cut, _ = line.partition("...")
-        found = [k for k in range(at, len(lines)) if (lines[k].startswith(head) if cut else lines[k] == line)]
+        found = [
+            k
+            for k in range(at, len(lines))
+            if (lines[k].startswith(head) if cut else lines[k] == line)
+        ]
         assert found, f"{place}: {line!r} is not in\n{printed}"
         assert anywhere or found[0] == at, f"{place}: before {line!r} comes {lines[at]!r}"
         at, anywhere = found[0] + 1, False
 
 
 @pytest.mark.timeout(900)
-def test_the_guide_leads_through_two_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_guide_leads_through_two_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("COLUMNS", "FORCE_COLOR", "ALLOT_LEARNER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
@@ -118,7 +124,9 @@ def _empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def write_table(path: str, head: str = "plot", name: Callable[[int], object] = lambda row: row, rows: int = 60) -> None:
+def write_table(
+    path: str, head: str = "plot", name: Callable[[int], object] = lambda row: row, rows: int = 60
+) -> None:
     """Homes: a third has a price, a quarter a style."""
     draw = random.Random(1)
     with open(path, "w", newline="") as file:
@@ -128,11 +136,20 @@ def write_table(path: str, head: str = "plot", name: Callable[[int], object] = l
             area, age = round(draw.uniform(40, 200), 1), round(draw.uniform(0, 80), 1)
             style = "old" if age > 40 else "new"
             table.writerow(
-                [name(row), area, age, round(3 * area - age, 1) if row % 3 == 0 else "", style if row % 4 == 0 else ""]
+                [
+                    name(row),
+                    area,
+                    age,
+                    round(3 * area - age, 1) if row % 3 == 0 else "",
+                    style if row % 4 == 0 else "",
+                ]
             )
 
 
-BEGIN = "init camp --root homes.csv --targets price,style --cost price=3 --cost style=5 --budget 60 --steps 3"
+BEGIN = (
+    "init camp --root homes.csv --targets price,style --cost price=3 --cost style=5 --budget 60"
+    " --steps 3"
+)
 
 
 def run(command: str) -> Result:
@@ -147,14 +164,23 @@ def run(command: str) -> Result:
     ("command", "parts"),
     [
         ("init camp", ["--root: is missing", "--targets: is missing", "--budget: is missing"]),
-        (BEGIN.replace("homes.csv", "hmes.csv"), ["'hmes.csv': there is no such file; check the path"]),
-        (BEGIN.replace("style", "stile"), ["target 'stile': is not a column", "did you mean 'style'?"]),
+        (
+            BEGIN.replace("homes.csv", "hmes.csv"),
+            ["'hmes.csv': there is no such file; check the path"],
+        ),
+        (
+            BEGIN.replace("style", "stile"),
+            ["target 'stile': is not a column", "did you mean 'style'?"],
+        ),
         (BEGIN.replace("--cost style=5", ""), ["task 'style': has no price; add --cost style=20"]),
         (BEGIN.replace("=5", ""), ["--cost 'style' is not NAME=VALUE, such as --cost style=3"]),
         (BEGIN.replace("60", "0"), ["--budget: 0 buys nothing; the cheapest is 'price', for 3"]),
         (BEGIN.replace("60", "2.99"), ["--budget: 2.99 buys nothing"]),
         (BEGIN.replace("60", "lots"), ["budget: 'lots' is not a number"]),
-        (BEGIN.replace(" camp", " homes.csv"), ["homes.csv: is a file; a campaign is a folder of its own"]),
+        (
+            BEGIN.replace(" camp", " homes.csv"),
+            ["homes.csv: is a file; a campaign is a folder of its own"],
+        ),
         (BEGIN.replace(" camp", " homes.csv/in/it"), ["homes.csv: is a file"]),
         (f"{BEGIN} --have price=9", ["task 'style': has no --have", "--have style=50"]),
         (f"{BEGIN} --method respons", ["method: unknown 'respons'; did you mean 'response'?"]),
@@ -184,8 +210,11 @@ def test_a_campaign_may_stand_where_folders_are_yet_to_be_made() -> None:
 
 
 @pytest.mark.usefixtures("_empty")
-def test_where_nothing_may_be_written_is_said_before_anything_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By what the system says of the folder, since tests may run as somebody who may do everything."""
+def test_where_nothing_may_be_written_is_said_before_anything_is_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By what the system says of the folder, since tests may run as somebody who may do
+    everything."""
     write_table("homes.csv")
     os.mkdir("theirs")
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "theirs")
@@ -208,7 +237,10 @@ def test_steps_in_the_wrong_order_name_the_right_one() -> None:
         ("evaluate camp", "the data hold no labels but those at hand"),
         ("order camp --cancel 1", "order 1: there is no such order"),
         (BEGIN, "camp: is a campaign already; look at it with: allot status camp"),
-        ("report camp -o no/where.html", "'no/where.html': there is no such folder; check the path"),
+        (
+            "report camp -o no/where.html",
+            "'no/where.html': there is no such folder; check the path",
+        ),
     ):
         result = run(command)
         assert result.exit_code == 2, command
@@ -223,7 +255,10 @@ def test_money_that_is_gone_is_said_with_what_to_do() -> None:
     for command in ("plan camp", "order camp --more"):
         result = run(command)
         assert result.exit_code == 1
-        assert "0 left; that buys nothing more: raise the budget in camp/campaign.toml, or look back" in result.stderr
+        assert (
+            "0 left; that buys nothing more: raise the budget in camp/campaign.toml, or look back"
+            in result.stderr
+        )
 
 
 # --- names of rows ---
@@ -232,10 +267,14 @@ def test_money_that_is_gone_is_said_with_what_to_do() -> None:
 @pytest.mark.usefixtures("_empty")
 @pytest.mark.parametrize("head", ["id", "ID", " Id "])
 def test_a_column_called_id_names_the_rows(head: str) -> None:
-    """Unasked, and said; then orders and deliveries go by it, and so does the table itself when it comes back."""
+    """Unasked, and said; then orders and deliveries go by it, and so does the table itself when it
+    comes back."""
     write_table("homes.csv", head, lambda row: f"h-{row:03d}")
     result = run(f"{BEGIN} --method neutral")
-    assert f"Note: column {head!r} names the rows, in orders and deliveries; it is not learned from." in result.stdout
+    assert (
+        f"Note: column {head!r} names the rows, in orders and deliveries; it is not learned from."
+        in result.stdout
+    )
     assert run("order camp --all").exit_code == 0
     with open("camp/order-1.csv", newline="") as file:
         sheet = list(csv.DictReader(file))
@@ -254,24 +293,35 @@ def test_a_column_called_id_names_the_rows(head: str) -> None:
         writer.writeheader()
         writer.writerows(table)
     status = json.loads(run("ingest camp filled.csv --json").stdout)["status"]
-    assert {task["name"]: task["came"] for task in status["tasks"]} == dict(Counter(task for task, _ in wanted))
+    assert {task["name"]: task["came"] for task in status["tasks"]} == dict(
+        Counter(task for task, _ in wanted)
+    )
     assert all(task["open"] == 0 for task in status["tasks"])
 
 
 @pytest.mark.usefixtures("_empty")
 @pytest.mark.parametrize(
-    ("name", "why"), [(lambda row: row // 2, "rows 1 and 2 are both '0'"), (lambda row: row or "", "row 1 has none")]
+    ("name", "why"),
+    [
+        (lambda row: row // 2, "rows 1 and 2 are both '0'"),
+        (lambda row: row or "", "row 1 has none"),
+    ],
 )
-def test_a_column_called_id_that_names_no_rows_is_left_with_a_note(name: Callable[[int], object], why: str) -> None:
+def test_a_column_called_id_that_names_no_rows_is_left_with_a_note(
+    name: Callable[[int], object], why: str
+) -> None:
     write_table("homes.csv", "Id", name)
     result = run(f"{BEGIN} --method neutral")
     assert result.exit_code == 0
     assert (
-        f"Note: column 'Id' does not name the rows, since {why}; their numbers do. Perhaps --drop Id" in result.stdout
+        f"Note: column 'Id' does not name the rows, since {why}; their numbers do. Perhaps"
+        " --drop Id" in result.stdout
     )
     assert run("order camp --all").exit_code == 0
     with open("camp/order-1.csv", newline="") as file:
-        assert {row["instance"] for row in csv.DictReader(file)} <= {str(number) for number in range(1, 61)}
+        assert {row["instance"] for row in csv.DictReader(file)} <= {
+            str(number) for number in range(1, 61)
+        }
     dropped = run(f"{BEGIN} --method neutral --drop Id".replace(" camp", " other"))
     assert "Note" not in dropped.stdout
 
@@ -280,7 +330,12 @@ def test_a_column_called_id_that_names_no_rows_is_left_with_a_note(name: Callabl
 def test_what_is_said_about_names_counts() -> None:
     write_table("homes.csv", "id", lambda row: f"h{row}")
     assert "Note" not in run(f"{BEGIN} --id area").stdout
-    assert run("init b --root homes.csv --targets price,id --cost price=1 --cost id=1 --budget 9").exit_code == 0
+    assert (
+        run(
+            "init b --root homes.csv --targets price,id --cost price=1 --cost id=1 --budget 9"
+        ).exit_code
+        == 0
+    )
     assert "\nid = " not in Path("b/campaign.toml").read_text()
 
 
@@ -293,12 +348,16 @@ def test_the_wrong_delivery_is_recognised() -> None:
     assert run("order camp --all").exit_code == 0
     result = run("ingest camp other.csv")
     assert result.exit_code == 2
-    assert "None of its instances is known here, where they are called 'h0', 'h1', 'h10' and so on." in result.stdout
+    assert (
+        "None of its instances is known here, where they are called 'h0', 'h1', 'h10' and so on."
+        in result.stdout
+    )
     result = run("ingest camp nameless.csv")
     assert result.exit_code == 2
     assert "nothing is called 'instance' or 'id', to name the instance" in result.stderr
     assert "Give its --id" in result.stderr
-    Path("more.csv").write_text("id,style\nh1,old\nh0,new\n")  # h0 has a style; nobody knows whether h1 is on order
+    # h0 has a style; nobody knows whether h1 is on order
+    Path("more.csv").write_text("id,style\nh1,old\nh0,new\n")
     with open("camp/order-1.csv", newline="") as file:
         asked = {(row["task"], row["instance"]) for row in csv.DictReader(file)}
     result = run("ingest camp more.csv")
@@ -316,7 +375,9 @@ def gains_by_hand(estimates: dict[str, Any], counts: dict[str, int]) -> list[flo
     for worths, shapes in zip(estimates["worths"], estimates["shapes"], strict=True):
         total = 0.0
         for row in worths:
-            for worth, shape, have, task in zip(row, shapes, estimates["have"], estimates["tasks"], strict=True):
+            for worth, shape, have, task in zip(
+                row, shapes, estimates["have"], estimates["tasks"], strict=True
+            ):
                 total += worth * (have**-shape - (have + counts[task]) ** -shape)
         found.append(total / len(worths))
     return found
@@ -329,7 +390,8 @@ def test_the_report_sets_the_plan_beside_every_baseline() -> None:
     settings = Path("camp/campaign.toml")
     settings.write_text(settings.read_text().replace("seed = 0", "seed = 0\ntrainings = 8"))
     estimates = json.loads(run("estimate camp --workers 0 --json").stdout)["estimates"]
-    for spent in (False, True):  # from the estimates at hand, and from what is on record when the money is gone
+    # from the estimates at hand, and from what is on record when the money is gone
+    for spent in (False, True):
         values = json.loads(run("report camp --json").stdout)
         assert values["transfer"]["unit"] == values["outlook"]["unit"] == "%"
         own, *others = values["comparison"]
@@ -339,13 +401,17 @@ def test_the_report_sets_the_plan_beside_every_baseline() -> None:
             if row["counts"] == own["counts"]:  # there is nothing to expect
                 assert "outlook" not in row
                 continue
-            pairs = zip(*(gains_by_hand(estimates, each["counts"]) for each in (own, row)), strict=True)
+            pairs = zip(
+                *(gains_by_hand(estimates, each["counts"]) for each in (own, row)), strict=True
+            )
             more = sorted(a - b for a, b in pairs)
             look = row["outlook"]
             assert look["mean"] == pytest.approx(statistics.fmean(more))
             assert look["chance"] == pytest.approx(sum(each > 0 for each in more) / len(more))
             ends = [more[round((len(more) - 1) * share)] for share in (0.05, 0.95)]
-            assert [look["low"], look["high"]] == pytest.approx(ends, abs=0.02 * (more[-1] - more[0]))
+            assert [look["low"], look["high"]] == pytest.approx(
+                ends, abs=0.02 * (more[-1] - more[0])
+            )
             if row["name"] == "equal budget":
                 assert look["mean"] == pytest.approx(values["outlook"]["mean"])
         if not spent:
@@ -365,7 +431,9 @@ def test_a_method_that_counts_in_labels_says_so() -> None:
     assert "% of score" not in shown
     values = json.loads(run("report camp --json").stdout)
     assert values["outlook"]["unit"] == "labels"
-    assert {row["outlook"]["unit"] for row in values["comparison"] if "outlook" in row} == {"labels"}
+    assert {row["outlook"]["unit"] for row in values["comparison"] if "outlook" in row} == {
+        "labels"
+    }
     assert {curve["unit"] for curve in values["curves"]} == {"gain in labels of its own"}
     cells = values["transfer"]["cells"]
     assert values["transfer"]["unit"] == "labels"

@@ -27,25 +27,39 @@ from allotment.connect.delivery import read_delivery
 from allotment.data.dataset import Target
 from allotment.errors import InputError
 from allotment.orders.order import Order, choose
-from allotment.orders.sheet import explain_answer, place_file, protect, unprotect, write_csv, write_jsonl
+from allotment.orders.sheet import (
+    explain_answer,
+    place_file,
+    protect,
+    unprotect,
+    write_csv,
+    write_jsonl,
+)
 
 NAMES = [f"i{number}" for number in range(20)]
 
 
 def most_apart(candidates: dict[str, list[str]], counts: dict[str, int]) -> int:
-    """How many different instances an order can have at most, by a matching of labels to instances."""
+    """How many different instances an order can have at most, by a matching of labels to
+    instances."""
     names = sorted(set().union(*candidates.values()))
-    rows = [[name in candidates[task] for name in names] for task in counts for _ in range(counts[task])]
+    rows = [
+        [name in candidates[task] for name in names] for task in counts for _ in range(counts[task])
+    ]
     if not rows or not names:
         return 0
-    matched = maximum_bipartite_matching(csr_array(np.array(rows, dtype=np.int8)), perm_type="column")
+    matched = maximum_bipartite_matching(
+        csr_array(np.array(rows, dtype=np.int8)), perm_type="column"
+    )
     return int((matched >= 0).sum())
 
 
 @st.composite
 def wishes(draw: st.DrawFn) -> tuple[dict[str, list[str]], dict[str, int]]:
     tasks = draw(st.lists(st.sampled_from("abcde"), min_size=1, max_size=5, unique=True))
-    candidates = {task: draw(st.lists(st.sampled_from(NAMES), max_size=12, unique=True)) for task in tasks}
+    candidates = {
+        task: draw(st.lists(st.sampled_from(NAMES), max_size=12, unique=True)) for task in tasks
+    }
     return candidates, {task: draw(st.integers(0, len(candidates[task]))) for task in tasks}
 
 
@@ -69,7 +83,8 @@ def test_an_order_has_what_was_asked_for_and_shares_no_more_than_it_must(
 
 
 def test_chains_of_tasks_make_room_for_each_other() -> None:
-    """c can only have what b took, and b only what a took: taking in turn would share, moving along does not."""
+    """c can only have what b took, and b only what a took: taking in turn would share, moving along
+    does not."""
     candidates = {"a": ["1", "2", "3"], "b": ["1", "2"], "c": ["1"]}
     for seed in range(20):
         order = choose(candidates, {"a": 1, "b": 1, "c": 1}, seed)
@@ -100,7 +115,9 @@ def test_the_beginning_of_an_order_is_random_too() -> None:
 
 
 def test_more_candidates_leave_the_others_in_their_order() -> None:
-    few, many = (choose({"a": names}, {"a": len(names)}, seed=3).of("a") for names in (NAMES[:12], NAMES))
+    few, many = (
+        choose({"a": names}, {"a": len(names)}, seed=3).of("a") for names in (NAMES[:12], NAMES)
+    )
     assert [name for name in many if name in few] == few
 
 
@@ -112,7 +129,9 @@ def test_an_order_is_the_same_everywhere() -> None:
 def test_costs_are_exact() -> None:
     order = choose({"a": NAMES, "b": NAMES}, {"a": 3, "b": 0}, seed=0, costs={"a": "0.3", "b": 7})
     assert order.costs == {"a": Fraction(3, 10)}
-    assert choose({"a": NAMES}, {"a": 1}, 0, costs={"a": Fraction(1, 3)}).to_dict()["costs"] == {"a": "1/3"}
+    assert choose({"a": NAMES}, {"a": 1}, 0, costs={"a": Fraction(1, 3)}).to_dict()["costs"] == {
+        "a": "1/3"
+    }
     assert order.total == Fraction(3, 10)
 
 
@@ -132,14 +151,20 @@ def test_costs_are_exact() -> None:
         (lambda: choose({"a": [" "]}, {"a": 1}, 0), ("is not a name",)),
         (lambda: choose({"a": ["x" * 1001]}, {"a": 1}, 0), ("1001 letters",)),
         (lambda: Order((("a", "x"), ("a", "x")), 0), ("'a': instance 'x' is there 2 times",)),
-        (lambda: Order((("a",), "ab", ("a", 1)), 0), ("item 1: ", "item 2: 'ab'", "item 3: instance")),
+        (
+            lambda: Order((("a",), "ab", ("a", 1)), 0),
+            ("item 1: ", "item 2: 'ab'", "item 3: instance"),
+        ),
         (
             lambda: Order((("a", "x"),), 0, costs={"b": 1, "a": "x"}),
             ("cost of 'b': nothing", "cost of 'a': 'x' is not"),
         ),
         (lambda: Order((("a", "x"),), 0, costs={"a": -1}), ("below zero",)),
         (lambda: Order.from_dict([]), ("not a table",)),
-        (lambda: Order.from_dict({"item": []}), ("item: unknown key; did you mean 'items'", "seed: is missing")),
+        (
+            lambda: Order.from_dict({"item": []}),
+            ("item: unknown key; did you mean 'items'", "seed: is missing"),
+        ),
         (
             lambda: Order.from_dict({"items": 1, "seed": 0, "together": False, "costs": {}}),
             ("items: 1 is not a list of tasks",),
@@ -159,7 +184,8 @@ def test_everything_that_is_wrong_is_said_at_once(make: Any, parts: tuple[str, .
 # --- sheets ---
 
 NASTY = [
-    "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'=1", "''=1", "'tis", "'", "a,b", 'say "hi"', "two\nlines",
+    "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'=1", "''=1", "'tis", "'", "a,b",
+    'say "hi"', "two\nlines",
     "a\rb", "a\r\nb", "-1.50", "'-1", "-1e-3", "-1+1", "-007", "-٣", "-1\n", "-.5", "-inf",
     "x;=1+1;y", "x;'=1", "a, -b", 'x|"@c"', " =1",
     "Käse", "日本", "＝1", "<script>alert(1)</script>", "007", " padded ", "a|b", "#N/A", "x=1",
@@ -176,9 +202,13 @@ def read_back(path: Path) -> list[dict[str, str]]:
 
 def test_every_name_comes_back_from_a_sheet(tmp_path: Path) -> None:
     order = Order(tuple((task, name) for task in NASTY for name in NASTY), seed=0)
-    path = write_csv(order, tmp_path / "order.csv", number=7, show={"file": {"007": "=cmd", "a,b": None}})
+    path = write_csv(
+        order, tmp_path / "order.csv", number=7, show={"file": {"007": "=cmd", "a,b": None}}
+    )
     rows = read_back(path)
-    assert [(unprotect(row["task"]), unprotect(row["instance"])) for row in rows] == list(order.items)
+    assert [(unprotect(row["task"]), unprotect(row["instance"])) for row in rows] == list(
+        order.items
+    )
     assert {row["order"] for row in rows} == {"7"}
     assert {row["label"] for row in rows} == {""}
     assert {unprotect(row["file"]) for row in rows} == {"", "=cmd"}
@@ -187,14 +217,20 @@ def test_every_name_comes_back_from_a_sheet(tmp_path: Path) -> None:
 def test_no_cell_is_a_formula(tmp_path: Path) -> None:
     order = Order(tuple((task, name) for task in NASTY for name in NASTY), seed=0)
     path = write_csv(order, tmp_path / "order.csv", show={"=1+1": {name: name for name in NASTY}})
-    cells = [cell for row in csv.reader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")) for cell in row]
+    cells = [
+        cell
+        for row in csv.reader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline=""))
+        for cell in row
+    ]
     assert len(cells) == 5 * (len(NASTY) ** 2 + 1)
     suspect = {cell for cell in cells if cell[:1] in set("=+-@\t\r\n＝＋－＠") and cell}
     assert suspect == {"-1", "-1.50", "-1e-3"}
 
 
 FORMULA = "=+-@＝＋－＠"
-TEXTS = st.text() | st.text("'-+=@0123456789.eE\n") | st.text("'\"=-＝;,|\t\r\n\x0b\x85\u2028 \xa0x1")
+TEXTS = (
+    st.text() | st.text("'-+=@0123456789.eE\n") | st.text("'\"=-＝;,|\t\r\n\x0b\x85\u2028 \xa0x1")
+)
 
 
 @given(TEXTS)
@@ -207,29 +243,44 @@ def test_protecting_can_always_be_undone(text: str) -> None:
 @given(TEXTS)
 @settings(max_examples=500, deadline=None)
 def test_no_part_of_a_cell_is_a_formula_wherever_it_is_split(text: str) -> None:
-    """Where decimals have commas a spreadsheet splits a CSV at semicolons, and others split at what they are told."""
+    """Where decimals have commas a spreadsheet splits a CSV at semicolons, and others split at what
+    they are told."""
     kept = protect(text)
     pieces = [piece for line in kept.splitlines() for piece in re.split(r"[;,|\t]", line)]
     if kept != text or not re.fullmatch(r"-[0-9.eE+-]+", text):
-        assert not [piece for piece in pieces if piece.lstrip().lstrip('" \xa0').startswith(tuple(FORMULA))]
+        assert not [
+            piece for piece in pieces if piece.lstrip().lstrip('" \xa0').startswith(tuple(FORMULA))
+        ]
 
 
 def test_protecting_long_cells_takes_time_by_their_length() -> None:
-    """In a process of its own, which has 10 seconds of a processor; steps by the square would be minutes."""
+    """In a process of its own, which has 10 seconds of a processor; steps by the square would be
+    minutes."""
     code = (
-        "import resource; resource.setrlimit(resource.RLIMIT_CPU, (10, 10)); "
-        "from allotment.orders.sheet import protect, unprotect; "
-        "[unprotect(protect(each * 100_000)) for each in (';', ' ', '\\'', ';\\'', ' \\t', '\"', '=', ';=', ' -')]"
+        "import resource; resource.setrlimit(resource.RLIMIT_CPU, (10, 10)); from"
+        " allotment.orders.sheet import protect, unprotect; [unprotect(protect(each * 100_000)) for"
+        " each in (';', ' ', '\\'', ';\\'', ' \\t', '\"', '=', ';=', ' -')]"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=200).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=200).returncode
+        == 0
+    )
 
 
-def test_cells_of_a_sheet_are_no_formulas_to_programs_that_split_at_semicolons(tmp_path: Path) -> None:
+def test_cells_of_a_sheet_are_no_formulas_to_programs_that_split_at_semicolons(
+    tmp_path: Path,
+) -> None:
     names = ["x;=1+1;y", 'x;"=1+1";y', "x|@a", "x\t+1", "x,\n-1+1", " =1", "＝1;＝2", "a;'=b", "-1"]
-    path = write_csv(items(*names), tmp_path / "order.csv", show={"file": {name: name for name in names}})
+    path = write_csv(
+        items(*names), tmp_path / "order.csv", show={"file": {name: name for name in names}}
+    )
     text = path.read_bytes().decode("utf-8-sig")
     for between in ";|\t":
-        cells = [cell.strip() for row in csv.reader(io.StringIO(text, newline=""), delimiter=between) for cell in row]
+        cells = [
+            cell.strip()
+            for row in csv.reader(io.StringIO(text, newline=""), delimiter=between)
+            for cell in row
+        ]
         assert not [cell for cell in cells if cell.startswith(tuple(FORMULA)) and cell != "-1"]
     assert [unprotect(row["instance"]) for row in read_back(path)] == names
 
@@ -244,7 +295,8 @@ def test_plain_numbers_are_left_alone(number: float) -> None:
 @given(st.text("-+=@'0123456789.eExy_ \t", min_size=1))
 @settings(max_examples=1000, deadline=None)
 def test_what_is_left_alone_despite_its_minus_is_a_number(text: str) -> None:
-    """To Python, and to JSON's grammar, which has neither a plus nor leading zeros nor names of infinities."""
+    """To Python, and to JSON's grammar, which has neither a plus nor leading zeros nor names of
+    infinities."""
     kept = protect(text)
     if kept == text and text[0] in "-+=@\t":
         assert isinstance(json.loads(text), int | float)
@@ -254,7 +306,8 @@ def test_what_is_left_alone_despite_its_minus_is_a_number(text: str) -> None:
 
 
 def test_a_sheet_of_numbers_comes_back_through_the_reader(tmp_path: Path) -> None:
-    """Names and features below zero: as they are in the file, and back to the same instances by an ingest."""
+    """Names and features below zero: as they are in the file, and back to the same instances by an
+    ingest."""
     names = ["-1", "-2.50", "-1e5", "'-3", "-4-4", "+5", "7"]
     show = {"height": dict(zip(names, ["-0.5", "-12", "3", "-1e-05", "=1", "-", ""], strict=True))}
     path = write_csv(items(*names, task="size"), tmp_path / "order.csv", show=show)
@@ -288,20 +341,32 @@ def test_jsonl_says_the_same(tmp_path: Path) -> None:
 
 
 def test_sheets_say_what_may_be_filled_in(tmp_path: Path) -> None:
-    targets = {"cls": Target("cls", "classification", ("cat", "dog")), "age": Target("age", "regression")}
-    path = write_csv(Order((("cls", "a"), ("age", "b")), 0), tmp_path / "order.csv", targets=targets)
-    assert [row["answer"] for row in read_back(path)] == ["one of: cat, dog", "a number, with a decimal point"]
+    targets = {
+        "cls": Target("cls", "classification", ("cat", "dog")),
+        "age": Target("age", "regression"),
+    }
+    path = write_csv(
+        Order((("cls", "a"), ("age", "b")), 0), tmp_path / "order.csv", targets=targets
+    )
+    assert [row["answer"] for row in read_back(path)] == [
+        "one of: cat, dog",
+        "a number, with a decimal point",
+    ]
     many = Target("many", "multilabel", tuple(f"class {number}" for number in range(1000)))
     assert len(explain_answer(many)) == 300
 
 
-def test_the_same_order_makes_the_same_bytes_and_writing_it_again_is_nothing(tmp_path: Path) -> None:
+def test_the_same_order_makes_the_same_bytes_and_writing_it_again_is_nothing(
+    tmp_path: Path,
+) -> None:
     order = items(*NAMES)
     first = write_csv(order, tmp_path / "a.csv").read_bytes()
     assert write_csv(order, tmp_path / "b.csv").read_bytes() == first
     assert write_csv(order, tmp_path / "a.csv").read_bytes() == first
     assert first.startswith(b"order,task,instance,label\r\n1,cls,i0,\r\n")
-    assert write_csv(items("Käse"), tmp_path / "c.csv").read_bytes().startswith(b"\xef\xbb\xbforder")
+    assert (
+        write_csv(items("Käse"), tmp_path / "c.csv").read_bytes().startswith(b"\xef\xbb\xbforder")
+    )
     assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.csv", "c.csv"]
 
 
@@ -323,7 +388,9 @@ def test_a_sheet_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.Monke
     assert os.listdir(tmp_path) == []
 
 
-def test_a_file_that_turns_up_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_turns_up_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     link = os.link
 
     def late(source: Path, path: Path) -> None:
@@ -339,13 +406,22 @@ def test_a_file_that_turns_up_meanwhile_stays(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("make", "part"),
     [
-        (lambda folder: write_csv(items("a"), folder / "no" / "order.csv"), "No such file or directory"),
+        (
+            lambda folder: write_csv(items("a"), folder / "no" / "order.csv"),
+            "No such file or directory",
+        ),
         (lambda folder: write_csv(items("a"), folder), "is there already"),
         (lambda folder: write_csv(items("a"), folder / ("x" * 300)), "can't be written"),
         (lambda folder: write_csv(items("a"), folder / "a\0b"), "can't be written"),
-        (lambda folder: write_csv(items("a"), folder / "a.csv", show={"label": {}}), "a name of the sheet's own"),
+        (
+            lambda folder: write_csv(items("a"), folder / "a.csv", show={"label": {}}),
+            "a name of the sheet's own",
+        ),
         (lambda folder: write_csv(items("a"), folder / "a.csv", show={" ": {}}), "needs a name"),
-        (lambda folder: write_jsonl(items("a"), folder / "a", show={"x": {"a": float("nan")}}), "not finite"),
+        (
+            lambda folder: write_jsonl(items("a"), folder / "a", show={"x": {"a": float("nan")}}),
+            "not finite",
+        ),
     ],
 )
 def test_what_can_not_be_written(tmp_path: Path, make: Any, part: str) -> None:

@@ -1,4 +1,5 @@
-"""The package as a whole: which way its rooms lean, what its front door shows, what it loads and when."""
+"""The package as a whole: which way its rooms lean, what its front door shows, what it loads and
+when."""
 
 from __future__ import annotations
 
@@ -18,31 +19,39 @@ ROOT = SOURCE.parent.parent
 
 # From left to right: a room imports only from rooms to its left (docs/method.md, README).
 ROOMS = (
-    "errors", "amounts", "figures", "machine", "problem", "toml", "gains", "document", "limits", "solver", "plan",
-    "budgets", "data", "learners", "estimates", "advice", "orders", "job", "runs", "connect", "campaign", "reports",
+    "errors", "amounts", "figures", "machine", "problem", "toml", "gains", "document", "limits",
+    "solver", "plan",
+    "budgets", "data", "learners", "estimates", "advice", "orders", "job", "runs", "connect",
+    "campaign", "reports",
     "tables", "cli",
 )  # fmt: skip
 # Within some rooms the modules lean one way too.
 INSIDE = {
-    "solver": ("bank", "model", "dual", "greedy", "listing", "search", "sweep", "baselines", "sensitivity"),
+    "solver": ("bank", "model", "dual", "greedy", "listing", "search", "sweep", "baselines",
+    "sensitivity"),
     "data.scenes": (
-        "arrays", "scene", "drawing", "stage", "solids", "rays", "shading", "pictures", "labels", "album",
+        "arrays", "scene", "drawing", "stage", "solids", "rays", "shading", "pictures", "labels",
+        "album",
     ),
     "estimates": (
         "probes", "posterior", "transfer", "curves", "verdict", "reduction",
-        "estimates", "design", "response", "priors", "worth", "stopping", "taba", "outline", "request", "paper",
+        "estimates", "design", "response", "priors", "worth", "stopping", "taba", "outline",
+        "request", "paper",
         "methods",
     ),
     "advice": ("price", "doctor", "backtest"),
     "orders": ("order", "sheet"),
     "connect": ("guard", "names", "rows", "masks", "delivery"),
     "campaign": (
-        "disk", "lock", "journal", "copies", "schema", "recovery", "store", "books", "settings", "template", "labels",
-        "rows", "rounds", "state", "evaluation", "audit", "archive", "sheets", "intake", "work", "jobs", "summary",
+        "disk", "lock", "journal", "copies", "schema", "recovery", "store", "books", "settings",
+        "template", "labels",
+        "rows", "rounds", "state", "evaluation", "audit", "archive", "sheets", "intake", "work",
+        "jobs", "summary",
         "campaign", "starting",
     ),
     "tables": ("page", "plans", "datasets", "campaigns"),
-    "cli": ("group", "inputs", "output", "progress", "planning", "files", "campaign", "demo", "datasets"),
+    "cli": ("group", "inputs", "output", "progress", "planning", "files", "campaign", "demo",
+    "datasets"),
 }  # fmt: skip
 
 
@@ -50,7 +59,11 @@ def imports_of(path: Path) -> set[str]:
     """The dotted names that a module imports from this package, wherever in it."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "allotment":
+        if (
+            isinstance(node, ast.ImportFrom)
+            and node.module
+            and node.module.split(".")[0] == "allotment"
+        ):
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "allotment"}
@@ -67,16 +80,22 @@ def test_every_module_has_its_room() -> None:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_rooms_import_only_from_their_left(room: str) -> None:
-    paths = list((SOURCE / room).rglob("*.py")) if (SOURCE / room).is_dir() else [SOURCE / f"{room}.py"]
+    paths = (
+        list((SOURCE / room).rglob("*.py")) if (SOURCE / room).is_dir() else [SOURCE / f"{room}.py"]
+    )
     for path in paths:
         for name in imports_of(path):
             other = [*name.split("."), ""][1]
-            if other in (room, "__version__") or (room == "cli" and (not other or other in allotment.__all__)):
+            if other in (room, "__version__") or (
+                room == "cli" and (not other or other in allotment.__all__)
+            ):
                 continue  # the command line goes through the front door
             assert other in ROOMS[: ROOMS.index(room)], f"{path.name} imports {name}"
 
 
-@pytest.mark.parametrize(("folder", "module"), [(folder, each) for folder in INSIDE for each in INSIDE[folder]])
+@pytest.mark.parametrize(
+    ("folder", "module"), [(folder, each) for folder in INSIDE for each in INSIDE[folder]]
+)
 def test_modules_inside_a_room_lean_one_way_too(folder: str, module: str) -> None:
     modules = INSIDE[folder]
     for name in imports_of(SOURCE.joinpath(*folder.split("."), f"{module}.py")):
@@ -87,9 +106,12 @@ def test_modules_inside_a_room_lean_one_way_too(folder: str, module: str) -> Non
 
 def test_the_front_door() -> None:
     assert set(allotment.__all__) == {
-        "AllotmentError", "Cap", "Comparison", "Coupled", "Curve", "Estimates", "Evidence", "Frontier", "Geometric",
-        "Infeasible", "InputError", "Logarithmic", "Outlook", "Plan", "Power", "Problem", "Score", "Tabulated", "Task",
-        "__version__", "allocate", "baselines", "cheapest", "diagnose", "estimate", "frontier", "neutral_gains",
+        "AllotmentError", "Cap", "Comparison", "Coupled", "Curve", "Estimates", "Evidence",
+        "Frontier", "Geometric",
+        "Infeasible", "InputError", "Logarithmic", "Outlook", "Plan", "Power", "Problem", "Score",
+        "Tabulated", "Task",
+        "__version__", "allocate", "baselines", "cheapest", "diagnose", "estimate", "frontier",
+        "neutral_gains",
         "read_problem", "score",
     }  # fmt: skip
     for name in allotment.__all__:
@@ -106,7 +128,9 @@ def test_no_module_hides_a_name_of_the_front_door() -> None:
 
 def loaded_after(code: str) -> set[str]:
     script = f"import sys\n{code}\nprint(' '.join(sorted(sys.modules)))"
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     return set(result.stdout.split())
 
 
@@ -136,15 +160,36 @@ def test_everything_installed_is_pinned() -> None:
     pins = (ROOT / "constraints.txt").read_text().split()
     assert "torch==2.13.0" in pins
     named = {pin.split("==")[0].lower() for pin in pins if "==" in pin}
-    assert {"numpy", "click", "rich", "pytest", "ruff", "mypy", "hatchling", "highspy", "ortools"} <= named
+    assert {
+        "numpy",
+        "click",
+        "rich",
+        "pytest",
+        "ruff",
+        "mypy",
+        "hatchling",
+        "highspy",
+        "ortools",
+    } <= named
 
 
 def check_wheel(wheel: Path, home: Path) -> None:
     """That the index would take it, and show its description."""
     venv.create(home, with_pip=True)
-    install = [home / "bin" / "python", "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", "twine"]
+    install = [
+        home / "bin" / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "-c",
+        ROOT / "constraints.txt",
+        "twine",
+    ]
     subprocess.run(install, check=True)
-    done = subprocess.run([home / "bin" / "twine", "check", "--strict", wheel], capture_output=True, text=True)
+    done = subprocess.run(
+        [home / "bin" / "twine", "check", "--strict", wheel], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout
     assert "PASSED" in done.stdout
 
@@ -152,7 +197,16 @@ def check_wheel(wheel: Path, home: Path) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_the_wheel_runs_in_an_empty_environment(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(tmp_path), str(ROOT)]
+    build = [
+        sys.executable,
+        "-m",
+        "build",
+        "--no-isolation",
+        "--wheel",
+        "--outdir",
+        str(tmp_path),
+        str(ROOT),
+    ]
     subprocess.run(build, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     check_wheel(wheel, tmp_path / "release")
@@ -161,7 +215,9 @@ def test_the_wheel_runs_in_an_empty_environment(tmp_path: Path) -> None:
     python = home / "bin" / "python"
     install = [python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", wheel]
     subprocess.run(install, check=True, cwd=tmp_path)
-    clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV"))}
+    clean = {
+        key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV"))
+    }
     command = [home / "bin" / "allot", "demo", "--paper"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=clean)
     assert done.returncode == 0, done.stderr

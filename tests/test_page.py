@@ -1,4 +1,5 @@
-"""The report page: sound HTML whatever it shows, charts that tell the truth, sentences that a manager can sign."""
+"""The report page: sound HTML whatever it shows, charts that tell the truth, sentences that a
+manager can sign."""
 
 from __future__ import annotations
 
@@ -21,7 +22,15 @@ from hypothesis import strategies as st
 
 from allotment import Geometric, InputError, Problem, Task, allocate, baselines
 from allotment.reports import render
-from allotment.reports.charts import WIDTH, Mark, draw_curve, draw_interval, find_log_ticks, find_ticks, name_ticks
+from allotment.reports.charts import (
+    WIDTH,
+    Mark,
+    draw_curve,
+    draw_interval,
+    find_log_ticks,
+    find_ticks,
+    name_ticks,
+)
 from allotment.reports.style import DARK, LIGHT, STYLE
 from allotment.reports.values import PARTS
 from allotment.reports.words import decide
@@ -30,7 +39,8 @@ VOID = {"meta"}
 
 
 class Page(HTMLParser):
-    """A page read back by a parser that knows nothing of how it was written; it insists that every tag ends."""
+    """A page read back by a parser that knows nothing of how it was written; it insists that every
+    tag ends."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -62,7 +72,10 @@ class Page(HTMLParser):
     @property
     def skeleton(self) -> list[tuple[str, tuple[str, ...]]]:
         """Its tags and their attributes' names, without the tooltips of names that were cut."""
-        return [(tag, tuple(key for key in attributes if key != "title")) for tag, attributes in self.tags]
+        return [
+            (tag, tuple(key for key in attributes if key != "title"))
+            for tag, attributes in self.tags
+        ]
 
 
 def sentence_of(page: str) -> str:
@@ -80,21 +93,40 @@ def example() -> dict[str, Any]:
     counts = [2920, 169, 0]
     outlook = {"mean": 1.2, "low": 0.3, "high": 2.1, "level": 0.9, "chance": 0.97}
     tasks = [
-        {"name": name, "cost": cost, "have": 300, "count": count, "spend": str(float(cost) * count), "low": count // 2}
+        {
+            "name": name,
+            "cost": cost,
+            "have": 300,
+            "count": count,
+            "spend": str(float(cost) * count),
+            "low": count // 2,
+        }
         | {"high": count + 50, "plateau": [count // 3, count + 70]}
         for name, cost, count in zip(NAMES, ["1", "20", "0.5"], counts, strict=True)
     ]
     rows = [
-        {"name": name, "counts": dict(zip(NAMES, counts, strict=True)), "spent": "6300", "value": value, "broken": []}
+        {
+            "name": name,
+            "counts": dict(zip(NAMES, counts, strict=True)),
+            "spent": "6300",
+            "value": value,
+            "broken": [],
+        }
         for name, value in (("plan", 12.5), ("equal budget", 10.0), ("equal images", 9.75))
     ]
     rows[1] |= {"counts": {"cls": 2100, "seg": 105, "depth": 4200}, "outlook": outlook}
     rows[2] |= {"broken": ["the budget by 12"]}
     points = [[at, 60 + at / 200, 55 + at / 250, 62 + at / 150] for at in range(100, 4001, 300)]
-    curves = [{"task": name, "unit": f"score of {name}", "points": points, "seen": [[150, 61.5], [300, 62.25]]}
+    curves = [{"task": name, "unit": f"score of {name}", "points": points, "seen": [[150, 61.5],
+    [300, 62.25]]}
               for name in NAMES]  # fmt: skip
     measured = [
-        {"name": name, "gains": {task: [total, 0.4] for task in NAMES}, "total": [total, 0.31], "ahead": ahead}
+        {
+            "name": name,
+            "gains": {task: [total, 0.4] for task in NAMES},
+            "total": [total, 0.31],
+            "ahead": ahead,
+        }
         for name, total, ahead in (("plan", 5.1, None), ("equal budget", 4.0, [1.1, 0.3, 1.9]))
     ]
     values: dict[str, Any] = {
@@ -111,17 +143,21 @@ def example() -> dict[str, Any]:
             "called": [[0, 1, 0], [-1, 0, None], [1, 0, 0]],
         },
         "verdicts": [
-            {"kind": "task", "name": "cls", "grade": "sound", "why": "the rise is known to 12 %", "share": 0.21},
-            {"kind": "curve", "name": "seg", "grade": "unusable", "why": ["scores fall", "few"], "mend": "40 labels",
+            {"kind": "task", "name": "cls", "grade": "sound", "why": "the rise is known to 12 %",
+            "share": 0.21},
+            {"kind": "curve", "name": "seg", "grade": "unusable", "why": ["scores fall", "few"],
+            "mend": "40 labels",
              "effect": "none of it is bought"},
         ],
         "rounds": [
             {"number": 1, "spent": "1575", "open": 0, "expected": [0.6, 0.1, 1.1], "next": "done"},
-            {"number": 2, "spent": "2102.5", "open": {"cls": 310, "seg": 14}, "expected": 1.25, "next": "allot ingest"},
+            {"number": 2, "spent": "2102.5", "open": {"cls": 310, "seg": 14}, "expected": 1.25,
+            "next": "allot ingest"},
         ],
         "evaluation": {"tasks": NAMES, "repeats": 5, "level": 0.9, "rows": measured},
         "about": {"method": "response", "trainings": 240, "seed": 0, "fingerprint": "b1946ac9",
-                  "versions": {"allotment": "0.1.0", "torch": "2.13.0"}, "seeds": [1, 2], "paired": True},
+                  "versions": {"allotment": "0.1.0", "torch": "2.13.0"}, "seeds": [1, 2],
+                  "paired": True},
     }  # fmt: skip
     return dict(json.loads(json.dumps(values)))
 
@@ -129,11 +165,16 @@ def example() -> dict[str, Any]:
 def test_the_page_shows_what_it_was_given() -> None:
     text = Page(render(example())).text
     for shown in (
-        "Street scenes", "2,920", "46.3 %", "53.7 %", "1,460 to 2,970", "973 to 2,990", "6,300 of 6,300 are spent",
-        "+1.2 (0.3 to 2.1)", "97 %", "80.0 %", "breaks the budget by 12", "5.10 ± 0.31", "+1.1 (0.3 to 1.9)",
-        "This plan beat equal budget by 1.1 points of D_T over 5 retrainings", "−0.40", "−0.60 to −0.20", "✕ unusable",
-        "scores fall", "40 labels", "21.0 % of the budget hangs on it", "Curve of seg", "310 cls and 14 seg",
-        "+0.6 (0.1 to 1.1) points of D_T", "allot ingest", "b1946ac9", "allotment 0.1.0, torch 2.13.0", "1, 2", "yes",
+        "Street scenes", "2,920", "46.3 %", "53.7 %", "1,460 to 2,970", "973 to 2,990",
+        "6,300 of 6,300 are spent",
+        "+1.2 (0.3 to 2.1)", "97 %", "80.0 %", "breaks the budget by 12", "5.10 ± 0.31",
+        "+1.1 (0.3 to 1.9)",
+        "This plan beat equal budget by 1.1 points of D_T over 5 retrainings", "−0.40",
+        "−0.60 to −0.20", "✕ unusable",
+        "scores fall", "40 labels", "21.0 % of the budget hangs on it", "Curve of seg",
+        "310 cls and 14 seg",
+        "+0.6 (0.1 to 1.1) points of D_T", "allot ingest", "b1946ac9",
+        "allotment 0.1.0, torch 2.13.0", "1, 2", "yes",
     ):  # fmt: skip
         assert shown in re.sub(r"\s+([,.])", r"\1", text), shown
 
@@ -142,15 +183,21 @@ def test_the_page_of_a_real_plan() -> None:
     problem = Problem([Task("cls", cost=1, have=300), Task("seg", cost=20, have=300)], budget=6300)
     plan = allocate(problem, {"cls": Geometric(1.13, 0.999), "seg": Geometric(2.03, 0.997)})
     tasks = [
-        {"name": task.name, "cost": str(task.cost), "have": task.have, "count": plan.counts[task.name],
+        {"name": task.name, "cost": str(task.cost), "have": task.have,
+        "count": plan.counts[task.name],
          "spend": str(task.price(plan.counts[task.name])), "plateau": plan.plateau[task.name]}
         for task in problem.tasks
     ]  # fmt: skip
     rows = plan.compare(baselines(problem)).to_dict()["rows"]
-    values = {"plan": {"tasks": tasks, "budget": "6300", "spent": str(plan.spent)}, "comparison": rows}
+    values = {
+        "plan": {"tasks": tasks, "budget": "6300", "spent": str(plan.spent)},
+        "comparison": rows,
+    }
     page = render(values)
-    assert sentence_of(page) == (
-        "Buy 2,920 cls and 169 seg for 6,300. How it compares with equal budget was not measured."
+    assert (
+        sentence_of(page)
+        == "Buy 2,920 cls and 169 seg for 6,300. How it compares with equal budget was not"
+        " measured."
     )
     text = Page(page).text
     for row in rows:
@@ -158,7 +205,11 @@ def test_the_page_of_a_real_plan() -> None:
         assert row["name"] in text.replace("this plan", "plan")
 
 
-PLAN = {"tasks": [{"name": "cls", "count": 2920}, {"name": "seg", "count": 169}], "spent": "6300", "currency": "EUR"}
+PLAN = {
+    "tasks": [{"name": "cls", "count": 2920}, {"name": "seg", "count": 169}],
+    "spent": "6300",
+    "currency": "EUR",
+}
 EQUAL = {"cls": 3150, "seg": 157}
 NOISE = {"mean": 0.1, "low": -0.5, "high": 0.7, "level": 0.9, "chance": 0.6}
 
@@ -169,50 +220,72 @@ NOISE = {"mean": 0.1, "low": -0.5, "high": 0.7, "level": 0.9, "chance": 0.6}
         (
             {"mean": 1.2, "low": 0.3, "high": 2.1, "chance": 0.97},
             EQUAL,
-            "Buy 2,920 cls and 169 seg for 6,300 EUR; expected to beat equal budget by 1.2 points of D_T "
-            "(90 %: 0.3 to 2.1), chance 97 %.",
+            (
+                "Buy 2,920 cls and 169 seg for 6,300 EUR; expected to beat equal budget by 1.2"
+                " points of D_T (90 %: 0.3 to 2.1), chance 97 %."
+            ),
         ),
         (
             NOISE,
             EQUAL,
-            "Equal budget (3,150 cls and 157 seg) is fine: the difference of 0.1 points of D_T (90 %: −0.5 to 0.7) is "
-            "below the noise. This plan: 2,920 cls and 169 seg for 6,300 EUR.",
+            (
+                "Equal budget (3,150 cls and 157 seg) is fine: the difference of 0.1 points of D_T"
+                " (90 %: −0.5 to 0.7) is below the noise. This plan: 2,920 cls and 169 seg for"
+                " 6,300 EUR."
+            ),
         ),
         (
             NOISE | {"mean": 0.3, "chance": 0.85, "level": 0.95},
             None,
-            "Buy 2,920 cls and 169 seg for 6,300 EUR; probably better than equal budget, by 0.3 points of D_T, but not "
-            "beyond doubt (95 %: −0.5 to 0.7), chance 85 %.",
+            (
+                "Buy 2,920 cls and 169 seg for 6,300 EUR; probably better than equal budget, by 0.3"
+                " points of D_T, but not beyond doubt (95 %: −0.5 to 0.7), chance 85 %."
+            ),
         ),
         (
             {"mean": 0.05, "low": 0.01, "high": 0.09, "chance": 1.0},
             None,
-            "Equal budget is fine: 0.050 points of D_T more (90 %: 0.010 to 0.090) is too little to matter. "
-            "This plan: 2,920 cls and 169 seg for 6,300 EUR.",
+            (
+                "Equal budget is fine: 0.050 points of D_T more (90 %: 0.010 to 0.090) is too"
+                " little to matter. This plan: 2,920 cls and 169 seg for 6,300 EUR."
+            ),
         ),
         (
             {"mean": -2.0, "low": -3.0, "high": -1.0, "chance": 0.001},
             None,
-            "Take equal budget: it is expected to beat this plan by 2.0 points of D_T (90 %: −3.0 to −1.0). "
-            "This plan: 2,920 cls and 169 seg for 6,300 EUR.",
+            (
+                "Take equal budget: it is expected to beat this plan by 2.0 points of D_T (90 %:"
+                " −3.0 to −1.0). This plan: 2,920 cls and 169 seg for 6,300 EUR."
+            ),
         ),
         (
             {"mean": 40.0, "low": 40.0, "high": 40.0, "chance": 1.0, "unit": "labels"},
             None,
-            "Buy 2,920 cls and 169 seg for 6,300 EUR; expected to beat equal budget by 40 labels "
-            "(one estimate, of which nothing says how sure it is), chance above 99 %.",
+            (
+                "Buy 2,920 cls and 169 seg for 6,300 EUR; expected to beat equal budget by 40"
+                " labels (one estimate, of which nothing says how sure it is), chance above 99 %."
+            ),
         ),
         (
             NOISE,
             {"cls": 2920, "seg": 169},
-            "Buy 2,920 cls and 169 seg for 6,300 EUR, which is equal budget: nothing that was measured speaks for "
-            "another plan.",
+            (
+                "Buy 2,920 cls and 169 seg for 6,300 EUR, which is equal budget: nothing that was"
+                " measured speaks for another plan."
+            ),
         ),
     ],
 )
-def test_the_decision_is_a_sentence_to_sign(outlook: dict[str, Any], equal: dict[str, int], sentence: str) -> None:
-    comparison = [{"name": "plan", "counts": {}}] + ([{"name": "equal budget", "counts": equal}] if equal else [])
-    assert sentence_of(render({"plan": PLAN, "outlook": outlook, "comparison": comparison})) == sentence
+def test_the_decision_is_a_sentence_to_sign(
+    outlook: dict[str, Any], equal: dict[str, int], sentence: str
+) -> None:
+    comparison = [{"name": "plan", "counts": {}}] + (
+        [{"name": "equal budget", "counts": equal}] if equal else []
+    )
+    assert (
+        sentence_of(render({"plan": PLAN, "outlook": outlook, "comparison": comparison}))
+        == sentence
+    )
 
 
 def test_other_decisions() -> None:
@@ -228,7 +301,8 @@ def test_other_decisions() -> None:
 
 def test_every_part_may_be_missing() -> None:
     whole = example()
-    heads = {"plan": "What to buy", "comparison": "Beside other plans", "curves": "What more labels bring",
+    heads = {"plan": "What to buy", "comparison": "Beside other plans",
+    "curves": "What more labels bring",
              "transfer": "What tasks do", "verdicts": "How far this", "rounds": "Rounds",
              "evaluation": "What it brought", "about": "How it was measured"}  # fmt: skip
     assert set(heads) | {"title", "decision", "outlook"} == set(PARTS)
@@ -238,7 +312,10 @@ def test_every_part_may_be_missing() -> None:
             shown = {text for tag, text in page.texts if tag == "h2"}
             assert len(shown) == size
             assert all(any(heads[key] in text for text in shown) for key in kept)
-            assert Page(render({**dict.fromkeys(PARTS), **{key: whole[key] for key in kept}})).text == page.text
+            assert (
+                Page(render({**dict.fromkeys(PARTS), **{key: whole[key] for key in kept}})).text
+                == page.text
+            )
 
 
 def test_empty_parts_say_so() -> None:
@@ -252,7 +329,8 @@ def test_empty_parts_say_so() -> None:
 
 def test_every_key_that_may_be_missing_may() -> None:
     """Each optional value by itself is taken out, and each is set to None; the page stays whole."""
-    needed = {"name", "count", "counts", "task", "tasks", "cells", "grade", "number", "rows", "mean", "low", "high",
+    needed = {"name", "count", "counts", "task", "tasks", "cells", "grade", "number", "rows",
+    "mean", "low", "high",
               "chance"}  # fmt: skip
     for path in paths_of(example()):
         if isinstance(path[-1], str) and len(path) > 1 and path[-1] not in needed | set(NAMES):
@@ -264,7 +342,13 @@ def test_every_key_that_may_be_missing_may() -> None:
 
 
 def paths_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, inner in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         yield (*path, key)
         yield from paths_of(inner, (*path, key))
 
@@ -276,9 +360,13 @@ def reach(value: Any, path: tuple[Any, ...]) -> Any:
 
 
 def rename(value: Any, change: Any) -> Any:
-    """The values with every text in them changed, and every name that is a key, wherever it stands."""
+    """The values with every text in them changed, and every name that is a key, wherever it
+    stands."""
     if isinstance(value, dict):
-        return {change(key) if key in NAMES else key: rename(inner, change) for key, inner in value.items()}
+        return {
+            change(key) if key in NAMES else key: rename(inner, change)
+            for key, inner in value.items()
+        }
     if isinstance(value, list):
         return [rename(inner, change) for inner in value]
     fixed = {"plan", "equal budget", "sound", "unusable", "task", "curve", "6300", "1575", "2102.5"}
@@ -287,15 +375,19 @@ def rename(value: Any, change: Any) -> Any:
 
 
 EVIL = [
-    "<script>alert(1)</script>", "</style></svg></title></td><b>", "\"' onload='alert(1)' x=\"", "<!-- ", "]]>",
-    "&lt;&amp;#60;", "{task} {0} {0.__class__} %s", "\u202e\u2066abc 12\u200f", "שלום עולם", "\x00\x07\x1b[31m",
-    "\ud800", "\ufffe\U0001ffff", "a\nb\tc\u2028d", "x" * 500, "很" * 500, "e" + "\u0301" * 400, "\\u202e",
+    "<script>alert(1)</script>", "</style></svg></title></td><b>", "\"' onload='alert(1)' x=\"",
+    "<!-- ", "]]>",
+    "&lt;&amp;#60;", "{task} {0} {0.__class__} %s", "\u202e\u2066abc 12\u200f", "שלום עולם",
+    "\x00\x07\x1b[31m",
+    "\ud800", "\ufffe\U0001ffff", "a\nb\tc\u2028d", "x" * 500, "很" * 500, "e" + "\u0301" * 400,
+    "\\u202e",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("evil", EVIL)
 def test_nothing_that_is_shown_changes_the_page(evil: str) -> None:
-    """With the worst of names everywhere the page has the very tags of the harmless one, and the text is all there."""
+    """With the worst of names everywhere the page has the very tags of the harmless one, and the
+    text is all there."""
     page = render(rename(example(), lambda text: f"{text}{evil}"))
     page.encode()  # lone surrogates would fail here
     read, harmless = Page(page), Page(render(example()))
@@ -321,7 +413,17 @@ def test_names_keep_their_direction_and_long_ones_their_whole_text() -> None:
 def test_the_page_needs_nothing_from_outside_and_runs_nothing() -> None:
     page = render(example())
     tags = Page(page).tags
-    assert not {tag for tag, _ in tags} & {"script", "link", "img", "iframe", "object", "embed", "form", "base", "use"}
+    assert not {tag for tag, _ in tags} & {
+        "script",
+        "link",
+        "img",
+        "iframe",
+        "object",
+        "embed",
+        "form",
+        "base",
+        "use",
+    }
     for tag, attributes in tags:
         assert not any(key.startswith("on") for key in attributes)
         assert not {"src", "srcset", "action", "xlink:href"} & set(attributes)
@@ -355,13 +457,18 @@ def test_readers_of_all_kinds_find_their_way() -> None:
     assert tables == ["table", "caption"] * (len(tables) // 2)
     assert page.tags[0] == ("html", {"lang": "en"})
     descriptions = [text for tag, text in page.texts if tag == "desc"]
-    assert "The curve goes from 60.5 at 100 labels (55.4 to 62.67) to 80 at 4,000 labels" in descriptions[1]
+    assert (
+        "The curve goes from 60.5 at 100 labels (55.4 to 62.67) to 80 at 4,000 labels"
+        in descriptions[1]
+    )
 
 
 def shine(colour: str) -> float:
     """Relative luminance, by the definition of the WCAG."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -373,7 +480,8 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_colours_can_be_read(colours: dict[str, str]) -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    text_on = [("text", "ground"), ("text", "panel"), ("muted", "ground"), ("muted", "panel"), ("accent", "ground"),
+    text_on = [("text", "ground"), ("text", "panel"), ("muted", "ground"), ("muted", "panel"),
+    ("accent", "ground"),
                ("mark", "ground")]  # fmt: skip
     text_on += [("text", f"{what}-{step}") for what in ("help", "harm") for step in (1, 2, 3)]
     text_on += [(grade, f"{grade}-back") for grade in ("sound", "weak", "unusable")]
@@ -386,7 +494,17 @@ def test_cells_of_the_matrix_have_colour_and_word_together() -> None:
     page = render({"transfer": example()["transfer"]})
     found = re.findall(r'<td class="number( [\w-]+)?">(.*?)</td>', page)
     cells = [(kind.strip(), re.sub("<[^>]*>", " ", text).split()) for kind, text in found]
-    assert [kind for kind, _ in cells] == ["set", "help-3", "", "harm-2", "set", "", "help-2", "", "set"]
+    assert [kind for kind, _ in cells] == [
+        "set",
+        "help-3",
+        "",
+        "harm-2",
+        "set",
+        "",
+        "help-2",
+        "",
+        "set",
+    ]
     assert [text[-1] for _, text in cells if text[-1] in ("helps", "harms", "unclear")] == [
         "helps", "unclear", "harms", "helps", "unclear",
     ]  # fmt: skip
@@ -396,8 +514,15 @@ def test_cells_of_the_matrix_have_colour_and_word_together() -> None:
 def test_a_matrix_in_percent_has_a_measured_diagonal() -> None:
     tasks, cells = ["a", "b"], [[8.0, -1.0], [4.0, 2.4]]
     low, high = ([[each + more for each in line] for line in cells] for more in (-0.5, 0.5))
-    page = render({"transfer": {"tasks": tasks, "cells": cells, "low": low, "high": high, "unit": "%"}})
-    assert re.findall(r'<td class="number ?([\w-]*)">', page) == ["help-3", "harm-1", "help-2", "help-2"]
+    page = render(
+        {"transfer": {"tasks": tasks, "cells": cells, "low": low, "high": high, "unit": "%"}}
+    )
+    assert re.findall(r'<td class="number ?([\w-]*)">', page) == [
+        "help-3",
+        "harm-1",
+        "help-2",
+        "help-2",
+    ]
     assert "in % of its score" in Page(page).text
     assert "by definition" not in page
     assert "by definition" in render({"transfer": example()["transfer"]})
@@ -420,22 +545,41 @@ def test_other_units_than_points_are_explained() -> None:
 
 def test_every_other_plan_has_its_own_outlook() -> None:
     values = example()
-    values["comparison"][2]["outlook"] = {"mean": -0.5, "low": -2.0, "high": 1.0, "level": 0.9, "chance": 0.31}
-    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", render(values).partition('id="comparison"')[2].partition("</table>")[0])
-    cells = [[html.unescape(re.sub("<[^>]*>", "", cell)) for cell in re.split(r"</t[dh]>", row)[:-1]] for row in rows]
+    values["comparison"][2]["outlook"] = {
+        "mean": -0.5,
+        "low": -2.0,
+        "high": 1.0,
+        "level": 0.9,
+        "chance": 0.31,
+    }
+    rows = re.findall(
+        r"<tr[^>]*>(.*?)</tr>",
+        render(values).partition('id="comparison"')[2].partition("</table>")[0],
+    )
+    cells = [
+        [html.unescape(re.sub("<[^>]*>", "", cell)) for cell in re.split(r"</t[dh]>", row)[:-1]]
+        for row in rows
+    ]
     assert [row[-2:] for row in cells] == [
-        ["Ahead", "Chance"], ["–", "–"], ["+1.2 (0.3 to 2.1)", "97 %"], ["−0.5 (−2.0 to 1.0)", "31 %"],
+        ["Ahead", "Chance"], ["–", "–"], ["+1.2 (0.3 to 2.1)", "97 %"], ["−0.5 (−2.0 to 1.0)",
+        "31 %"],
     ]  # fmt: skip
 
 
 def test_the_evaluation_is_summed_up_against_every_plan() -> None:
     rows = [{"name": "plan", "ahead": None}, {"name": "neutral", "ahead": [0.2, -0.4, 0.8]}]
-    rows += [{"name": "equal budget", "ahead": [1.1, 0.3, 1.9]}, {"name": "all on <cls>", "ahead": [-2, -3, -1]}]
+    rows += [
+        {"name": "equal budget", "ahead": [1.1, 0.3, 1.9]},
+        {"name": "all on <cls>", "ahead": [-2, -3, -1]},
+    ]
     rows += [{"name": "equal images", "ahead": [0.1, -0.2, 0.4]}]
     page = render({"evaluation": {"rows": rows, "repeats": 4}})
-    said = html.unescape(re.sub("<[^>]*>", "", page.partition("What it brought</h2>")[2].partition("</p>")[0]))
-    assert said == (
-        "This plan beat equal budget by 1.1 points of D_T over 4 retrainings (90 %: 0.3 to 1.9). "
+    said = html.unescape(
+        re.sub("<[^>]*>", "", page.partition("What it brought</h2>")[2].partition("</p>")[0])
+    )
+    assert (
+        said == "This plan beat equal budget by 1.1 points of D_T over 4 retrainings (90 %: 0.3 to"
+        " 1.9). "
         "It could not be told from neutral, equal images. It fell behind all on <cls>."
     )
 
@@ -451,7 +595,12 @@ def test_a_decision_on_an_unusable_method_says_so() -> None:
 def test_what_could_not_be_measured_is_left_open() -> None:
     rows = [
         {"name": "plan", "gains": {"cls": [None, None]}, "total": [None, None], "ahead": None},
-        {"name": "equal budget", "gains": {"cls": [2.0, None]}, "total": [1.5, 0.25], "ahead": [-1, -1.5, -0.5]},
+        {
+            "name": "equal budget",
+            "gains": {"cls": [2.0, None]},
+            "total": [1.5, 0.25],
+            "ahead": [-1, -1.5, -0.5],
+        },
     ]
     page = Page(render({"evaluation": {"rows": rows}}))  # fmt: skip
     assert [text for tag, text in page.texts if tag == "td"] == [
@@ -491,8 +640,10 @@ def test_every_mistake_is_named_at_once() -> None:
     with pytest.raises(InputError) as raised:
         render(wrong)
     assert [mistake.where for mistake in raised.value.mistakes] == [
-        "values.'evaluatoin'", "plan.tasks[0].cost", "plan.tasks[1].count", "plan.spent", "outlook.mean",
-        "outlook.high", "outlook.chance", "curves[0].points[2]", "curves[1].seen[0][0]", "transfer.low",
+        "values.'evaluatoin'", "plan.tasks[0].cost", "plan.tasks[1].count", "plan.spent",
+        "outlook.mean",
+        "outlook.high", "outlook.chance", "curves[0].points[2]", "curves[1].seen[0][0]",
+        "transfer.low",
         "verdicts[0].grade", "rounds[0].open", "evaluation.rows[0].gains.cls[0]", "about",
     ]  # fmt: skip
     assert "did you mean 'evaluation'?" in str(raised.value)
@@ -506,8 +657,10 @@ def test_any_one_wrong_value_gives_a_page_or_a_mistake(data: st.DataObject) -> N
     values = example()
     path = data.draw(st.sampled_from(list(paths_of(values))))
     junk = st.one_of(
-        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just([]), st.just({}),
-        st.lists(st.integers(), max_size=3), st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just([]),
+        st.just({}),
+        st.lists(st.integers(), max_size=3), st.dictionaries(st.text(max_size=3), st.integers(),
+        max_size=2),
     )  # fmt: skip
     reach(values, path[:-1])[path[-1]] = data.draw(junk)
     with contextlib.suppress(InputError):
@@ -518,7 +671,8 @@ SPACE = "{http://www.w3.org/2000/svg}"
 
 
 def texts_of(picture: str) -> list[tuple[str, float, float, float, float]]:
-    """Each text of a picture with its box, for letters of 0.58 em: those of common fonts are narrower on the whole."""
+    """Each text of a picture with its box, for letters of 0.58 em: those of common fonts are
+    narrower on the whole."""
     boxes = []
     for text in ElementTree.fromstring(picture).iter("text"):
         words, x, y = text.text or "", float(text.attrib["x"]), float(text.attrib["y"])
@@ -544,7 +698,11 @@ def check_layout(picture: str) -> None:
 
 COUNT = st.one_of(st.integers(0, 50), st.integers(0, 10**6), st.integers(0, 10**12))
 SCORE = st.one_of(
-    st.floats(-1, 1), st.floats(0, 100), st.floats(-1e6, 1e6), st.floats(-1e15, 1e15), st.floats(0.7, 0.7001)
+    st.floats(-1, 1),
+    st.floats(0, 100),
+    st.floats(-1e6, 1e6),
+    st.floats(-1e15, 1e15),
+    st.floats(0.7, 0.7001),
 )
 
 
@@ -561,8 +719,16 @@ def test_texts_of_charts_never_overlap(
     ats: list[int], scores: list[float], have: int, more: int, unit: str, marked: int
 ) -> None:
     low, mean, high = sorted(scores)
-    marks = [Mark(have, f"at hand: {have:,}", "hand"), Mark(have + more, f"with the plan: {have + more:,}", "buy")]
-    curve = {"task": "cls", "unit": "accuracy, %", "points": [[at, mean, low, high] for at in ats], "seen": [[3, low]]}
+    marks = [
+        Mark(have, f"at hand: {have:,}", "hand"),
+        Mark(have + more, f"with the plan: {have + more:,}", "buy"),
+    ]
+    curve = {
+        "task": "cls",
+        "unit": "accuracy, %",
+        "points": [[at, mean, low, high] for at in ats],
+        "seen": [[3, low]],
+    }
     check_layout(draw_curve(curve, marks[:marked], "c"))
     ElementTree.fromstring(draw_curve(curve | {"unit": unit}, marks[:marked], "c"))
     check_layout(draw_interval({"mean": mean, "low": low, "high": high}, "o"))
@@ -570,7 +736,9 @@ def test_texts_of_charts_never_overlap(
 
 def test_a_wide_text_in_the_middle_stays_inside() -> None:
     mark = Mark(5 * 10**11, f"with the plan: {5 * 10**11:,}", "buy")
-    check_layout(draw_curve({"task": "cls", "points": [[0, 1, 0, 2], [10**12, 2, 1, 3]]}, [mark], "c"))
+    check_layout(
+        draw_curve({"task": "cls", "points": [[0, 1, 0, 2], [10**12, 2, 1, 3]]}, [mark], "c")
+    )
 
 
 def read_scale(picture: str, axis: str) -> list[tuple[float, float]]:
@@ -580,13 +748,23 @@ def read_scale(picture: str, axis: str) -> list[tuple[float, float]]:
         upright = text.attrib.get("text-anchor") == "end"
         number = re.fullmatch(r"(−?)([\d.,]+)(k?)", text.text or "")
         if number and upright == (axis == "y"):
-            value = float(number[2].replace(",", "")) * (1000 if number[3] else 1) * (-1 if number[1] else 1)
-            found.append((float(text.attrib["y"]) - 4 if upright else float(text.attrib["x"]), value))
+            value = (
+                float(number[2].replace(",", ""))
+                * (1000 if number[3] else 1)
+                * (-1 if number[1] else 1)
+            )
+            found.append(
+                (float(text.attrib["y"]) - 4 if upright else float(text.attrib["x"]), value)
+            )
     return found
 
 
 def path_of(picture: str, kind: str) -> list[tuple[float, float]]:
-    (path,) = [each for each in ElementTree.fromstring(picture).iter("path") if each.attrib["class"] == kind]
+    (path,) = [
+        each
+        for each in ElementTree.fromstring(picture).iter("path")
+        if each.attrib["class"] == kind
+    ]
     numbers = [float(each) for each in re.findall(r"-?[\d.]+", path.attrib["d"].replace("h0", ""))]
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 
@@ -596,7 +774,10 @@ def test_charts_tell_the_truth(log: bool) -> None:
     """A reader with a ruler finds the values that were given."""
     rng = random.Random(4)
     ats = [40, 200, 900, 2500, 12_000] if log else [400, 1000, 2200, 4100, 5000]
-    points = [[at, mean, mean - 3, mean + 5] for at, mean in zip(ats, (31.5, 40.25, 52.0, 50.0, 61.0), strict=True)]
+    points = [
+        [at, mean, mean - 3, mean + 5]
+        for at, mean in zip(ats, (31.5, 40.25, 52.0, 50.0, 61.0), strict=True)
+    ]
     seen = [[rng.choice(ats), rng.uniform(30, 60)] for _ in range(12)]
     picture = draw_curve({"task": "cls", "unit": "%", "points": points, "seen": seen}, [], "c")
     (x0, first), (x1, last) = (read_scale(picture, "x")[end] for end in (0, -1))
@@ -611,7 +792,10 @@ def test_charts_tell_the_truth(log: bool) -> None:
 
     wanted: dict[str, list[Any]] = {
         "line": [(at, mean) for at, mean, _, _ in points],
-        "band": [(at, low) for at, _, low, _ in points] + [(at, high) for at, _, _, high in reversed(points)],
+        "band": (
+            [(at, low) for at, _, low, _ in points]
+            + [(at, high) for at, _, _, high in reversed(points)]
+        ),
         "dots": [tuple(each) for each in seen],
     }
     for kind, given_points in wanted.items():

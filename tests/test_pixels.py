@@ -26,13 +26,20 @@ READS = (read_rgb, read_palette, read_uint16)
 GREY, RGB, PALETTE, GREY_ALPHA, RGBA = 0, 2, 3, 4, 6
 
 
-def png(width: int, height: int, bits: int, colour: int, rows: bytes | None, palette: int = 0) -> bytes:
-    """A PNG written by hand: `rows` are all bytes of all rows, None for a header that promises pixels and ends."""
+def png(
+    width: int, height: int, bits: int, colour: int, rows: bytes | None, palette: int = 0
+) -> bytes:
+    """A PNG written by hand: `rows` are all bytes of all rows, None for a header that promises
+    pixels and ends."""
 
     def chunk(name: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        return (
+            struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        )
 
-    made = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0))
+    made = b"\x89PNG\r\n\x1a\n" + chunk(
+        b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)
+    )
     if palette:
         made += chunk(b"PLTE", bytes(range(palette)) * 3)
     if rows is None:
@@ -49,7 +56,9 @@ def jpeg(mode: str = "RGB", size: tuple[int, int] = (48, 32)) -> bytes:
     shape = (size[1], size[0], {"L": 1, "RGB": 3, "CMYK": 4}[mode])
     pixels = rng.integers(0, 256, shape, dtype=np.uint8)
     held = io.BytesIO()
-    Image.fromarray(pixels.squeeze(), mode=None if mode != "CMYK" else mode).save(held, "JPEG", quality=95)
+    Image.fromarray(pixels.squeeze(), mode=None if mode != "CMYK" else mode).save(
+        held, "JPEG", quality=95
+    )
     return held.getvalue()
 
 
@@ -102,10 +111,15 @@ def test_palette_gives_numbers_and_not_colours(tmp_path: Path) -> None:
         [0, 7, 20],
         [255, 1, 2],
     ]
-    assert read_palette(tmp_path, save(tmp_path, png(3, 2, 8, GREY, rows))).tolist() == [[0, 7, 20], [255, 1, 2]]
+    assert read_palette(tmp_path, save(tmp_path, png(3, 2, 8, GREY, rows))).tolist() == [
+        [0, 7, 20],
+        [255, 1, 2],
+    ]
 
 
-@pytest.mark.parametrize(("bits", "row", "numbers"), [(4, b"\x1f\x20", [1, 15, 2]), (2, b"\x6c", [1, 2, 3, 0])])
+@pytest.mark.parametrize(
+    ("bits", "row", "numbers"), [(4, b"\x1f\x20", [1, 15, 2]), (2, b"\x6c", [1, 2, 3, 0])]
+)
 def test_palettes_of_few_bits(tmp_path: Path, bits: int, row: bytes, numbers: list[int]) -> None:
     name = save(tmp_path, png(len(numbers), 1, bits, PALETTE, row, 2**bits))
     assert read_palette(tmp_path, name).tolist() == [numbers]
@@ -196,7 +210,9 @@ def test_other_colours_than_expected(tmp_path: Path, read: Read, content: bytes,
 
 
 def test_a_palette_of_16_bits_does_not_exist(tmp_path: Path) -> None:
-    assert "damaged (header)" in refused(read_palette, tmp_path, save(tmp_path, png(2, 1, 16, PALETTE, bytes(4), 4)))
+    assert "damaged (header)" in refused(
+        read_palette, tmp_path, save(tmp_path, png(2, 1, 16, PALETTE, bytes(4), 4))
+    )
 
 
 def test_a_palette_without_colours_is_refused_or_read_as_it_is(tmp_path: Path) -> None:
@@ -208,7 +224,9 @@ def test_a_palette_without_colours_is_refused_or_read_as_it_is(tmp_path: Path) -
     assert found == [[3, 200]] or "a.png" in found
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.data())
 def test_damage_gives_an_array_or_a_reason(tmp_path: Path, data: st.DataObject) -> None:
     read, content = data.draw(
@@ -222,7 +240,9 @@ def test_damage_gives_an_array_or_a_reason(tmp_path: Path, data: st.DataObject) 
         )
     )
     broken = bytearray(content)
-    for place, byte in data.draw(st.lists(st.tuples(st.integers(0, len(broken) - 1), st.integers(0, 255)), max_size=6)):
+    for place, byte in data.draw(
+        st.lists(st.tuples(st.integers(0, len(broken) - 1), st.integers(0, 255)), max_size=6)
+    ):
         broken[place] = byte
     name = save(tmp_path, bytes(broken))
     try:
@@ -244,7 +264,9 @@ def touched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     opened: list[str] = []
     plain = os.open
     monkeypatch.setattr(
-        os, "open", lambda path, *rest, **more: (opened.append(str(path)), plain(path, *rest, **more))[1]
+        os,
+        "open",
+        lambda path, *rest, **more: (opened.append(str(path)), plain(path, *rest, **more))[1],
     )
     return opened
 
@@ -259,7 +281,8 @@ def outside(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "path", ["../outside/a.png", "x/../../outside/a.png", "..\\outside\\a.png", "C:a.png", "a\0.png"]
+    "path",
+    ["../outside/a.png", "x/../../outside/a.png", "..\\outside\\a.png", "C:a.png", "a\0.png"],
 )
 def test_dots_and_drives(outside: Path, touched: list[str], path: str) -> None:
     root = outside.parent / "data"
@@ -269,7 +292,9 @@ def test_dots_and_drives(outside: Path, touched: list[str], path: str) -> None:
 
 
 def test_absolute_paths(outside: Path, touched: list[str]) -> None:
-    assert "is not a path below" in refused(read_rgb, outside.parent / "data", str(outside / "a.png"))
+    assert "is not a path below" in refused(
+        read_rgb, outside.parent / "data", str(outside / "a.png")
+    )
     assert touched == []
 
 

@@ -1,4 +1,5 @@
-"""A prior learnt from curves of other data sets: what is planted in many of them is found, and what does not count."""
+"""A prior learnt from curves of other data sets: what is planted in many of them is found, and what
+does not count."""
 
 from __future__ import annotations
 
@@ -21,13 +22,17 @@ def rise(exponents: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     return slopes * (1 - ratio**-exponents) / exponents
 
 
-def plant(seed: int, sets: int = 60, curves: int = 12, noise: float = 0.0) -> tuple[list[Curves], np.ndarray]:
+def plant(
+    seed: int, sets: int = 60, curves: int = 12, noise: float = 0.0
+) -> tuple[list[Curves], np.ndarray]:
     """Data sets whose exponents lie around 0.8 and slopes around 12, and these two of each set."""
     rng = np.random.default_rng(seed)
     found, truth = [], []
     for _ in range(sets):
         exponent, slope = 0.8 * math.exp(0.5 * rng.normal()), 12 * math.exp(1.0 * rng.normal())
-        own, steep = (centre * np.exp(0.25 * rng.normal(size=curves)) for centre in (exponent, slope))
+        own, steep = (
+            centre * np.exp(0.25 * rng.normal(size=curves)) for centre in (exponent, slope)
+        )
         gains = rise(own, steep)
         gains[1:] += noise * rng.normal(size=gains[1:].shape)
         found.append((COUNTS, gains))
@@ -42,7 +47,8 @@ def learnt(prior: Prior) -> dict[str, float]:
 @pytest.mark.parametrize("noise", [0.0, 0.03])
 @pytest.mark.parametrize("seed", range(3))
 def test_planted_exponents_slopes_and_spreads_are_found_again(seed: int, noise: float) -> None:
-    """Within 5 %, spreads within 0.05, where scores have hardly any noise; the usual prior is one more set."""
+    """Within 5 %, spreads within 0.05, where scores have hardly any noise; the usual prior is one
+    more set."""
     sets, truth = plant(seed, noise=noise)
     usual = Prior()
     found = learn_prior(sets)
@@ -68,7 +74,9 @@ def test_noise_of_scores_makes_the_spread_within_a_set_wider_not_narrower() -> N
 def test_only_what_curves_show_is_learnt() -> None:
     given = Prior(dead=0.3, noise=7.0, exponent=0.5)
     found = learn_prior(plant(0)[0], given)
-    assert {key for key, value in asdict(found).items() if value != asdict(given)[key]} <= set(LEARNT)
+    assert {key for key, value in asdict(found).items() if value != asdict(given)[key]} <= set(
+        LEARNT
+    )
     assert found.exponent != given.exponent
 
 
@@ -77,11 +85,16 @@ def test_the_given_prior_counts_as_some_sets(sets: int) -> None:
     given = Prior(exponent=0.3, slope=5.0, spread=0.4, own_exponent_spread=0.5)
     alike = (COUNTS, rise(np.full(6, 1.2), np.full(6, 20.0)))
     found = learn_prior([alike] * sets, given)
-    assert found.exponent == pytest.approx((1.2**sets * 0.3**GIVEN) ** (1 / (sets + GIVEN)), rel=0.03)
+    assert found.exponent == pytest.approx(
+        (1.2**sets * 0.3**GIVEN) ** (1 / (sets + GIVEN)), rel=0.03
+    )
     assert found.slope == pytest.approx((20.0**sets * 5.0**GIVEN) ** (1 / (sets + GIVEN)), rel=0.03)
-    # curves of one set do not differ at all here: squares of what the given prior says are shared out
+    # curves of one set do not differ at all here: squares of what the given prior says are shared
+    # out
     assert found.spread == pytest.approx(0.4 * math.sqrt(GIVEN / (sets + GIVEN)), rel=1e-6)
-    assert found.own_exponent_spread == pytest.approx(0.5 * math.sqrt(GIVEN / (sets + GIVEN)), rel=1e-6)
+    assert found.own_exponent_spread == pytest.approx(
+        0.5 * math.sqrt(GIVEN / (sets + GIVEN)), rel=1e-6
+    )
 
 
 def test_few_sets_do_not_make_the_prior_surer() -> None:

@@ -1,4 +1,5 @@
-"""The built-in learner's look-ahead against forks that take the same steps, and its scores on other instances."""
+"""The built-in learner's look-ahead against forks that take the same steps, and its scores on other
+instances."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ def _one_thread() -> None:
 
 def make_learner(what: str, network: Any = None, **recipe: Any) -> tuple[TorchLearner, Labels]:
     data = make_table() if what == "table" else make_images(size=16, side=7)
-    data = replace(data, targets=tuple(target for target in data.targets if target.name in COUNTS[what]))
+    data = replace(
+        data, targets=tuple(target for target in data.targets if target.name in COUNTS[what])
+    )
     settings: dict[str, Any] = {"steps": 60, "batch_size": 16 if what == "table" else 4}
     learner = TorchLearner(data, split(data, 0, 0.3, 0.1), Recipe(**settings | recipe), network)
     return learner, draw(data, learner.split.train, COUNTS[what], 0)
@@ -84,7 +87,8 @@ def arms_for(labels: Labels) -> dict[str, Sequence[str]]:
 
 
 class Table64(Perceptron):
-    """In double precision, so that nothing but a mistake can lead arms elsewhere than forks: rounding does not grow."""
+    """In double precision, so that nothing but a mistake can lead arms elsewhere than forks:
+    rounding does not grow."""
 
     def _trunk(self, batch: torch.Tensor, tasks: Sequence[str]) -> torch.Tensor:
         return super()._trunk(batch.double(), tasks)
@@ -97,14 +101,20 @@ class Images64(ImageNetwork):
 
 NETWORKS = {
     "table": lambda shape, targets, runs: Table64(shape[0], targets, runs).double(),
-    "images": lambda shape, targets, runs: Images64(SmallTrunk([each.name for each in targets]), targets).double(),
+    "images": (
+        lambda shape, targets, runs: Images64(
+            SmallTrunk([each.name for each in targets]), targets
+        ).double()
+    ),
 }
 
 
 @pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("optimiser", list(RATES))
 @pytest.mark.parametrize("what", list(NETWORKS))
-def test_every_arm_ends_where_a_fork_ends_that_takes_its_steps(what: str, optimiser: str, steps: int) -> None:
+def test_every_arm_ends_where_a_fork_ends_that_takes_its_steps(
+    what: str, optimiser: str, steps: int
+) -> None:
     learner, labels = make_learner(what, NETWORKS[what], optimiser=optimiser, **RATES[optimiser])
     state, arms = trained(learner, labels), arms_for(labels)
     for name, end in learner.probe(state, arms, steps).items():
@@ -122,14 +132,20 @@ def test_the_usual_networks_are_scored_alike(what: str, optimiser: str) -> None:
     for name, end in learner.probe(state, arms, 2).items():
         plain = follow(learner, learner.fork(state), arms[name], 2)
         for task in labels:
-            assert learner.score(end, task).loss == pytest.approx(learner.score(plain, task).loss, rel=1e-3), name
+            assert learner.score(end, task).loss == pytest.approx(
+                learner.score(plain, task).loss, rel=1e-3
+            ), name
 
 
 @pytest.mark.parametrize(
     ("what", "network", "recipe"),
     [
         ("table", Forgetful, {}),
-        ("table", lambda shape, targets, runs: Perceptron(shape[0], targets, runs, hidden=(16,)), {}),
+        (
+            "table",
+            lambda shape, targets, runs: Perceptron(shape[0], targets, runs, hidden=(16,)),
+            {},
+        ),
         ("table", None, {"accumulate": 4}),
         ("table", None, {"momentum": 0.0, "weight_decay": 0.01}),
         ("images", None, {"accumulate": 2}),
@@ -137,7 +153,9 @@ def test_the_usual_networks_are_scored_alike(what: str, optimiser: str) -> None:
         ("images", None, {"crop": 12, "workers": 2}),
     ],
 )
-def test_other_networks_and_recipes_end_there_too(what: str, network: Any, recipe: Mapping[str, Any]) -> None:
+def test_other_networks_and_recipes_end_there_too(
+    what: str, network: Any, recipe: Mapping[str, Any]
+) -> None:
     learner, labels = make_learner(what, network, **recipe)
     state, arms = trained(learner, labels, 3), arms_for(labels)
     for name, end in learner.probe(state, arms, 2).items():
@@ -161,7 +179,9 @@ def test_statistics_of_tasks_outside_an_arm_stay_as_they_are(what: str) -> None:
     end = learner.probe(state, make_arms(tuple(labels)), 1)["0"]
     same = {name for name, part in bytes_of(end).items() if part == before[name]}
     if what == "images":
-        assert statistics - same == {name for name in statistics if f"norms.task {task}." in name and "trunk" in name}
+        assert statistics - same == {
+            name for name in statistics if f"norms.task {task}." in name and "trunk" in name
+        }
     else:
         mine = learner.tasks.index(task)
         for name in statistics:
@@ -174,9 +194,13 @@ class Shared(torch.nn.Module):
 
     def __init__(self, shape: tuple[int, ...], targets: Sequence[Target], runs: int):
         super().__init__()
-        self.trunk = torch.nn.Sequential(torch.nn.Linear(shape[0], 16), torch.nn.BatchNorm1d(16), torch.nn.ReLU())
+        self.trunk = torch.nn.Sequential(
+            torch.nn.Linear(shape[0], 16), torch.nn.BatchNorm1d(16), torch.nn.ReLU()
+        )
         sizes = {target.name: max(len(target.classes), 1) for target in targets}
-        self.heads = torch.nn.ModuleDict({name: torch.nn.Linear(16, size) for name, size in sizes.items()})
+        self.heads = torch.nn.ModuleDict(
+            {name: torch.nn.Linear(16, size) for name, size in sizes.items()}
+        )
 
     def reset(self, generators: Sequence[torch.Generator]) -> None:
         for weight in self.parameters():
@@ -236,12 +260,16 @@ def test_ends_are_apart_from_each_other_and_from_what_comes_later(what: str) -> 
 
 @pytest.mark.parametrize("steps", [1, 2, 4])
 @pytest.mark.parametrize("what", ["table", "images"])
-def test_gradients_are_as_many_as_it_says(what: str, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_are_as_many_as_it_says(
+    what: str, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     learner, labels = make_learner(what)
     state, arms, seen = trained(learner, labels), make_arms(tuple(labels)), 0
     good = TorchLearner._loss
 
-    def count(self: TorchLearner, task: str, output: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    def count(
+        self: TorchLearner, task: str, output: torch.Tensor, values: torch.Tensor
+    ) -> torch.Tensor:
         nonlocal seen
         seen += len(output)
         return good(self, task, output, values)
@@ -250,7 +278,11 @@ def test_gradients_are_as_many_as_it_says(what: str, steps: int, monkeypatch: py
     dict(learner.probe(state, arms, steps))
     assert seen == learner.probe_gradients(arms, steps) == 2 * 3 + (steps - 1) * 3 * 5
     expected = seen
-    assert probe_once(learner, state, tuple(labels), steps=steps).cost.probing == expected == seen - expected
+    assert (
+        probe_once(learner, state, tuple(labels), steps=steps).cost.probing
+        == expected
+        == seen - expected
+    )
 
 
 def test_arms_of_a_table_are_one_stack(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,12 +314,17 @@ def test_scores_are_those_of_the_instances_named() -> None:
 def test_labels_name_the_instances_of_each_task() -> None:
     learner, labels = make_learner("images")
     state = trained(learner, labels)
-    twin = learner.with_validation(Labels({"mask": labels["mask"].instances, "kind": labels["kind"].instances}))
+    twin = learner.with_validation(
+        Labels({"mask": labels["mask"].instances, "kind": labels["kind"].instances})
+    )
     wanted = mean_iou(
-        learner.predict(state, "mask", labels["mask"].instances), learner.data.values("mask", labels["mask"].instances)
+        learner.predict(state, "mask", labels["mask"].instances),
+        learner.data.values("mask", labels["mask"].instances),
     )
     assert twin.score(state, "mask").metric == pytest.approx(wanted, abs=1e-6)
-    assert twin.score(state, "kind") == learner.with_validation(labels["kind"].instances).score(state, "kind")
+    assert twin.score(state, "kind") == learner.with_validation(labels["kind"].instances).score(
+        state, "kind"
+    )
     assert np.isnan(twin.score(state, "normals").loss)
 
 
@@ -297,16 +334,22 @@ def test_labels_that_the_data_does_not_have_are_not_scored() -> None:
     data = replace(data, missing={"many": np.isin(np.arange(data.size), parts.test[3:])})
     learner = TorchLearner(data, parts, Recipe(steps=60, batch_size=16))
     state = trained(learner, draw(data, parts.train, COUNTS["table"], 0))
-    wide, narrow = (learner.with_validation(part) for part in (learner.split.test, learner.split.test[:3]))
+    wide, narrow = (
+        learner.with_validation(part) for part in (learner.split.test, learner.split.test[:3])
+    )
     assert wide.score(state, "many") == narrow.score(state, "many")
     assert wide.score_gradients("many") == pytest.approx(3 / 16 / 2)
     assert wide.score_gradients("yes") == pytest.approx(len(learner.split.test) / 16 / 2)
 
 
-@pytest.mark.parametrize(("instances", "words"), [([], "nothing"), ([-1, 3], "-1 to 3"), ([400], "400 to 400")])
+@pytest.mark.parametrize(
+    ("instances", "words"), [([], "nothing"), ([-1, 3], "-1 to 3"), ([400], "400 to 400")]
+)
 def test_instances_to_score_on_are_in_the_data(instances: list[int], words: str) -> None:
     learner, _ = make_learner("table")
-    with pytest.raises(InputError, match=f"instances: {words} can't be scored on; name some of 0 to 399"):
+    with pytest.raises(
+        InputError, match=f"instances: {words} can't be scored on; name some of 0 to 399"
+    ):
         learner.with_validation(np.array(instances, dtype=np.int64))
 
 

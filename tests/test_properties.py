@@ -34,11 +34,15 @@ TIGHT = 1e-9
 
 def half(count: int) -> list[Any]:
     """Numbers from 0: the first half in `make test`, all of them in `make test-long`."""
-    return [pytest.param(number, marks=[] if 2 * number < count else [pytest.mark.long]) for number in range(count)]
+    return [
+        pytest.param(number, marks=[] if 2 * number < count else [pytest.mark.long])
+        for number in range(count)
+    ]
 
 
 def instance(label: str, seed: int) -> Instance:
-    """Two large ones limited by money alone, then a smaller one with limits on several tasks at once."""
+    """Two large ones limited by money alone, then a smaller one with limits on several tasks at
+    once."""
     if seed % 3:
         return large_problem(f"{label} {seed}", SINGLE)
     return large_problem(f"{label} {seed}", KINDS, sizes=(2, 6), budgets=(100, 20_000))
@@ -83,7 +87,9 @@ def test_concave_problems_come_within_one_lot_of_the_dual(seed: int) -> None:
     problem, gains = large_problem(f"concave {seed}", CONCAVE)
     plan = al.allocate(problem, gains)
     price = plan.money_worth * float(problem.unit)
-    lot = max(float(cost * task.lot / problem.unit) for task in problem.tasks for *_, cost in task.prices)
+    lot = max(
+        float(cost * task.lot / problem.unit) for task in problem.tasks for *_, cost in task.prices
+    )
     assert plan.gap == 0
     assert at_least(plan.value, dual_bound(problem, gains, price) - price * lot)
 
@@ -95,7 +101,9 @@ def test_the_order_of_tasks_changes_nothing(seed: int) -> None:
     tasks = list(problem.tasks)
     random.Random(seed).shuffle(tasks)
     for order in (tasks, tasks[::-1]):
-        other = al.allocate(al.Problem(order, problem.budget, problem.caps, problem.count_implied), gains)
+        other = al.allocate(
+            al.Problem(order, problem.budget, problem.caps, problem.count_implied), gains
+        )
         assert at_least(other.value + other.gap, plan.value)
         assert at_least(plan.value + plan.gap, other.value)
         if not plan.gap and not other.gap:
@@ -179,12 +187,18 @@ def test_a_frontier_at_breakpoints_is_exact_there(seed: int) -> None:
     problem, gains = large_problem(f"frontier {seed}", kinds, sizes=(2, 5))
     if not seed % 2:
         problem = in_other_money(problem, Fraction(1, 100)).with_budget(problem.budget)
-        problem = al.Problem([*problem.tasks, al.Task("fine", "0.000001", most=0)], problem.budget, problem.caps)
+        problem = al.Problem(
+            [*problem.tasks, al.Task("fine", "0.000001", most=0)], problem.budget, problem.caps
+        )
         gains |= {"fine": al.Geometric(1, 0.5)}
     curve = al.frontier(problem, gains)
     assert np.all(np.diff(curve.budgets) > 0)
     assert np.all(np.diff(curve.values) >= -TIGHT * np.abs(curve.values[1:]))
-    for place in {0, len(curve.budgets) - 1, *random.Random(seed).sample(range(len(curve.budgets)), 5)}:
+    for place in {
+        0,
+        len(curve.budgets) - 1,
+        *random.Random(seed).sample(range(len(curve.budgets)), 5),
+    }:
         budget = Fraction(round(curve.budgets[place] / float(problem.unit))) * problem.unit
         counts = {name: int(column[place]) for name, column in curve.counts.items()}
         assert keeps_limits(problem.with_budget(budget), counts)
@@ -247,7 +261,8 @@ def test_the_plateau_is_the_range_over_all_good_plans(chunk: int) -> None:
         grid, _, value = every_plan(problem, gains)
         good = grid[value >= plan.value - share * abs(plan.value) - 1e-12]
         expected = {
-            name: (int(column.min()), int(column.max())) for name, column in zip(problem.names, good.T, strict=True)
+            name: (int(column.min()), int(column.max()))
+            for name, column in zip(problem.names, good.T, strict=True)
         }
         found = plan.plateau if share == 0.01 else plan.plateau_within(share)
         if found != expected:
@@ -308,7 +323,12 @@ def test_break_even_prices(seed: int) -> None:
 
 def test_break_even_prices_by_hand() -> None:
     line = al.Geometric(1, 1)
-    tasks = [al.Task("a", 4), al.Task("b", "0.1"), al.Task("c", 3, frozen=1), al.Task("d", 4, tiers={2: 8})]
+    tasks = [
+        al.Task("a", 4),
+        al.Task("b", "0.1"),
+        al.Task("c", 3, frozen=1),
+        al.Task("d", 4, tiers={2: 8}),
+    ]
     gains = {"a": 8 * line, "b": 0.1 * line, "c": 9 * line, "d": 12 * line}
     found = al.allocate(al.Problem(tasks, 403), gains).break_even
     assert found["c"] is None  # it is decided already
@@ -384,9 +404,15 @@ def test_choices_of_a_task_are_priced_as_the_task_says() -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=[] if seed in range(2, 12) else [pytest.mark.long]) for seed in range(60)]
+    "seed",
+    [
+        pytest.param(seed, marks=[] if seed in range(2, 12) else [pytest.mark.long])
+        for seed in range(60)
+    ],
 )
-def test_frontier_and_cheapest_agree_with_allocate(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frontier_and_cheapest_agree_with_allocate(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(budgets, "SAMPLES", 5)
     problem, gains, _ = random_problem(13, seed)
     try:

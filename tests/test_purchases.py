@@ -1,4 +1,5 @@
-"""Orders and money: labels stay with their rows, orders keep their prices, and nothing is ordered by accident."""
+"""Orders and money: labels stay with their rows, orders keep their prices, and nothing is ordered
+by accident."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def neutral(budget: int = 60, *more: object, folder: str = "camp", table: Table | None = None) -> Path:
+def neutral(
+    budget: int = 60, *more: object, folder: str = "camp", table: Table | None = None
+) -> Path:
     return begin(folder, "--method", "neutral", *more, table=table, budget=budget)
 
 
@@ -56,7 +59,13 @@ def change(folder: Path, old: str, new: str) -> None:
 
 def settle_all(folder: Path, number: int = 1) -> None:
     """Everything of an order comes back."""
-    fine("ingest", folder, fill(folder / f"order-{number}.csv", Path(f"full-{number}.csv"), {"size": 3, "look": "old"}))
+    fine(
+        "ingest",
+        folder,
+        fill(
+            folder / f"order-{number}.csv", Path(f"full-{number}.csv"), {"size": 3, "look": "old"}
+        ),
+    )
 
 
 # --- rows that go by their numbers ---
@@ -81,15 +90,27 @@ def cut_short(table: Table) -> Table:
 
 
 @pytest.mark.parametrize("move", [sort_rows, drop_row, swap_rows, cut_short])
-def test_rows_that_moved_are_refused_by_every_command_until_they_are_back(move: Callable[[Table], Table]) -> None:
+def test_rows_that_moved_are_refused_by_every_command_until_they_are_back(
+    move: Callable[[Table], Table],
+) -> None:
     folder = neutral()
     fine("order", folder)
     filled = fill(folder / "order-1.csv", Path("filled.csv"), {"size": 3, "look": "old"})
     before = fine("status", folder)
     write(Path("table.csv"), move(rows()))
-    for command in (["status"], ["plan"], ["order"], ["ingest", filled], ["report"], ["order", "--cancel", 1]):
+    for command in (
+        ["status"],
+        ["plan"],
+        ["order"],
+        ["ingest", filled],
+        ["report"],
+        ["order", "--cancel", 1],
+    ):
         told = refused(2, command[0], folder, *command[1:])
-        assert re.search(r"'table.csv', row \d+: .* (is row \d+ now|is not there any more).* Nothing is lost: ", told)
+        assert re.search(
+            r"'table.csv', row \d+: .* (is row \d+ now|is not there any more).* Nothing is lost: ",
+            told,
+        )
     assert "Nothing is lost" in allot("check", folder).stdout
     assert allot("check", folder).exit_code == 2
     write(Path("table.csv"), rows())
@@ -119,7 +140,8 @@ def test_what_people_do_to_a_table_all_the_time_is_allowed() -> None:
     write(Path("table.csv"), [row | {"note": "seen"} for row in [*table, *new]])
     fine("status", folder)
     fine("order", folder, "-o", "again.csv")
-    written = Path("table.csv").read_text().replace("0.7777", "7.777e-1")  # another program writes numbers so
+    # another program writes numbers so
+    written = Path("table.csv").read_text().replace("0.7777", "7.777e-1")
     Path("table.csv").write_text(written)
     settle_all(folder)
     # and what was added and corrected is on record by now
@@ -180,7 +202,12 @@ def test_moves_are_told_from_corrections(kinds: int) -> None:
         every = list(range(40))
         corrected = old.copy()
         corrected[rng.integers(40)] = kinds + 1
-        assert find_moved(old, np.append(corrected, rng.integers(kinds, size=3).astype(np.uint64)), every) == []
+        assert (
+            find_moved(
+                old, np.append(corrected, rng.integers(kinds, size=3).astype(np.uint64)), every
+            )
+            == []
+        )
         moved = rng.permutation(old)
         assert find_moved(old, moved, every) == np.flatnonzero(old != moved).tolist()
         gone = np.delete(old, 20)
@@ -224,7 +251,10 @@ def test_bills_add_up_to_the_price_of_all_labels_while_prices_stay() -> None:
         paid = settle(bills)
         assert sum(sum(each) for each in paid.values()) == task.price(total)
         assert list(paid) == [bill.order for bill in bills]
-        assert all(spent == bill.task.price(bill.came) for bill, (spent, _) in zip(bills, paid.values(), strict=True))
+        assert all(
+            spent == bill.task.price(bill.came)
+            for bill, (spent, _) in zip(bills, paid.values(), strict=True)
+        )
 
 
 def _after(task: al.Task, bought: int) -> al.Task:
@@ -249,7 +279,9 @@ def test_late_labels_of_an_order_that_was_given_up_are_called_so() -> None:
     folder = neutral(60)
     fine("order", folder)
     fine("order", folder, "--cancel", 1)
-    told = fine("ingest", folder, fill(folder / "order-1.csv", Path("late.csv"), {"size": 3, "look": "old"}))
+    told = fine(
+        "ingest", folder, fill(folder / "order-1.csv", Path("late.csv"), {"size": 3, "look": "old"})
+    )
     assert "Labels of an order that was given up, which are paid now: " in told
     assert "no order asked for" not in told
     assert money(folder)[0] != "0"
@@ -308,7 +340,10 @@ def test_a_report_takes_the_place_of_a_report_alone() -> None:
     for path in (folder / "campaign.sqlite", Path("table.csv"), page):
         assert "is no report" in refused(2, "report", folder, "-o", path)
     assert "mine" in page.read_text()
-    assert (store, table) == ((folder / "campaign.sqlite").read_bytes(), Path("table.csv").read_bytes())
+    assert (store, table) == (
+        (folder / "campaign.sqlite").read_bytes(),
+        Path("table.csv").read_bytes(),
+    )
     fine("report", folder, "-o", "new.html")
     before = Path("new.html").read_bytes()
     fine("order", folder)
@@ -323,8 +358,9 @@ def test_a_full_disk_leaves_the_old_report_whole() -> None:
     fine("order", folder)
     limit = len(before) // 2
     script = (
-        "import resource, sys; from allotment.cli import main; "
-        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); sys.argv[1:] = ['report', 'camp']; main()"
+        "import resource, sys; from allotment.cli import main;"
+        f" resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); sys.argv[1:] = ['report',"
+        " 'camp']; main()"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (folder / "report.html").read_bytes() == before
@@ -337,9 +373,12 @@ def test_a_report_follows_no_link() -> None:
     folder = neutral()
     fine("report", folder, "-o", "earlier.html")
     before = Path("earlier.html").read_bytes()
-    for target in ("nowhere.html", "earlier.html", "report.html"):  # one that is not there, a report, itself
+    # one that is not there, a report, itself
+    for target in ("nowhere.html", "earlier.html", "report.html"):
         Path("camp/report.html").unlink(missing_ok=True)
-        Path("camp/report.html").symlink_to(Path.cwd() / target if target != "report.html" else target)
+        Path("camp/report.html").symlink_to(
+            Path.cwd() / target if target != "report.html" else target
+        )
         assert "is a link" in refused(2, "report", folder)
     assert Path("camp/report.html").is_symlink()
     assert (Path("nowhere.html").exists(), Path("earlier.html").read_bytes()) == (False, before)
@@ -353,8 +392,11 @@ def test_a_report_tells_what_is_at_hand_from_what_is_on_order() -> None:
     fine("order", folder)
     report = json.loads(fine("report", folder, "--json"))
     assert [each.get("spent") for each in report["rounds"]] == ["0", None]
-    assert report["decision"].startswith("Nothing new is planned (budget 60: 0 spent, 60 on order, 0 left).")
-    assert not any("have" in task for task in report["plan"]["tasks"])  # it was before these were bought
+    assert report["decision"].startswith(
+        "Nothing new is planned (budget 60: 0 spent, 60 on order, 0 left)."
+    )
+    # it was before these were bought
+    assert not any("have" in task for task in report["plan"]["tasks"])
     fill(folder / "order-1.csv", Path("part.csv"), {"size": 3, "look": "old"}, most=4)
     fine("ingest", folder, "part.csv")
     came = sum({"size": 1, "look": 5}[row["task"]] for row in sheet(folder / "order-1.csv")[:4])
@@ -370,7 +412,9 @@ def test_a_report_tells_what_is_at_hand_from_what_is_on_order() -> None:
 # --- orders ---
 
 
-@pytest.mark.parametrize("place", ["nodir/x.csv", "table.csv", "camp", "x" * 300 + ".csv", "table.csv/x.csv"])
+@pytest.mark.parametrize(
+    "place", ["nodir/x.csv", "table.csv", "camp", "x" * 300 + ".csv", "table.csv/x.csv"]
+)
 def test_an_order_whose_sheet_has_no_place_is_not_placed(place: str) -> None:
     folder = neutral()
     table = Path("table.csv").read_bytes()
@@ -391,11 +435,15 @@ def test_nothing_is_ordered_on_top_of_an_open_order_unless_one_says_so() -> None
     for options in (["--all"], ["--together"], ["--all", "--together"]):
         told = fine("order", folder, *options, "-o", f"again{len(options)}{options[0]}.csv")
         assert "Order 1 is still open" in told
-        assert f"To order more before it is back: allot order {folder} {' '.join(options)} --more\n" in told
+        assert (
+            f"To order more before it is back: allot order {folder} {' '.join(options)} --more\n"
+            in told
+        )
     assert money(folder) == ("0", "40", "20")
     told = fine("plan", folder)
     assert told.endswith(
-        f"Next: allot ingest {folder} FILE   (or order this before order 1 is back: allot order {folder} --more)\n"
+        f"Next: allot ingest {folder} FILE   (or order this before order 1 is back: allot order"
+        f" {folder} --more)\n"
     )
     on_order = re.search(r"What is on order \((.*)\) is counted here as if it were at hand", told)
     assert on_order is not None
@@ -425,7 +473,9 @@ def test_what_was_cancelled_can_be_ordered_again() -> None:
 def test_a_cap_that_is_used_up_is_the_reason_given_and_the_end() -> None:
     folder = neutral(60)
     text = (folder / "campaign.toml").read_text()
-    (folder / "campaign.toml").write_text(f'{text}\n[[cap]]\nname = "hours"\nlimit = 4\nuse = {{size = 1, look = 1}}\n')
+    (folder / "campaign.toml").write_text(
+        f'{text}\n[[cap]]\nname = "hours"\nlimit = 4\nuse = {{size = 1, look = 1}}\n'
+    )
     fine("order", folder)
     settle_all(folder)
     for verb in ("plan", "order"):
@@ -449,15 +499,23 @@ def test_what_is_frozen_and_bought_is_told_as_the_file_has_it() -> None:
 
 
 def test_where_every_row_is_labelled_no_money_helps() -> None:
-    table = [row | {"size": "3", "look": ("old", "new")[number % 2]} for number, row in enumerate(rows(24))]
+    table = [
+        row | {"size": "3", "look": ("old", "new")[number % 2]}
+        for number, row in enumerate(rows(24))
+    ]
     table[3]["size"] = ""
     folder = begin("camp", table=table, budget=60)
     table[3]["size"] = "3"
     write(Path("table.csv"), table)
     shorten(folder, trainings=4)
     told = fine("estimate", folder, "--workers", 1)
-    assert "There is nothing to plan with: budget 60: 0 spent, 0 on order, 60 left; that buys nothing more" in told
-    assert "size: nothing is left to label; look: nothing is left to label" in " ".join(told.split())
+    assert (
+        "There is nothing to plan with: budget 60: 0 spent, 0 on order, 60 left; that buys nothing"
+        " more" in told
+    )
+    assert "size: nothing is left to label; look: nothing is left to label" in " ".join(
+        told.split()
+    )
     assert "raise" not in told
     assert "allot plan" not in told
     assert "raise" not in refused(1, "plan", folder)
@@ -476,8 +534,21 @@ def test_other_budgets_are_mended_where_they_were_given() -> None:
 
 
 def complete(budget: int) -> Path:
-    table = [row | {"size": "3.5", "look": ("old", "new")[number % 2]} for number, row in enumerate(rows())]
-    return begin("camp", "--method", "neutral", "--have", "size=9", "--have", "look=9", table=table, budget=budget)
+    table = [
+        row | {"size": "3.5", "look": ("old", "new")[number % 2]}
+        for number, row in enumerate(rows())
+    ]
+    return begin(
+        "camp",
+        "--method",
+        "neutral",
+        "--have",
+        "size=9",
+        "--have",
+        "look=9",
+        table=table,
+        budget=budget,
+    )
 
 
 def test_buying_with_no_money_left_does_not_send_one_to_order() -> None:
@@ -486,7 +557,10 @@ def test_buying_with_no_money_left_does_not_send_one_to_order() -> None:
     fine("order", folder)
     fine("ingest", folder, "--oracle")
     told = refused(2, "ingest", folder, "--oracle")
-    assert "nothing is on order; budget 10: 10 spent, 0 on order, 0 left; that buys nothing more" in told
+    assert (
+        "nothing is on order; budget 10: 10 spent, 0 on order, 0 left; that buys nothing more"
+        in told
+    )
     assert "allot order" not in told
 
 
@@ -495,7 +569,8 @@ def test_a_plan_beyond_the_budget_is_called_so() -> None:
     campaign = Campaign(folder)
     plans: list[dict[str, Any]] = [{"size": 10}, {"size": 6, "look": 1}, {"look": 2}]
     assert campaign.judge_prices(plans) == [
-        "yours 2 costs 11, more than the budget of 10: no fair comparison with plans that keep to it"
+        "yours 2 costs 11, more than the budget of 10: no fair comparison with plans that keep"
+        " to it"
     ]
     result = allot("evaluate", folder, "--repeats", 1, "--workers", 1, "--plan", "size=6,look=1")
     assert result.exit_code == 0
@@ -530,7 +605,11 @@ def half_done() -> tuple[Path, str]:
     folder = neutral()
     fine("order", folder)
     half = len(sheet(folder / "order-1.csv")) // 2
-    fine("ingest", folder, fill(folder / "order-1.csv", Path("half.csv"), {"size": 3, "look": "old"}, most=half))
+    fine(
+        "ingest",
+        folder,
+        fill(folder / "order-1.csv", Path("half.csv"), {"size": 3, "look": "old"}, most=half),
+    )
     return folder, fine("status", folder)
 
 
@@ -538,7 +617,9 @@ def vouch(folder: Path, told: str) -> None:
     digest = re.search(r'write rows = "([0-9a-f]{8})" under \[data\]', told)
     assert digest is not None, told
     text = re.sub(r'^rows = ".*\n', "", (folder / "campaign.toml").read_text(), flags=re.MULTILINE)
-    (folder / "campaign.toml").write_text(text.replace("[data]\n", f'[data]\nrows = "{digest[1]}"\n'))
+    (folder / "campaign.toml").write_text(
+        text.replace("[data]\n", f'[data]\nrows = "{digest[1]}"\n')
+    )
 
 
 def test_labels_of_a_cancelled_order_go_to_no_other_rows() -> None:
@@ -606,12 +687,16 @@ def sort_rows_by_age(table: Table) -> Table:
 
 def test_the_column_that_names_rows_stays_once_something_is_ordered() -> None:
     folder, before = half_done()
-    keyed = [row | {"key": str(90 - number), "other": f"x{number}"} for number, row in enumerate(rows())]
+    keyed = [
+        row | {"key": str(90 - number), "other": f"x{number}"} for number, row in enumerate(rows())
+    ]
     write(Path("table.csv"), keyed)
     fine("status", folder)
     settings = (folder / "campaign.toml").read_text()
     for name in ("key", "other"):
-        (folder / "campaign.toml").write_text(settings.replace("[data]\n", f'[data]\nid = "{name}"\n'))
+        (folder / "campaign.toml").write_text(
+            settings.replace("[data]\n", f'[data]\nid = "{name}"\n')
+        )
         for command in (["status"], ["order", "-o", "again.csv"]):
             told = refused(2, command[0], folder, *command[1:])
             assert "data: id: has changed, but rows went by their numbers" in told
@@ -665,6 +750,9 @@ def test_what_is_on_order_of_a_task_that_was_taken_out_is_named() -> None:
     (folder / "campaign.toml").write_text(text[: text.rindex("[[task]]")])
     told = " ".join(fine("status", folder).split())
     assert f"Note: {sizes} labels of order 1 did not come back yet; to give them up: " in told
-    lost = f"Note: order 1 also asked for {looks} labels of 'look', which is no task any more; put it back, or give "
+    lost = (
+        f"Note: order 1 also asked for {looks} labels of 'look', which is no task any more; put it"
+        " back, or give "
+    )
     assert f"{lost}them up: allot order {folder} --cancel 1." in told
     assert money(folder) == paid

@@ -1,4 +1,5 @@
-"""A folder that came from elsewhere: nothing that lies in it is run, and nothing in it steers the terminal."""
+"""A folder that came from elsewhere: nothing that lies in it is run, and nothing in it steers the
+terminal."""
 
 from __future__ import annotations
 
@@ -21,10 +22,14 @@ from allotment.campaign.store import Store
 from allotment.cli import main
 
 OTHERS = (
-    "allotment", "numpy", "click", "rich", "torch", "PIL", "safetensors", "pyarrow", "pandas", "sitecustomize",
+    "allotment", "numpy", "click", "rich", "torch", "PIL", "safetensors", "pyarrow", "pandas",
+    "sitecustomize",
     "usercustomize",
 )  # fmt: skip
-TASKS = "--targets size,look --cost size=1 --cost look=2 --budget 30 --have size=20 --have look=20 --steps 2"
+TASKS = (
+    "--targets size,look --cost size=1 --cost look=2 --budget 30 --have size=20 --have look=20"
+    " --steps 2"
+)
 DRIVER = """
 import sys
 from allotment.runs import local
@@ -40,12 +45,15 @@ def write_table(path: Path) -> None:
     lines = ["id,width,age,size,look"]
     for number in range(80):
         width, age = rng.random(), rng.random()
-        lines.append(f"r{number},{width:.3f},{age:.3f},{width - age:.3f},{'old' if age > 0.5 else 'new'}")
+        lines.append(
+            f"r{number},{width:.3f},{age:.3f},{width - age:.3f},{'old' if age > 0.5 else 'new'}"
+        )
     path.write_text("\n".join(lines) + "\n")
 
 
 def set_traps(folder: Path, hits: Path) -> None:
-    """A module for every name that Python or a package might ask for; it leaves its name where it is imported."""
+    """A module for every name that Python or a package might ask for; it leaves its name where it
+    is imported."""
     hits.mkdir(exist_ok=True)
     for name in {*sys.stdlib_module_names, *OTHERS}:
         (folder / f"{name}.py").write_text(f"open({str(hits / name)!r}, 'w')\n")
@@ -61,8 +69,13 @@ def home(tmp_path: Path) -> Path:
 
 
 def allot(home: Path, folder: Path, start: str, *args: str) -> subprocess.CompletedProcess[str]:
-    """The command in a folder; only absolute paths are in the environment, since others would be the user's own."""
-    env = {key: value for key, value in os.environ.items() if key not in ("PYTHONSAFEPATH", "ALLOT_LEARNER")}
+    """The command in a folder; only absolute paths are in the environment, since others would be
+    the user's own."""
+    env = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ("PYTHONSAFEPATH", "ALLOT_LEARNER")
+    }
     env["PYTHONPATH"] = str(Path(allotment.__file__).parents[1])
     command = [sys.executable, str(home / "bin" / "driver.py"), start, *args]
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=250)
@@ -76,12 +89,17 @@ def begin(home: Path) -> None:
 
 
 @pytest.mark.parametrize("start", ["forkserver", "spawn"])
-def test_processes_that_train_run_nothing_from_the_folder_they_are_in(home: Path, start: str) -> None:
+def test_processes_that_train_run_nothing_from_the_folder_they_are_in(
+    home: Path, start: str
+) -> None:
     pytest.importorskip("torch")
     begin(home)
     set_traps(home / "camp", home / "hits")
     done = allot(home, home / "camp", start, "estimate", ".", "--workers", "2")
-    assert (done.returncode, sorted(path.name for path in (home / "hits").iterdir())) == (0, []), done.stderr
+    assert (done.returncode, sorted(path.name for path in (home / "hits").iterdir())) == (
+        0,
+        [],
+    ), done.stderr
 
 
 @pytest.mark.long
@@ -94,8 +112,10 @@ def test_no_command_runs_anything_from_the_folder_it_is_in(home: Path, start: st
     set_traps(folder, home / "hits")
     steps = [
         f"init new --root ../homes.csv {TASKS}", "check .", "status .", "estimate . --workers 2",
-        "estimate . --workers 1", "plan .", "order . -o order.csv", "ingest . --oracle", "estimate . --workers 0",
-        "evaluate . --repeats 2 --workers 2", "report .", "status . --json", "pack . -o ../camp.zip",
+        "estimate . --workers 1", "plan .", "order . -o order.csv", "ingest . --oracle",
+        "estimate . --workers 0",
+        "evaluate . --repeats 2 --workers 2", "report .", "status . --json",
+        "pack . -o ../camp.zip",
         "unpack ../camp.zip copy", "data table ../homes.csv --target look", "example", "--help",
     ]  # fmt: skip
     for step in steps:
@@ -117,7 +137,8 @@ EVIL = "\x1b[31mred\r\x07\u202eleft\nerror: none\x9b2J\u2028"
 
 
 def say(*args: object) -> str:
-    """All that a command prints, which must be plain text whatever it read; it may refuse, but not break."""
+    """All that a command prints, which must be plain text whatever it read; it may refuse, but not
+    break."""
     done = CliRunner().invoke(main, [str(arg) for arg in args])
     assert done.exception is None or isinstance(done.exception, SystemExit), (args, done.exc_info)
     assert done.output.replace("\n", "").isprintable(), (args, done.output)
@@ -134,7 +155,9 @@ def write_evil(path: Path) -> list[str]:
         for number, each in enumerate(ids):
             look = "" if number % 3 else (f"old{EVIL}", "new")[number % 2]
             size = "" if number % 2 else f"{rng.random():.3f}"
-            writer.writerow([each, f"{rng.random():.3f}", f"a{EVIL}" if number % 5 else "b", size, look])
+            writer.writerow(
+                [each, f"{rng.random():.3f}", f"a{EVIL}" if number % 5 else "b", size, look]
+            )
     return ids
 
 
@@ -171,7 +194,10 @@ def test_codes_in_a_table_do_not_reach_the_terminal(evil: Path) -> None:
         ('name = "table"', f"name = {json.dumps(EVIL)}"),
         ('name = "table"', f'name = "table"\n{json.dumps(EVIL)} = 1'),
         ('root = "../table.csv"', f"root = {json.dumps('../' + EVIL)}"),
-        ('root = "../table.csv"', f'root = "../table.csv"\ndelimiter = {json.dumps(EVIL)}\ngroup = {json.dumps(EVIL)}'),
+        (
+            'root = "../table.csv"',
+            f'root = "../table.csv"\ndelimiter = {json.dumps(EVIL)}\ngroup = {json.dumps(EVIL)}',
+        ),
         ('root = "../table.csv"', f'root = "../table.csv"\ndrop = [{json.dumps(EVIL)}]'),
         ('id = "id"', f"id = {json.dumps(EVIL)}"),
         ('name = "size"', f"name = {json.dumps('size' + EVIL)}"),
@@ -201,9 +227,15 @@ def test_codes_in_a_delivery_do_not_reach_the_terminal(evil: Path) -> None:
         head, *items = csv.reader(file)
     labels = [f"old{EVIL}", "new", EVIL, "0.5", f"0{EVIL}", "", f"{EVIL}old"]
     filled = [[*item[:-1], labels[number % len(labels)]] for number, item in enumerate(items)]
-    odd = [["1", EVIL, EVIL, "", "", "x"], ["1", "look", EVIL, "", "", "new"], ["1", "size", f"{EVIL}0", "", "", "7"]]
+    odd = [
+        ["1", EVIL, EVIL, "", "", "x"],
+        ["1", "look", EVIL, "", "", "new"],
+        ["1", "size", f"{EVIL}0", "", "", "7"],
+    ]
     again = [[*item[:-1], "new" if item[1] == "look" else "0.7"] for item in items]
-    for number, table in enumerate(([head, *filled, *odd], [head, *again], [[EVIL, "x"], *items], [head, [EVIL]])):
+    for number, table in enumerate(
+        ([head, *filled, *odd], [head, *again], [[EVIL, "x"], *items], [head, [EVIL]])
+    ):
         path = Path(f"back{EVIL.replace('/', '')}{number}.csv")
         with path.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(table)
@@ -221,7 +253,9 @@ def test_codes_in_a_delivery_do_not_reach_the_terminal(evil: Path) -> None:
             archive.writestr(name, b"x")
     say("ingest", evil, "masks.zip")
     say("ingest", evil, f"missing{EVIL}.csv")
-    Path("lines.jsonl").write_text(json.dumps({"task": EVIL, "instance": EVIL, "label": EVIL, EVIL: [EVIL]}) + EVIL)
+    Path("lines.jsonl").write_text(
+        json.dumps({"task": EVIL, "instance": EVIL, "label": EVIL, EVIL: [EVIL]}) + EVIL
+    )
     say("ingest", evil, "lines.jsonl")
 
 
@@ -246,7 +280,11 @@ def test_codes_in_an_archive_do_not_reach_the_terminal(evil: Path) -> None:
     say("pack", evil, "-o", "camp.zip")
     with zipfile.ZipFile("camp.zip") as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    changes: list[dict[str, bytes]] = [{EVIL: b"x"}, {f"labels/{EVIL}.png": b"x"}, {f"../{EVIL}": b"x"}]
+    changes: list[dict[str, bytes]] = [
+        {EVIL: b"x"},
+        {f"labels/{EVIL}.png": b"x"},
+        {f"../{EVIL}": b"x"},
+    ]
     changes += [{name: EVIL.encode()} for name in parts]
     changes += [{name: data[:-9] + json.dumps(EVIL).encode()} for name, data in parts.items()]
     for number, change in enumerate(changes):

@@ -1,4 +1,5 @@
-"""Single-task curves on pseudo-labels and on subsets: they run, they rise, and nothing but their seed decides them."""
+"""Single-task curves on pseudo-labels and on subsets: they run, they rise, and nothing but their
+seed decides them."""
 
 from __future__ import annotations
 
@@ -54,11 +55,14 @@ def make_learner(**recipe: Any) -> tuple[TorchLearner, Labels]:
     data = make_table()
     usual = {"steps": 60, "batch_size": 16}
     learner = TorchLearner(data, split(data, 0, 0.25, 0.1), Recipe(**usual | recipe))
-    return learner, draw(data, learner.split.train, {"yes": 160, "many": 160, "number": 160}, 0, same=True)
+    return learner, draw(
+        data, learner.split.train, {"yes": 160, "many": 160, "number": 160}, 0, same=True
+    )
 
 
 class Scripted:
-    """A learner without a network: it notes what it is trained on, and answers and scores as it is told to."""
+    """A learner without a network: it notes what it is trained on, and answers and scores as it is
+    told to."""
 
     tasks = ("a", "b")
 
@@ -102,7 +106,9 @@ def test_subsets_of_real_labels_teach_more_the_larger_they_are(task: str) -> Non
 @pytest.mark.parametrize("mode", ["hard", "soft", "confidence"])
 def test_pseudo_labels_of_every_mode_train(task: str, mode: str) -> None:
     learner, labels = make_learner()
-    points = ensemble_curve(learner, labels, task, learner.split.train, (40, 120), mode=mode, repetitions=2)
+    points = ensemble_curve(
+        learner, labels, task, learner.split.train, (40, 120), mode=mode, repetitions=2
+    )
     assert points.sizes == (0, 40, 120)
     assert (points.repetitions, points.have, points.source) == (2, 160, f"{mode} pseudo-labels")
     assert len(np.unique(points.scores)) == 6  # every training is another one
@@ -123,7 +129,9 @@ def test_the_seed_decides_and_nothing_else_does() -> None:
     pool = learner.split.train
     curves = [
         lambda given, seed: subset_curve(learner, given, "yes", (10, 20, 40), 2, seed),
-        lambda given, seed: ensemble_curve(learner, given, "yes", pool, (10, 20), ensemble=2, repetitions=2, seed=seed),
+        lambda given, seed: ensemble_curve(
+            learner, given, "yes", pool, (10, 20), ensemble=2, repetitions=2, seed=seed
+        ),
     ]
     listed_otherwise = labels.only("yes").with_task("yes", labels["yes"].instances[::-1])
     for curve in curves:
@@ -145,9 +153,13 @@ def test_stacked_trainings_score_like_single_ones() -> None:
     assert not hasattr(single, "stack")
     for curve in (
         lambda each: subset_curve(each, labels, "yes", (20, 40, 80), 2),
-        lambda each: ensemble_curve(each, labels, "yes", each.split.train, (20, 40), ensemble=2, repetitions=2),
+        lambda each: ensemble_curve(
+            each, labels, "yes", each.split.train, (20, 40), ensemble=2, repetitions=2
+        ),
     ):
-        assert np.asarray(curve(learner).scores) == pytest.approx(np.asarray(curve(single).scores), abs=1e-3)
+        assert np.asarray(curve(learner).scores) == pytest.approx(
+            np.asarray(curve(single).scores), abs=1e-3
+        )
 
 
 # --- which labels are trained on ---
@@ -176,10 +188,15 @@ def test_pseudo_labels_are_what_the_ensemble_says() -> None:
     for mode, wanted in (("hard", 1), ("soft", [0.4, 0.6])):
         learner = Scripted(member)
         labels = Labels({"a": range(20), "b": [30]})
-        points = ensemble_curve(learner, labels, "a", range(100), (10, 80), mode=mode, repetitions=2)
+        points = ensemble_curve(
+            learner, labels, "a", range(100), (10, 80), mode=mode, repetitions=2
+        )
         assert points.scores == ((0.02, 0.03, 0.1),) * 2
-        assert [len(each["a"]) for each, _ in learner.runs] == [20] * 3 + [20] * 2 + [30] * 2 + [100] * 2
-        assert len({seed for _, seed in learner.runs}) == 5  # no member has the seed of a repetition
+        assert [len(each["a"]) for each, _ in learner.runs] == [20] * 3 + [20] * 2 + [30] * 2 + [
+            100
+        ] * 2
+        # no member has the seed of a repetition
+        assert len({seed for _, seed in learner.runs}) == 5
         small, large = (learner.runs[at][0]["a"] for at in (5, 7))
         assert set(small.instances) < set(large.instances)
         assert set(small.instances[~small.is_pseudo]) == set(range(20))
@@ -203,7 +220,9 @@ def test_forms_of_answers() -> None:
     }
     for name, (answers, shape, only) in forms.items():
         learner = Scripted([answers, answers])
-        ensemble_curve(learner, Labels({"a": [0]}), "a", range(60), (10, 59), ensemble=2, repetitions=1)
+        ensemble_curve(
+            learner, Labels({"a": [0]}), "a", range(60), (10, 59), ensemble=2, repetitions=1
+        )
         last = learner.runs[-1][0]["a"]
         assert last.values.shape == shape, name
         if only is None:
@@ -215,7 +234,8 @@ def test_forms_of_answers() -> None:
     learner = Scripted(opposite)
     ensemble_curve(learner, Labels({"a": [0]}), "a", range(60), (10, 59), ensemble=2, repetitions=1)
     last = learner.runs[-1][0]["a"]
-    assert np.allclose(np.linalg.norm(last.values[last.is_pseudo], axis=1), 1)  # their mean is shorter than that
+    # their mean is shorter than that
+    assert np.allclose(np.linalg.norm(last.values[last.is_pseudo], axis=1), 1)
 
 
 def test_confidence_keeps_the_surest_of_each_class() -> None:
@@ -231,11 +251,23 @@ def test_confidence_keeps_the_surest_of_each_class() -> None:
     assert kept == {50, 60, 70, 80, 90} | set(common[45:])
     numbers = np.zeros(100)
     agree = Scripted([numbers, numbers + np.arange(100)])
-    ensemble_curve(agree, labels, "a", range(100), (5, 20), ensemble=2, mode="confidence", sure=0.2, repetitions=1)
+    ensemble_curve(
+        agree,
+        labels,
+        "a",
+        range(100),
+        (5, 20),
+        ensemble=2,
+        mode="confidence",
+        sure=0.2,
+        repetitions=1,
+    )
     drawn = agree.runs[-1][0]["a"]
     assert set(drawn.instances[drawn.is_pseudo].tolist()) == set(range(20))
     with pytest.raises(InputError, match="needs at least 2"):
-        ensemble_curve(Scripted([numbers]), labels, "a", range(100), (5, 20), ensemble=1, mode="confidence")
+        ensemble_curve(
+            Scripted([numbers]), labels, "a", range(100), (5, 20), ensemble=1, mode="confidence"
+        )
 
 
 # --- price and progress ---
@@ -247,13 +279,24 @@ def test_the_price_is_what_is_done() -> None:
     for price, curve, total in (
         (
             lambda each: price_subsets(each, labels, "a", (10, 20, 40), 3),
-            lambda each: subset_curve(each, labels, "a", (10, 20, 40), 3, progress=lambda *now: told.append(now)),
+            lambda each: subset_curve(
+                each, labels, "a", (10, 20, 40), 3, progress=lambda *now: told.append(now)
+            ),
             Price(9, 3 * (10 + 20 + 40)),
         ),
         (
-            lambda each: price_ensemble(each, labels, "a", range(99), (5, 50), ensemble=4, repetitions=3),
+            lambda each: price_ensemble(
+                each, labels, "a", range(99), (5, 50), ensemble=4, repetitions=3
+            ),
             lambda each: ensemble_curve(
-                each, labels, "a", range(99), (5, 50), ensemble=4, repetitions=3, progress=lambda *now: told.append(now)
+                each,
+                labels,
+                "a",
+                range(99),
+                (5, 50),
+                ensemble=4,
+                repetitions=3,
+                progress=lambda *now: told.append(now),
             ),
             Price(4 + 9, 4 * 40 + 3 * (40 + 45 + 90)),
         ),
@@ -272,7 +315,9 @@ def test_losses_are_scores_too() -> None:
     points = subset_curve(Scripted(), Labels({"a": range(40)}), "a", (10, 20, 40), 2, score="loss")
     assert not points.higher_is_better
     assert points.gains.tolist() == pytest.approx([0.05, 0.075])
-    lower = subset_curve(Scripted(higher_is_better=False), Labels({"a": range(40)}), "a", (10, 20, 40), 2)
+    lower = subset_curve(
+        Scripted(higher_is_better=False), Labels({"a": range(40)}), "a", (10, 20, 40), 2
+    )
     assert (lower.gains < 0).all()
 
 
@@ -287,19 +332,31 @@ def test_sizes_at_even_ratios() -> None:
 
 GIVEN = Labels({"a": range(40)})
 BAD = [
-    (lambda each: subset_curve(each, GIVEN, "aa", (1, 2, 3)), "task: unknown 'aa'; did you mean 'a'"),
+    (
+        lambda each: subset_curve(each, GIVEN, "aa", (1, 2, 3)),
+        "task: unknown 'aa'; did you mean 'a'",
+    ),
     (lambda each: subset_curve(each, GIVEN, "b", (1, 2, 3)), "task 'b': has no labels at hand"),
-    (lambda each: subset_curve(each, GIVEN, "a", (10, 20, 41)), "sizes: 41 is more than the 40 labels at hand"),
+    (
+        lambda each: subset_curve(each, GIVEN, "a", (10, 20, 41)),
+        "sizes: 41 is more than the 40 labels at hand",
+    ),
     (lambda each: subset_curve(each, GIVEN, "a", (0, 20, 40)), "sizes: a subset has at least 1"),
     (lambda each: subset_curve(each, GIVEN, "a", (20, 40)), "sizes: 2 show no bend"),
     (lambda each: subset_curve(each, GIVEN, "a", (20, 10, 40)), "sizes: .* rising order"),
     (lambda each: subset_curve(each, GIVEN, "a", (10, 20, 40), 0), "repetitions: 0 is below 1"),
-    (lambda each: subset_curve(each, GIVEN, "a", (10, 20, 40), score="los"), "score: unknown 'los'; did you mean"),
+    (
+        lambda each: subset_curve(each, GIVEN, "a", (10, 20, 40), score="los"),
+        "score: unknown 'los'; did you mean",
+    ),
     (
         lambda each: ensemble_curve(each, GIVEN, "a", range(99), (10, 60)),
         "60 is more than the 59 instances of the pool",
     ),
-    (lambda each: ensemble_curve(each, GIVEN, "a", [], (10, 60)), "60 is more than the 0 instances of the pool"),
+    (
+        lambda each: ensemble_curve(each, GIVEN, "a", [], (10, 60)),
+        "60 is more than the 0 instances of the pool",
+    ),
     (
         lambda each: ensemble_curve(each, GIVEN, "a", range(100), (10, 31), mode="confidence"),
         r"31 is more than the 30 instances of the pool \(a share of 0.5",
@@ -308,8 +365,14 @@ BAD = [
         lambda each: ensemble_curve(each, GIVEN, "a", range(99), (5, 9), mode="softly"),
         "mode: unknown 'softly'; did you",
     ),
-    (lambda each: ensemble_curve(each, GIVEN, "a", range(99), (5, 9), ensemble=0), "ensemble: 0 is below 1"),
-    (lambda each: ensemble_curve(each, GIVEN, "a", range(99), (5, 9), sure=0.0), "sure: 0.0 is not a share"),
+    (
+        lambda each: ensemble_curve(each, GIVEN, "a", range(99), (5, 9), ensemble=0),
+        "ensemble: 0 is below 1",
+    ),
+    (
+        lambda each: ensemble_curve(each, GIVEN, "a", range(99), (5, 9), sure=0.0),
+        "sure: 0.0 is not a share",
+    ),
     (lambda each: ensemble_curve(each, GIVEN, "a", range(99), ()), "sizes: 1 show no bend"),
 ]
 
@@ -324,7 +387,17 @@ def test_bad_input_is_named_before_anything_is_trained(curve, said: str) -> None
 
 def test_all_mistakes_at_once() -> None:
     with pytest.raises(InputError) as caught:
-        ensemble_curve(Scripted(), GIVEN, "c", range(9), (3, 2, 9), ensemble=0, mode="x", repetitions=0, score="y")
+        ensemble_curve(
+            Scripted(),
+            GIVEN,
+            "c",
+            range(9),
+            (3, 2, 9),
+            ensemble=0,
+            mode="x",
+            repetitions=0,
+            score="y",
+        )
     assert len(caught.value.mistakes) >= 6
 
 

@@ -1,4 +1,5 @@
-"""Trainings on fewer labels, what is concluded from them, and what it is worth on simulated learners."""
+"""Trainings on fewer labels, what is concluded from them, and what it is worth on simulated
+learners."""
 
 from __future__ import annotations
 
@@ -52,7 +53,11 @@ def test_slopes_are_surer_than_from_one_task_at_a_time() -> None:
         return float(np.diag(np.linalg.inv(columns.T @ columns))[1:].mean())
 
     have = np.array([80, 40, 200])
-    alone = [have * np.where(np.arange(3) == task, level, 1.0) for task in range(3) for level in (0.5, 0.25)]
+    alone = [
+        have * np.where(np.arange(3) == task, level, 1.0)
+        for task in range(3)
+        for level in (0.5, 0.25)
+    ]
     one_by_one = np.array([have, *alone] * 3)
     assert variance(design(LABELS, len(one_by_one), seed=0).counts) < 0.6 * variance(one_by_one)
 
@@ -88,9 +93,15 @@ def test_mistakes_of_a_design_all_at_once() -> None:
 
 def test_a_simulated_learner_scores_what_its_campaign_says() -> None:
     campaign = simulated.start_campaign("asymptotic", "15 %", 4)
-    learner, chosen, seen = simulated.SimulatedLearner(campaign), design(campaign.labels, 10, seed=7), []
+    learner, chosen, seen = (
+        simulated.SimulatedLearner(campaign),
+        design(campaign.labels, 10, seed=7),
+        [],
+    )
     assert isinstance(learner, Learner)
-    trained = run(learner, campaign.labels, chosen, lambda done, all_: seen.append((done, all_)), together=4)
+    trained = run(
+        learner, campaign.labels, chosen, lambda done, all_: seen.append((done, all_)), together=4
+    )
     direct = campaign.respond(chosen)
     assert seen == [(4, 10), (8, 10), (10, 10)]
     assert learner.trained == 10 * 3
@@ -104,19 +115,31 @@ def test_a_response_survives_json() -> None:
     after = Response.from_dict(json.loads(json.dumps(before.to_dict())))
     np.testing.assert_array_equal(before.scores, after.scores)
     np.testing.assert_array_equal(before.counts, after.counts)
-    assert (before.tasks, before.have, before.higher_is_better) == (after.tasks, after.have, after.higher_is_better)
+    assert (before.tasks, before.have, before.higher_is_better) == (
+        after.tasks,
+        after.have,
+        after.higher_is_better,
+    )
 
 
 def test_mistakes_of_a_response_all_at_once() -> None:
     with pytest.raises(InputError) as caught:
-        Response(("a", "b"), (1,), np.zeros((3, 2)), np.zeros((3, 4)), np.zeros((0, 2)), (True, True))
+        Response(
+            ("a", "b"), (1,), np.zeros((3, 2)), np.zeros((3, 4)), np.zeros((0, 2)), (True, True)
+        )
     assert {mistake.where for mistake in caught.value.mistakes} == {"have", "scores"}
     with pytest.raises(InputError, match="higher_is_better: is missing"):
-        Response.from_dict({"tasks": ["a"], "have": [1], "counts": [], "scores": [], "untrained": [], "fold": []})
+        Response.from_dict(
+            {"tasks": ["a"], "have": [1], "counts": [], "scores": [], "untrained": [], "fold": []}
+        )
 
 
-def respond(scores: object, counts: object, higher: bool = True, untrained: float = 0.3) -> Response:
-    return Response(("a", "b", "c"), (80, 40, 200), counts, scores, [[untrained] * 3] * 4, (higher,) * 3)  # type: ignore[arg-type]
+def respond(
+    scores: object, counts: object, higher: bool = True, untrained: float = 0.3
+) -> Response:
+    return Response(
+        ("a", "b", "c"), (80, 40, 200), counts, scores, [[untrained] * 3] * 4, (higher,) * 3
+    )  # type: ignore[arg-type]
 
 
 # --- estimates ---
@@ -139,7 +162,12 @@ def test_estimates_survive_json() -> None:
 def test_mistakes_of_estimates_all_at_once() -> None:
     with pytest.raises(InputError) as caught:
         Estimates(("a", "a"), (1, -2), np.zeros((3, 2)), np.full((0, 2), 0.4))
-    assert {mistake.where for mistake in caught.value.mistakes} == {"tasks", "have", "worths", "shapes"}
+    assert {mistake.where for mistake in caught.value.mistakes} == {
+        "tasks",
+        "have",
+        "worths",
+        "shapes",
+    }
     with pytest.raises(InputError, match="worths: is not a table"):
         Estimates.from_dict(SOME.to_dict() | {"worths": [[1], [2, 3]]})
     with pytest.raises(InputError, match="schema: 2 is not 1"):
@@ -185,7 +213,9 @@ def test_harm_is_taken_off_the_labels_that_do_it() -> None:
     worths = np.array([[[40.0, -10.0], [4.0, 30.0]]])
     estimates = Estimates(("a", "b"), (100, 400), worths, np.array([[0.5, 0.4]]))
     weights = {"a": 2.0, "b": 1.0}
-    problem = Problem([task.with_weight(weights[task.name]) for task in PROBLEM.tasks], PROBLEM.budget)
+    problem = Problem(
+        [task.with_weight(weights[task.name]) for task in PROBLEM.tasks], PROBLEM.budget
+    )
     for counts in ({"a": 300, "b": 0}, {"a": 0, "b": 250}, {"a": 10, "b": 99}):
         gains = estimates.gains_of(counts)[0]
         value = score(problem, estimates.mean_gains(weights), counts).value
@@ -233,12 +263,19 @@ def test_what_the_draws_say_about_a_plan() -> None:
         ((2, 3, 5, 7, 11), (10, 20, 30, 40, 50), (1, 2, 1, 0.5, 1)),
     ],
 )
-def test_without_evidence_the_plan_is_the_neutral_one(costs: tuple, have: tuple, weights: tuple) -> None:
+def test_without_evidence_the_plan_is_the_neutral_one(
+    costs: tuple, have: tuple, weights: tuple
+) -> None:
     names = tuple("abcde"[: len(costs)])
     labels = Labels({name: range(count) for name, count in zip(names, have, strict=True)})
     chosen = design(labels, 0, seed=0)
     nothing = Response(
-        names, have, chosen.counts, np.zeros((0, len(names))), np.zeros((0, len(names))), (True,) * len(names)
+        names,
+        have,
+        chosen.counts,
+        np.zeros((0, len(names))),
+        np.zeros((0, len(names))),
+        (True,) * len(names),
     )
     rows = zip(names, costs, have, weights, strict=True)
     problem = Problem([Task(name, cost=c, have=n, weight=w) for name, c, n, w in rows], budget=7919)
@@ -251,17 +288,24 @@ PLANTED = ("live", "live too", "dead", "saturated")
 
 
 def planted(noise: float, seed: int, higher: bool = True, trainings: int = 40) -> Response:
-    """Scores of power laws with exponent 0.4 and no transfer: two live tasks, a dead and a saturated one."""
+    """Scores of power laws with exponent 0.4 and no transfer: two live tasks, a dead and a
+    saturated one."""
     labels = Labels(dict.fromkeys(PLANTED, range(400)))
     chosen, rng = design(labels, trainings, seed), np.random.default_rng(seed)
     level, room = np.array([0.7, 0.7, 0.5, 0.95]), np.array([0.14, 0.14, 0.0, 0.005])
-    scores = level + room * (1 - (chosen.counts / 400) ** -0.4) + noise * rng.normal(size=chosen.counts.shape)
+    scores = (
+        level
+        + room * (1 - (chosen.counts / 400) ** -0.4)
+        + noise * rng.normal(size=chosen.counts.shape)
+    )
     start = 0.5 + noise * rng.normal(size=(8, 4))
     skill, error = (scores - 0.5) / 0.5, np.full(scores.shape, 0.05 + noise)
     if not higher:
         scores, start = 1.2 - scores, 1.2 - start
     up = (higher,) * 4
-    return Response(PLANTED, (400,) * 4, chosen.counts, scores, start, up, skill=skill, skill_error=error)
+    return Response(
+        PLANTED, (400,) * 4, chosen.counts, scores, start, up, skill=skill, skill_error=error
+    )
 
 
 @pytest.mark.parametrize("higher", [True, False])
@@ -273,17 +317,24 @@ def test_planted_tasks_are_recognised(higher: bool) -> None:
     assert dead < 0.15 * live
     assert saturated < 0.4 * live
     assert np.mean(own[:, 2] == 0) > 0.7  # and not a late one
-    plan = allocate(Problem([Task(name, cost=1, have=400) for name in PLANTED], budget=1600), estimates.mean_gains())
+    plan = allocate(
+        Problem([Task(name, cost=1, have=400) for name in PLANTED], budget=1600),
+        estimates.mean_gains(),
+    )
     assert plan.counts["live"] + plan.counts["live too"] > 1400
 
 
 def test_noise_moves_the_plan_less_than_evidence() -> None:
     problem = Problem([Task(name, cost=1, have=400) for name in PLANTED], budget=1600)
-    spent = [allocate(problem, fit(planted(noise, seed=5)).mean_gains()).counts["live"] for noise in (0.005, 0.05, 0.3)]
+    spent = [
+        allocate(problem, fit(planted(noise, seed=5)).mean_gains()).counts["live"]
+        for noise in (0.005, 0.05, 0.3)
+    ]
     assert spent[0] > 650
     assert abs(spent[2] - 400) < 150
     widths = [
-        np.ptp(np.quantile(fit(planted(noise, seed=5)).first_gains()[:, 0], [0.05, 0.95])) for noise in (0.005, 0.05)
+        np.ptp(np.quantile(fit(planted(noise, seed=5)).first_gains()[:, 0], [0.05, 0.95]))
+        for noise in (0.005, 0.05)
     ]
     assert widths[1] > widths[0]
 
@@ -306,7 +357,9 @@ def test_transfer_is_found_where_it_is_planted() -> None:
     steps = 1 - (chosen.counts / 400) ** -0.4
     reach = np.array([[0.14, 0.05, 0.0], [0.0, 0.14, -0.05], [0.0, 0.0, 0.14]])
     scores = 0.7 + steps @ reach.T + 0.005 * rng.normal(size=steps.shape)
-    response = Response(tuple("abc"), (400,) * 3, chosen.counts, scores, np.full((4, 3), 0.5), (True,) * 3)
+    response = Response(
+        tuple("abc"), (400,) * 3, chosen.counts, scores, np.full((4, 3), 0.5), (True,) * 3
+    )
     found = fit(response).worths.mean(axis=0)
     others = [found[i, j] for i, j in itertools.permutations(range(3), 2)]
     assert found[0, 1] == max(others)
@@ -345,7 +398,9 @@ def test_one_task_and_one_training_are_enough_to_go_on() -> None:
 
 def test_another_prior_is_a_choice() -> None:
     response = planted(0.05, seed=7)
-    trusting, doubting = (fit(response, prior=Prior(dead=dead)).first_gains()[:, 2].mean() for dead in (0.001, 0.5))
+    trusting, doubting = (
+        fit(response, prior=Prior(dead=dead)).first_gains()[:, 2].mean() for dead in (0.001, 0.5)
+    )
     assert doubting < trusting
 
 
@@ -368,7 +423,8 @@ def test_the_truths_are_what_the_settings_say() -> None:
 
 
 def test_simulated_noise_is_as_large_as_the_measured_one() -> None:
-    """Slopes from 11 trainings, one task at a time, spread between campaigns about as much as they are large."""
+    """Slopes from 11 trainings, one task at a time, spread between campaigns about as much as they
+    are large."""
     shares = np.ones((11, 4))
     shares[1:3] = [[0.5] * 4, [0.25] * 4]
     for row, (task, level) in enumerate(itertools.product(range(4), (0.5, 0.25)), 3):
@@ -380,7 +436,10 @@ def test_simulated_noise_is_as_large_as_the_measured_one() -> None:
         counts = np.round(shares * 300)
         seen = np.array([campaign.scores(row, number) for number, row in enumerate(counts)])
         true = campaign.truth.scores(counts)
-        found, wanted = (np.diag(np.linalg.lstsq(columns, each / true[0], rcond=None)[0][1:]) for each in (seen, true))
+        found, wanted = (
+            np.diag(np.linalg.lstsq(columns, each / true[0], rcond=None)[0][1:])
+            for each in (seen, true)
+        )
         errors.append(found - wanted)
         slopes.append(wanted)
     assert 0.4 < np.std(errors) / np.mean(slopes) < 1.2
@@ -389,7 +448,9 @@ def test_simulated_noise_is_as_large_as_the_measured_one() -> None:
 @pytest.mark.parametrize("setting", ["dead", "saturated"])
 def test_a_task_that_is_not_worth_it_is_found(setting: str) -> None:
     rows = simulated.run_campaigns(range(1000, 1004), settings=(setting,))
-    default, neutral, equal = (np.mean([getattr(row, key) for row in rows]) for key in simulated.PLANS)
+    default, neutral, equal = (
+        np.mean([getattr(row, key) for row in rows]) for key in simulated.PLANS
+    )
     assert default < 0.75 * min(neutral, equal)
     assert np.mean([row.covered for row in rows]) > 0.65
 
@@ -417,7 +478,9 @@ def test_rounds_are_joined_with_the_levels_of_their_own_folds() -> None:
 
 
 def test_simulated_rounds_spend_the_same_money_and_are_judged_on_the_same_truth() -> None:
-    one, three, again = (simulated.run_rounds("asymptotic", "dead", 7, rounds) for rounds in (1, 3, 3))
+    one, three, again = (
+        simulated.run_rounds("asymptotic", "dead", 7, rounds) for rounds in (1, 3, 3)
+    )
     assert three == again
     assert one == pytest.approx(simulated.run_campaign("asymptotic", "dead", 7).default, abs=1e-9)
     assert 0 <= three < 100
@@ -428,7 +491,8 @@ def test_simulated_rounds_spend_the_same_money_and_are_judged_on_the_same_truth(
 FOLDS = np.array([0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 0, 1, 2, 3])
 COUNTS = np.array([31, 31, 16, 28, 28, 7, 28, 7, 33, 33, 8, 14, 14, 16])
 LOSSES = np.array([0.55, 0.61, 0.72, 0.56, 0.6, 0.8, 0.63, 0.85, 0.5, 0.56, 1.29, 0.76, 0.81, 0.58])
-"""of edges in a campaign of 40 labels, of which folds leave 28 to 33: few labels do worse than none"""
+"""of edges in a campaign of 40 labels, of which folds leave 28 to 33: few labels do worse than
+none"""
 
 
 def level_of(losses: np.ndarray, constant: list[float], untrained: float = 0.676) -> Level:
@@ -459,7 +523,8 @@ def test_a_task_that_learns_is_not_near_chance_because_folds_differ(constant: li
 
 
 def test_what_is_far_from_an_untrained_network_may_still_be_near_chance() -> None:
-    """A loss falls a lot until answers are as rare as the labels, which takes no look at a picture."""
+    """A loss falls a lot until answers are as rare as the labels, which takes no look at a
+    picture."""
     constant = [0.58, 0.59, 0.6, 0.56]
     assert level_of(LOSSES, constant, untrained=2.0).near_chance
     assert not level_of(LOSSES, [], untrained=2.0).near_chance
@@ -471,7 +536,11 @@ def test_levels_of_rounds_keep_to_their_folds() -> None:
         constant=np.array([[0.64], [0.65], [0.63], [0.64]]),
     )  # fmt: skip
     second = replace(
-        first, counts=2 * first.counts, have=(80,), scores=first.scores - 0.1, constant=first.constant - 0.1
+        first,
+        counts=2 * first.counts,
+        have=(80,),
+        scores=first.scores - 0.1,
+        constant=first.constant - 0.1,
     )
     both = join([first, second])
     assert both.constant.tolist() == [*first.constant.tolist(), *second.constant.tolist()]

@@ -1,4 +1,5 @@
-"""Labels that come back, as people send them: what is said of each, what counts, and how a refused one gets in."""
+"""Labels that come back, as people send them: what is said of each, what counts, and how a refused
+one gets in."""
 
 from __future__ import annotations
 
@@ -58,11 +59,22 @@ def begin(folder: str = "camp", looks: str = "old,new", *more: object) -> Path:
     """Thirty rows, of which the first ten have a size of 1 to 10 and as many have a look."""
     names = looks.split(",")
     lines = [
-        f"{number % 7},{number + 0.1 if number <= 10 else ''},{names[number % len(names)] if number <= 10 else ''}"
+        f"{number % 7},{number + 0.1},{names[number % len(names)]}"
+        if number <= 10
+        else f"{number % 7},,"
         for number in range(1, 31)
     ]
     Path("table.csv").write_text("width,size,look\n" + "\n".join(lines) + "\n")
-    costs = ["--targets", "size,look", "--cost", "size=1", "--cost", "look=5", "--method", "neutral"]
+    costs = [
+        "--targets",
+        "size,look",
+        "--cost",
+        "size=1",
+        "--cost",
+        "look=5",
+        "--method",
+        "neutral",
+    ]
     fine("init", folder, "--root", "table.csv", *costs, "--budget", 60, "--steps", 3, *more)
     return Path(folder)
 
@@ -111,13 +123,19 @@ def test_a_number_is_a_class_only_where_it_is_its_name(
 
 
 def test_letters_that_were_taken_apart_are_the_same_letters(tmp_path: Path) -> None:
-    apart = unicodedata.normalize("NFD", "task,instance,label\nGröße,Ü3,3\nart,a,Kätzchen\nfarben,b,grün|rot\n")
+    apart = unicodedata.normalize(
+        "NFD", "task,instance,label\nGröße,Ü3,3\nart,a,Kätzchen\nfarben,b,grün|rot\n"
+    )
     expected = (("Größe", "Ü3", 3.0), ("art", "a", "kätzchen"), ("farben", "b", ["grün", "rot"]))
     assert apart.encode() != unicodedata.normalize("NFC", apart).encode()
     assert take(tmp_path / "long.csv", apart).accepted == expected
-    wide = take(tmp_path / "wide.csv", unicodedata.normalize("NFD", "id,Größe,farben:grün\nÜ3,3,1\n"))
+    wide = take(
+        tmp_path / "wide.csv", unicodedata.normalize("NFD", "id,Größe,farben:grün\nÜ3,3,1\n")
+    )
     assert wide.accepted == (("Größe", "Ü3", 3.0), ("farben", "Ü3", {"grün": 1}))
-    named = take(tmp_path / "one.csv", "id,label\na,5\n", task=unicodedata.normalize("NFD", "Größe"))
+    named = take(
+        tmp_path / "one.csv", "id,label\na,5\n", task=unicodedata.normalize("NFD", "Größe")
+    )
     assert named.accepted == (("Größe", "a", 5.0),)
 
 
@@ -125,7 +143,9 @@ def test_two_names_of_the_same_letters_stay_two(tmp_path: Path) -> None:
     """And a third way to write them is neither."""
     forms = [unicodedata.normalize(form, "ǖ") for form in ("NFC", "NFD")]
     tasks = {"n": Target("n", "regression")}
-    parts = take(tmp_path / "x.csv", f"id,n\n{forms[0]},1\n{forms[1]},2\nü\u0304,3\n", tasks=tasks, ids=forms)
+    parts = take(
+        tmp_path / "x.csv", f"id,n\n{forms[0]},1\n{forms[1]},2\nü\u0304,3\n", tasks=tasks, ids=forms
+    )
     assert parts.accepted == (("n", forms[0], 1.0), ("n", forms[1], 2.0))
     assert len(parts.rejected) == 1
 
@@ -142,12 +162,16 @@ def test_rows_are_told_by_their_numbers(tmp_path: Path) -> None:
 
 
 def test_a_bad_label_of_a_known_instance_does_not_make_it_unknown(tmp_path: Path) -> None:
-    parts = take(tmp_path / "x.csv", "task,instance,label\nGröße,5555,1000\nGröße,24,abc\n", ids=ROWS)
+    parts = take(
+        tmp_path / "x.csv", "task,instance,label\nGröße,5555,1000\nGröße,24,abc\n", ids=ROWS
+    )
     assert (len(parts.rejected), parts.notes) == (2, ())
 
 
 def test_a_column_of_labels_without_a_task_asks_for_the_task(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"it has a column 'label', but none says which task .*--task NAME"):
+    with pytest.raises(
+        InputError, match=r"it has a column 'label', but none says which task .*--task NAME"
+    ):
         take(tmp_path / "x.csv", "row,label\na,1\n", id_column="row")
     assert take(tmp_path / "x.csv", "row,label\na,1\n", id_column="row", task="Größe").accepted
 
@@ -163,12 +187,21 @@ def test_classes_that_no_label_at_hand_has_can_be_named() -> None:
     settings = folder / "campaign.toml"
     settings.write_text(settings.read_text().replace('name = "look"', f'name = "look"\n{line}'))
     again = send(folder, content)
-    assert (again["new"], again["duplicates"], again["rejected"], again["again"]) == (1, 1, [], False)
-    assert "campaign.toml" not in " ".join(send(folder, "task,instance,label\nlook,13,w\n", "w.csv")["notes"])
+    assert (again["new"], again["duplicates"], again["rejected"], again["again"]) == (
+        1,
+        1,
+        [],
+        False,
+    )
+    assert "campaign.toml" not in " ".join(
+        send(folder, "task,instance,label\nlook,13,w\n", "w.csv")["notes"]
+    )
 
 
 @pytest.mark.parametrize(("times", "asked"), [(2, False), (3, True)])
-def test_a_misspelt_class_is_taken_for_another_only_if_it_comes_often(tmp_path: Path, times: int, asked: bool) -> None:
+def test_a_misspelt_class_is_taken_for_another_only_if_it_comes_often(
+    tmp_path: Path, times: int, asked: bool
+) -> None:
     content = "id,art\n" + "a,hunt\n" * times + "b,1\n"
     parts = take(tmp_path / "x.csv", content, guessed=["art"])
     assert "did you mean 'hund'?" in parts.rejected[0][1]
@@ -181,11 +214,20 @@ def test_init_names_classes_that_few_labels_show(looks: str) -> None:
     begin("first", looks)
     costs = ["--targets", "size,look", "--cost", "size=1", "--cost", "look=5", "--budget", 60]
     said = fine("init", "second", "--root", "table.csv", *costs)
-    assert f"Classes of 'look', as read from its 10 labels: {', '.join(sorted(looks.split(',')))}. If" in said
+    assert (
+        f"Classes of 'look', as read from its 10 labels: {', '.join(sorted(looks.split(',')))}. If"
+        in said
+    )
     named = fine("init", "third", "--root", "table.csv", *costs, "--classes", "look=old|new|u")
     assert "as read from" not in named
     lines = Path("table.csv").read_text().splitlines()
-    many = [lines[0], *(line[: line.rindex(",")] + f",{('old', 'new')[at % 2]}" for at, line in enumerate(lines[1:]))]
+    many = [
+        lines[0],
+        *(
+            line[: line.rindex(",")] + f",{('old', 'new')[at % 2]}"
+            for at, line in enumerate(lines[1:])
+        ),
+    ]
     Path("table.csv").write_text("\n".join(many))
     assert "as read from" not in fine("init", "fourth", "--root", "table.csv", *costs)
 
@@ -195,11 +237,18 @@ def test_init_names_classes_that_few_labels_show(looks: str) -> None:
 
 def test_what_was_refused_goes_in_from_the_list_once_it_is_mended() -> None:
     folder = begin()
-    first = send(folder, "task,instance,label\nsize,11,abc\nlook,12,-odd\nsize,13,5\nsze,14,7\nsize,x,8\n")
+    first = send(
+        folder, "task,instance,label\nsize,11,abc\nlook,12,-odd\nsize,13,5\nsze,14,7\nsize,x,8\n"
+    )
     listed = Path(first["listed_in"])
     rows = table(listed)
     assert list(rows[0]) == ["task", "instance", "label", "reason", "where"]
-    mended = {"abc": ("label", "4"), "'-odd": ("label", "old"), "7": ("task", "size"), "8": ("instance", "15")}
+    mended = {
+        "abc": ("label", "4"),
+        "'-odd": ("label", "old"),
+        "7": ("task", "size"),
+        "8": ("instance", "15"),
+    }
     for row in rows:
         column, value = mended[row["label"]]
         row[column] = value
@@ -216,7 +265,8 @@ def test_what_was_refused_goes_in_from_the_list_once_it_is_mended() -> None:
 
 
 def test_every_kind_of_refused_label_survives_its_list(tmp_path: Path) -> None:
-    """Only the instance is wrong: with that mended, the list gives what the delivery would have given."""
+    """Only the instance is wrong: with that mended, the list gives what the delivery would have
+    given."""
     labels = {"art": "hund", "farben": ["rot", "blau"], "Größe": -2.5, "punkte": [[1, 2.5]]}
     bad = [{"task": task, "instance": "zz", "label": label} for task, label in labels.items()]
     spread = {"id": "zz", "farben:rot": "1", "farben:blau": "0"}
@@ -246,7 +296,9 @@ def test_rows_that_can_not_be_read_are_listed_by_their_place_alone(tmp_path: Pat
     assert [list(row) for row in rows] == [["where", "reason"]]
 
 
-def test_long_rows_are_not_kept_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_rows_are_not_kept_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(guard, "MOST_KEPT", 100 << 10)
     content = "id,Größe\n" + f"a,{'x' * 80}\n" * 2000 + f"a,{'x' * 200}\n"
     parts = take(tmp_path / "x.csv", content)
@@ -268,7 +320,10 @@ def test_labels_that_the_data_have_are_told_from_new_ones(rule: str, counts: flo
     content = "task,instance,label\nsize,5,1000\nsize,6,6.1\nlook,6,old\nlook,7,old\nsize,11,3\n"
     Path("back.csv").write_text(content)
     said = fine("ingest", folder, "back.csv")
-    assert "1 new label from back.csv. Where the data have a label already: 4. 2 the same, 2 differ: " in said
+    assert (
+        "1 new label from back.csv. Where the data have a label already: 4. 2 the same, 2 differ: "
+        in said
+    )
     which = "what was delivered counts" if rule == "last" else "what is in the data counts"
     assert f'both are kept, and {which} (conflicts = "{rule}" in campaign.toml)' in said
     trained = Campaign(folder).look().stock.open().values("size", np.array([4, 5, 10]))
@@ -278,10 +333,12 @@ def test_labels_that_the_data_have_are_told_from_new_ones(rule: str, counts: flo
 def test_the_table_itself_brings_nothing_new() -> None:
     folder = begin()
     lines = Path("table.csv").read_text().splitlines()
-    Path("own.csv").write_text("\n".join(["id," + lines[0], *(f"{n},{line}" for n, line in enumerate(lines[1:], 1))]))
+    Path("own.csv").write_text(
+        "\n".join(["id," + lines[0], *(f"{n},{line}" for n, line in enumerate(lines[1:], 1))])
+    )
     assert (
-        "0 new labels from own.csv. Where the data have a label already: 20. All the same. No label yet: 40."
-        in fine("ingest", folder, "own.csv")
+        "0 new labels from own.csv. Where the data have a label already: 20. All the same. No label"
+        " yet: 40." in fine("ingest", folder, "own.csv")
     )
     assert Campaign(folder).look().stock.have == {"size": 10, "look": 10}
 
@@ -313,7 +370,9 @@ def test_nothing_that_came_back_is_said_and_no_mistake() -> None:
         said = fine("ingest", folder, folder / "order-1.csv")
         assert "Nothing came back yet: there is no label in order-1.csv. No label yet:" in said
     Path("head.csv").write_text("task,instance,label\n")
-    assert "Nothing came back yet: there is no label in head.csv." in fine("ingest", folder, "head.csv")
+    assert "Nothing came back yet: there is no label in head.csv." in fine(
+        "ingest", folder, "head.csv"
+    )
     Path("empty").mkdir()
     result = allot("ingest", folder, "empty")
     assert (result.exit_code, result.stdout) == (2, "")
@@ -329,7 +388,9 @@ def test_nothing_that_came_back_is_said_and_no_mistake() -> None:
     "content", ["id,Größe\na,3\n", '{"id": "a", "Größe": 3}\n', '\ufeff \n{"id": "a", "Größe": 3}']
 )
 @pytest.mark.parametrize("name", ["y.txt", "y", "y.json", "y.labels"])
-def test_a_file_is_told_by_how_it_begins_where_its_name_says_nothing(tmp_path: Path, name: str, content: str) -> None:
+def test_a_file_is_told_by_how_it_begins_where_its_name_says_nothing(
+    tmp_path: Path, name: str, content: str
+) -> None:
     assert take(tmp_path / name, content).accepted == (("Größe", "a", 3.0),)
 
 

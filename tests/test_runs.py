@@ -1,4 +1,5 @@
-"""Jobs on local processes: the same bytes whatever the workers; deaths, Ctrl-C and failures in the middle."""
+"""Jobs on local processes: the same bytes whatever the workers; deaths, Ctrl-C and failures in the
+middle."""
 
 from __future__ import annotations
 
@@ -41,7 +42,13 @@ def draw(context: JSON, kind: str, needs: JSON) -> JSON:
     """From global random numbers, which code of a user's may forget to seed."""
     import torch
 
-    return [random.random(), float(np.random.rand()), float(torch.rand(())), torch.get_num_threads(), os.getpid()]
+    return [
+        random.random(),
+        float(np.random.rand()),
+        float(torch.rand(())),
+        torch.get_num_threads(),
+        os.getpid(),
+    ]
 
 
 def train(context: JSON, kind: str, needs: JSON) -> JSON:
@@ -75,7 +82,9 @@ def leave(context: JSON, kind: str, needs: JSON) -> JSON:
 def fail(context: JSON, kind: str, needs: JSON) -> JSON:
     if needs["n"] >= context["bad"]:
         if context["how"] == "input":
-            raise InputError([Mistake("task 'seg'", "has no labels", 4), Mistake("task 'cls'", "neither")])
+            raise InputError(
+                [Mistake("task 'seg'", "has no labels", 4), Mistake("task 'cls'", "neither")]
+            )
         if context["how"] == "result":
             return {"x": [np.zeros(2)]}
         raise ZeroDivisionError("so it goes")
@@ -83,7 +92,8 @@ def fail(context: JSON, kind: str, needs: JSON) -> JSON:
 
 
 def hang(context: JSON, kind: str, needs: JSON) -> JSON:
-    """Say so, and then wait for ever; whoever reads the fifo sees its end when all who hang are gone."""
+    """Say so, and then wait for ever; whoever reads the fifo sees its end when all who hang are
+    gone."""
     if not needs["hang"]:
         return needs["n"]
     fifo = os.open(context, os.O_WRONLY)
@@ -102,10 +112,16 @@ def numbered(count: int, **more: JSON) -> list[Job]:
     return [Job("count", {"n": n, **more}) for n in range(count)]
 
 
-def collect(jobs: list[Job], work: str, context: JSON, workers: int | None) -> list[tuple[str, str]]:
+def collect(
+    jobs: list[Job], work: str, context: JSON, workers: int | None
+) -> list[tuple[str, str]]:
     seen: list[tuple[str, str]] = []
     run_jobs(
-        jobs, f"{ME}:{work}", context, workers=workers, done=lambda job, body: seen.append((job.key, canonical(body)))
+        jobs,
+        f"{ME}:{work}",
+        context,
+        workers=workers,
+        done=lambda job, body: seen.append((job.key, canonical(body))),
     )
     return seen
 
@@ -128,7 +144,12 @@ def test_each_job_is_done_once_in_order(workers: int) -> None:
     )
     assert [job for job, _ in seen] == jobs
     for n, (_, body) in enumerate(seen):
-        assert body == {"kind": "count", "square": n * n, "context": {"a": [1, None]}, "pair": [1, 2]}
+        assert body == {
+            "kind": "count",
+            "square": n * n,
+            "context": {"a": [1, None]},
+            "pair": [1, 2],
+        }
         assert list(body) == sorted(body)
     assert told == [(n, 20) for n in range(1, 21)]
 
@@ -165,7 +186,9 @@ def test_processes_that_are_not_forked_give_the_same_bytes(monkeypatch: pytest.M
     assert collect(jobs, "train", None, 2) == wanted
 
 
-def test_a_store_is_the_same_to_the_byte_whatever_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_is_the_same_to_the_byte_whatever_the_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(store, "_now", lambda: "2026-07-01T12:00:00+00:00")
     jobs = [Job("train", {"seed": seed}) for seed in range(6)]
     for workers in (1, 3):
@@ -203,11 +226,18 @@ def test_no_jobs_is_no_work() -> None:
     assert collect([], "square", None, 3) == []
 
 
-def test_the_default_is_one_worker_for_each_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_is_one_worker_for_each_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     monkeypatch.setattr(local, "QUOTA", tmp_path / "cpu.max")
     assert default_workers() == cores
-    for text, workers in (("max 100000", cores), ("100000 100000", 1), ("10000 100000", 1), ("9900000 100000", cores)):
+    for text, workers in (
+        ("max 100000", cores),
+        ("100000 100000", 1),
+        ("10000 100000", 1),
+        ("9900000 100000", cores),
+    ):
         (tmp_path / "cpu.max").write_text(text)
         assert default_workers() == workers
 
@@ -227,7 +257,8 @@ def test_a_job_that_kills_its_worker_is_named_and_the_rest_goes_on(tmp_path: Pat
     seen: list[int] = []
     with pytest.raises(WorkFailed, match=r"SIGKILL.*memory") as caught:
         run_jobs(
-            jobs, f"{ME}:die", str(tmp_path / "died"), workers=3, done=lambda job, body: seen.append(body)
+            jobs, f"{ME}:die", str(tmp_path / "died"), workers=3, done=lambda job,
+            body: seen.append(body)
         )  # fmt: skip
     assert [failure.job for failure in caught.value.failures] == [jobs[0], jobs[5]]
     assert '"n":5' in str(caught.value)
@@ -259,7 +290,10 @@ def test_the_first_failure_is_told_with_its_job_and_line(workers: int) -> None:
 def test_wrong_input_comes_through_as_it_is(workers: int) -> None:
     with pytest.raises(InputError) as caught:
         collect(numbered(5), "fail", {"bad": 1, "how": "input"}, workers)
-    assert caught.value.mistakes == (Mistake("task 'seg'", "has no labels", 4), Mistake("task 'cls'", "neither"))
+    assert caught.value.mistakes == (
+        Mistake("task 'seg'", "has no labels", 4),
+        Mistake("task 'cls'", "neither"),
+    )
     with pytest.raises(InputError, match=r"result of job 'count': x\[0\]: .* of type ndarray"):
         collect(numbered(5), "fail", {"bad": 1, "how": "result"}, workers)
 
@@ -281,7 +315,11 @@ def test_nothing_more_is_handed_on_to_a_done_that_fails(workers: int) -> None:
 @pytest.mark.parametrize("workers", [0, 1, 2])
 @pytest.mark.parametrize(
     ("work", "said"),
-    [("no_such_module:f", "cannot be loaded"), (f"{ME}:no_such", "check the name"), ("nonsense", "not 'module:func")],
+    [
+        ("no_such_module:f", "cannot be loaded"),
+        (f"{ME}:no_such", "check the name"),
+        ("nonsense", "not 'module:func"),
+    ],
 )
 def test_work_that_is_not_there(work: str, said: str, workers: int) -> None:
     with pytest.raises(InputError, match=said):
@@ -299,7 +337,7 @@ def test_workers_are_a_number(workers: Any) -> None:
 
 PARENT = """
 import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background may have ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
 from allotment.job import Job
 from allotment.runs.local import run_jobs
 # no guard against being run again in the workers: they must not need one
@@ -390,12 +428,19 @@ with open(os.environ["HELD"]) as held:
 """
 
 
-def test_ctrl_c_while_the_server_loads_is_the_parent_s_alone(fifo: tuple[str, int], tmp_path: Path) -> None:
+def test_ctrl_c_while_the_server_loads_is_the_parent_s_alone(
+    fifo: tuple[str, int], tmp_path: Path
+) -> None:
     path, reader = fifo
     os.mkfifo(tmp_path / "held")
     hold = os.open(tmp_path / "held", os.O_RDWR)  # to read and write, since that waits for nobody
-    (tmp_path / "torch.py").write_text(LOADED)  # loaded by the server only, in the place of the real one
-    environment = os.environ | {"PYTHONPATH": str(tmp_path), "SAID": path, "HELD": str(tmp_path / "held")}
+    # loaded by the server only, in the place of the real one
+    (tmp_path / "torch.py").write_text(LOADED)
+    environment = os.environ | {
+        "PYTHONPATH": str(tmp_path),
+        "SAID": path,
+        "HELD": str(tmp_path / "held"),
+    }
     process = start(path, {0}, 2, environment)
     select.select([reader], [], [])
     assert os.read(reader, 99) == b"loading"
@@ -425,7 +470,9 @@ def test_neither_parent_nor_workers_lose_ctrl_c(apart: bool, new_server: None) -
     assert seen == [[False, True], [False, True], False]
 
 
-def test_ctrl_c_while_the_server_starts_comes_right_after(new_server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_the_server_starts_comes_right_after(
+    new_server: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server, calls = forkserver._forkserver, []  # type: ignore[attr-defined]
     begin = server.ensure_running
 
@@ -436,7 +483,8 @@ def test_ctrl_c_while_the_server_starts_comes_right_after(new_server: None, monk
         calls.append("ended")
 
     monkeypatch.setattr(forkserver, "ensure_running", interrupted)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it is ignored
+    # in the background of a shell it is ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
             collect(numbered(2), "square", None, 2)

@@ -1,4 +1,5 @@
-"""The built-in scenes: each label checked against the geometry of the scene, by formulas other than the renderer's."""
+"""The built-in scenes: each label checked against the geometry of the scene, by formulas other than
+the renderer's."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def in_room(scene, depth):
 def outside(solid, points):
     """Below 0 inside the solid, 0 on its surface, above outside; points (3, ...)."""
     gap = points - solid.centre.reshape(3, *[1] * (points.ndim - 1))
-    x, y, z = np.einsum("ji,j...->i...", solid.turn, gap) / solid.stretch.reshape(3, *[1] * (points.ndim - 1))
+    x, y, z = np.einsum("ji,j...->i...", solid.turn, gap) / solid.stretch.reshape(
+        3, *[1] * (points.ndim - 1)
+    )
     across, square = np.hypot(x, y), np.maximum(abs(x), abs(y))
     return {
         "box": np.maximum(square, abs(z)) - 1,
@@ -65,7 +68,9 @@ def differs(values):
 def grow(marks, times=1):
     for _ in range(times):
         wide = np.pad(marks, 1)
-        marks = np.any([wide[r : r + SIZE, c : c + SIZE] for r in range(3) for c in range(3)], axis=0)
+        marks = np.any(
+            [wide[r : r + SIZE, c : c + SIZE] for r in range(3) for c in range(3)], axis=0
+        )
     return marks
 
 
@@ -113,13 +118,18 @@ def test_normals_are_unit_vectors_that_face_the_camera(data):
 def test_depth_and_normals_put_the_room_where_it_is(data):
     for index in range(COUNT):
         scene = draw_scene(SEED, index)
-        points, mask = in_room(scene, data.labels["depth"][index]), data.labels["segmentation"][index]
+        points, mask = (
+            in_room(scene, data.labels["depth"][index]),
+            data.labels["segmentation"][index],
+        )
         normals = np.einsum("ij,jhw->ihw", scene.view, data.labels["normals"][index])
         np.testing.assert_allclose(points[2][mask == FLOOR], 0, atol=1e-4)
         np.testing.assert_allclose(points[2][mask == CEILING], scene.room[2], atol=1e-4)
         np.testing.assert_allclose(normals[2][mask == FLOOR], 1, atol=1e-4)
         np.testing.assert_allclose(normals[2][mask == CEILING], -1, atol=1e-4)
-        from_walls = np.stack([points[0], scene.room[0] - points[0], points[1], scene.room[1] - points[1]])
+        from_walls = np.stack(
+            [points[0], scene.room[0] - points[0], points[1], scene.room[1] - points[1]]
+        )
         inward = np.stack([normals[0], -normals[0], normals[1], -normals[1]])
         wall = mask == WALL
         np.testing.assert_allclose(from_walls.min(0)[wall], 0, atol=1e-4)
@@ -131,7 +141,9 @@ def test_depth_and_normals_put_the_room_where_it_is(data):
 def test_neighbours_on_one_plane_satisfy_its_equation(data):
     checked = 0
     for index in range(COUNT):
-        points = np.moveaxis(camera_rays(draw_scene(SEED, index)) * data.labels["depth"][index], 0, -1)
+        points = np.moveaxis(
+            camera_rays(draw_scene(SEED, index)) * data.labels["depth"][index], 0, -1
+        )
         normals = np.moveaxis(data.labels["normals"][index], 0, -1)
         sharp, mask = data.labels["edges"][index] > 0, data.labels["segmentation"][index]
         same = (normals[:, 1:] == normals[:, :-1]).all(-1) & (mask[:, 1:] == mask[:, :-1])
@@ -145,7 +157,10 @@ def test_neighbours_on_one_plane_satisfy_its_equation(data):
 def test_solids_are_seen_where_their_surfaces_are(data):
     for index in range(COUNT):
         scene = draw_scene(SEED, index)
-        points, mask = in_room(scene, data.labels["depth"][index]), data.labels["segmentation"][index]
+        points, mask = (
+            in_room(scene, data.labels["depth"][index]),
+            data.labels["segmentation"][index],
+        )
         for kind, name in enumerate(SOLIDS, start=3):
             shown = points[:, mask == kind]
             if shown.size:
@@ -190,9 +205,15 @@ def test_classes_are_what_the_mask_shows(data):
         void += hidden.any()
         points = in_room(draw_scene(SEED, index), data.labels["depth"][index])[:, hidden]
         kinds = {solid.kind for solid in draw_scene(SEED, index).solids}
-        shown = {name for name, there in zip(SOLIDS, data.labels["classes"][index], strict=True) if there}
+        shown = {
+            name for name, there in zip(SOLIDS, data.labels["classes"][index], strict=True) if there
+        }
         assert hidden.sum() < 8 * len(kinds - shown) or not hidden.any()
-        gaps = [abs(outside(solid, points)) for solid in draw_scene(SEED, index).solids if solid.kind not in shown]
+        gaps = [
+            abs(outside(solid, points))
+            for solid in draw_scene(SEED, index).solids
+            if solid.kind not in shown
+        ]
         assert not hidden.any() or np.min(gaps, axis=0).max() < 5e-3
     assert 0 < void < COUNT / 4
 
@@ -240,7 +261,10 @@ def keypoints_of(scene):
     unit = {"box": ends, "pyramid": [apex, *base], "cone": [apex], "cylinder": [apex, [0, 0, -1]]}
     points = [np.array(end) * scene.room for end in np.clip(ends, 0, 1)]
     for solid in scene.solids:
-        points += [solid.centre + solid.turn @ (solid.stretch * point) for point in unit.get(solid.kind, [])]
+        points += [
+            solid.centre + solid.turn @ (solid.stretch * point)
+            for point in unit.get(solid.kind, [])
+        ]
         if solid.kind == "sphere":
             toward = scene.eye - solid.centre
             points.append(solid.centre + toward / np.linalg.norm(toward) * solid.stretch[0])
@@ -257,14 +281,18 @@ def test_keypoints_are_the_visible_corners_and_no_others(data):
         rows, columns, away = keypoints_of(draw_scene(SEED, index))
         heat, depth = data.labels["keypoints"][index], data.labels["depth"][index]
         wide = np.pad(heat, 1)
-        around = np.max([wide[r : r + SIZE, c : c + SIZE] for r in range(3) for c in range(3)], axis=0)
+        around = np.max(
+            [wide[r : r + SIZE, c : c + SIZE] for r in range(3) for c in range(3)], axis=0
+        )
         for row, column in np.argwhere((heat == around) & (heat > 0.75)):
             assert np.hypot(rows - row, columns - column).min() < 1
             peaks += 1
         inside = (abs(rows - 31.5) < 31) & (abs(columns - 31.5) < 31)
         rows, columns, away = rows[inside], columns[inside], away[inside]
         at = np.round(rows).astype(int), np.round(columns).astype(int)
-        apart = np.hypot(rows - rows[:, None], columns - columns[:, None]) + 99 * np.eye(len(rows)) > 6
+        apart = (
+            np.hypot(rows - rows[:, None], columns - columns[:, None]) + 99 * np.eye(len(rows)) > 6
+        )
         nearby = np.pad(depth, 1, mode="edge")
         around = [nearby[at[0] + r, at[1] + c] for r in range(3) for c in range(3)]
         covered = (np.max(around, axis=0) < away - 0.3) & apart.all(axis=0)
@@ -283,7 +311,10 @@ def test_a_picture_depends_on_seed_index_and_size_only():
 
 
 def test_same_seed_same_bytes_in_another_process():
-    code = "from allotment.data.scenes import make_scenes; print(make_scenes(20, 32, seed=9).fingerprint)"
+    code = (
+        "from allotment.data.scenes import make_scenes; print(make_scenes(20, 32,"
+        " seed=9).fingerprint)"
+    )
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == make_scenes(20, 32, seed=9).fingerprint
 
@@ -299,7 +330,8 @@ def test_other_sizes_show_the_same_scene(size):
     assert small.features.shape == (6, 3, size, size)
     for name in ("depth", "normals"):
         np.testing.assert_array_equal(
-            np.abs(small.labels[name] - large.labels[name][..., 1::3, 1::3]).reshape(6, -1) > 1e-3, False
+            np.abs(small.labels[name] - large.labels[name][..., 1::3, 1::3]).reshape(6, -1) > 1e-3,
+            False,
         )
     assert np.abs(small.features.mean((1, 2, 3)) - large.features.mean((1, 2, 3))).max() < 8
 

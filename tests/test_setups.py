@@ -1,4 +1,5 @@
-"""Named set-ups: the paper's network and recipe, and small ones, on a folder like VOC's or on the real data."""
+"""Named set-ups: the paper's network and recipe, and small ones, on a folder like VOC's or on the
+real data."""
 
 from __future__ import annotations
 
@@ -67,7 +68,9 @@ def test_the_papers_network_has_its_strides_and_dilations() -> None:
 def tiny(setup: str, **recipe: object) -> Setup:
     """A set-up cut down so that a test can run it."""
     found = SETUPS[setup]
-    return replace(found, side=48, backbone="resnet18", width=16, recipe=replace(found.recipe, **recipe))
+    return replace(
+        found, side=48, backbone="resnet18", width=16, recipe=replace(found.recipe, **recipe)
+    )
 
 
 def test_crops_of_any_size_train_the_papers_recipe(folder: Path) -> None:
@@ -77,7 +80,9 @@ def test_crops_of_any_size_train_the_papers_recipe(folder: Path) -> None:
     labels = draw(learner.data, learner.split.train, {"classes": 3, "segmentation": 3}, 0)
     state = train(learner, labels, 0)
     again = train(learner, labels, 0)
-    for a, b in zip(state.network.state_dict().values(), again.network.state_dict().values(), strict=True):
+    for a, b in zip(
+        state.network.state_dict().values(), again.network.state_dict().values(), strict=True
+    ):
         assert torch.equal(a, b)
     assert learner.predict(state, "segmentation", learner.split.test).shape == (3, 21, 48, 48)
     assert learner.predict(state, "classes", learner.split.test).shape == (3, len(CLASSES))
@@ -86,7 +91,10 @@ def test_crops_of_any_size_train_the_papers_recipe(folder: Path) -> None:
 
 
 def test_a_backbone_of_your_own(folder: Path) -> None:
-    mine = Stages([torch.nn.Conv2d(3, 8, 5, stride=4, padding=2), torch.nn.BatchNorm2d(8), torch.nn.ReLU()], channels=8)
+    mine = Stages(
+        [torch.nn.Conv2d(3, 8, 5, stride=4, padding=2), torch.nn.BatchNorm2d(8), torch.nn.ReLU()],
+        channels=8,
+    )
     setup = tiny("voc-paper", steps=2, batch_size=2, crop=33)
     learner = make_learner(setup, folder, backbone=mine)
     train(learner, draw(learner.data, learner.split.train, {"classes": 3, "segmentation": 3}, 0), 0)
@@ -100,7 +108,10 @@ def test_a_backbone_of_your_own(folder: Path) -> None:
         (lambda folder: make_learner("voc-paper", folder / "nowhere"), "is not a folder"),
         (lambda folder: make_learner("voc-paper", folder, folder / "w.pth"), "no such file"),
         (lambda folder: make_learner("voc-paper", folder, folder / "w.txt"), "unknown kind"),
-        (lambda folder: make_learner(replace(SETUPS["voc-paper"], backbone="vgg"), folder), "unknown 'vgg'"),
+        (
+            lambda folder: make_learner(replace(SETUPS["voc-paper"], backbone="vgg"), folder),
+            "unknown 'vgg'",
+        ),
     ],
 )
 def test_bad_input_is_named(make: object, words: str, folder: Path) -> None:

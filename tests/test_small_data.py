@@ -1,4 +1,5 @@
-"""Few labels, single classes, settings that make no sense: each is said in words, with its line, and none crashes."""
+"""Few labels, single classes, settings that make no sense: each is said in words, with its line,
+and none crashes."""
 
 from __future__ import annotations
 
@@ -76,7 +77,20 @@ def write(cells: Mapping[str, Mapping[int, str]], count: int = 24, path: str = "
 
 NUMBERS = {row: f"{0.5 + row % 7:.2f}" for row in range(0, 24, 2)}
 WORDS = {row: ("u", "v")[row % 2] for row in range(0, 24, 3)}
-BEGIN = ("--root", "table.csv", "--targets", "a,b", "--cost", "a=1", "--cost", "b=2", "--budget", 30, "--steps", 2)
+BEGIN = (
+    "--root",
+    "table.csv",
+    "--targets",
+    "a,b",
+    "--cost",
+    "a=1",
+    "--cost",
+    "b=2",
+    "--budget",
+    30,
+    "--steps",
+    2,
+)
 
 
 def begin(cells: Mapping[str, Mapping[int, str]], *more: object, count: int = 24) -> str:
@@ -153,7 +167,10 @@ def test_too_few_labels_are_counted_and_the_way_out_is_named() -> None:
     told = begin(few, count=4)
     assert 'until some task has 4, plan with method = "neutral"' in told
     told = refused("estimate", "camp")
-    assert "a 2, b 2: too few to train on some and to score on others; label 4 or more of each task" in told
+    assert (
+        "a 2, b 2: too few to train on some and to score on others; label 4 or more of each task"
+        in told
+    )
     change(r"^method = .*", 'method = "neutral"')
     fine("plan", "camp")
 
@@ -179,7 +196,9 @@ def test_a_target_without_a_label_must_be_given_its_kind() -> None:
     advised = re.search(r"or (--kind .*)$", told, re.MULTILINE)
     assert advised is not None
     fine("init", "camp", *BEGIN, *shlex.split(advised[1]))
-    found = {task["name"]: task["kind"] for task in json.loads(fine("status", "camp", "--json"))["tasks"]}
+    found = {
+        task["name"]: task["kind"] for task in json.loads(fine("status", "camp", "--json"))["tasks"]
+    }
     assert found == {"a": "regression", "b": "classification"}
     fine("init", "other", *BEGIN, "--kind", "b=regression")
 
@@ -192,29 +211,51 @@ BAD = [
     (r"^precision = .*", 'precision = "float16"', "training: precision: unknown 'float16'"),
     (r"^steps = .*", "steps = 0", "training: steps: 0 would train nothing"),
     (r"(?<=^steps = 2\n)", "epochs = 3\n", "training: epochs: does not count beside steps"),
-    (r"(?<=^steps = 2\n)", 'optimiser = "adamm"\n', "training: optimiser: unknown 'adamm'; did you mean 'adam'?"),
+    (
+        r"(?<=^steps = 2\n)",
+        'optimiser = "adamm"\n',
+        "training: optimiser: unknown 'adamm'; did you mean 'adam'?",
+    ),
     (r"(?<=^steps = 2\n)", "batch_size = 0\n", "training: batch_size: 0 is below 1"),
-    (r"(?<=^cost = 2\n)", 'metric = "rmse"\n', "task 'b': metric: 'rmse' does not score a task of kind classification"),
-    (r"(?<=^cost = 2\n)", 'metric = "bogus"\n', "task 'b': metric: 'bogus' does not score a task of a table"),
+    (
+        r"(?<=^cost = 2\n)",
+        'metric = "rmse"\n',
+        "task 'b': metric: 'rmse' does not score a task of kind classification",
+    ),
+    (
+        r"(?<=^cost = 2\n)",
+        'metric = "bogus"\n',
+        "task 'b': metric: 'bogus' does not score a task of a table",
+    ),
     (
         r"(?<=^cost = 1\n)",
         'kind = "regression"\nmetric = "f1"\n',
         "task 'a': metric: 'f1' does not score a task of kind",
     ),
-    (r"(?<=^cost = 2\n)", "loss_weight = -1\n", "task 'b': loss_weight: -1.0 is not a finite number"),
+    (
+        r"(?<=^cost = 2\n)",
+        "loss_weight = -1\n",
+        "task 'b': loss_weight: -1.0 is not a finite number",
+    ),
     (r"(?<=^cost = 2\n)", 'kind = "clas"\n', "task 'b': kind: a target of a table can't be 'clas'"),
     (r'^name = "b"$', 'name = "bb"', "target 'bb': is not a column of the table"),
     (r'^name = "b"$', 'name = "a"', "task 'a': is there twice"),
     (r'(?<=^root = "../table.csv"\n)', 'drop = ["z"]\n', "drop 'z': is not a column of the table"),
     (r'(?<=^root = "../table.csv"\n)', 'group = "z"\n', "group 'z': is not a column of the table"),
     (r"^root = .*", 'root = "../gone.csv"', "data: root: '../gone.csv': there is no such file"),
-    (r"^trainings = .*", "trainings = 0", 'trainings: 0 is not a whole number of 1 or more; method = "neutral"'),
+    (
+        r"^trainings = .*",
+        "trainings = 0",
+        'trainings: 0 is not a whole number of 1 or more; method = "neutral"',
+    ),
     (r"^\[training\]", "[trainings]", "trainings: is a table; did you mean [training]?"),
 ]
 
 
 @pytest.mark.parametrize(("pattern", "new", "words"), BAD, ids=[each[1].strip() for each in BAD])
-def test_every_command_finds_what_makes_no_sense_with_its_line(pattern: str, new: str, words: str) -> None:
+def test_every_command_finds_what_makes_no_sense_with_its_line(
+    pattern: str, new: str, words: str
+) -> None:
     begin({"a": NUMBERS, "b": WORDS})
     if new == "[trainings]":
         change(r"^trainings = .*\n", "")
@@ -226,7 +267,9 @@ def test_every_command_finds_what_makes_no_sense_with_its_line(pattern: str, new
 def test_slopes_need_a_training_more_than_they_have_numbers() -> None:
     begin({"a": NUMBERS, "b": WORDS}, "--method", "slopes")
     change(r"^trainings = .*", "trainings = 6")
-    assert "campaign.toml:1: trainings: 6 is not a whole number of 7 or more" in refused("check", "camp")
+    assert "campaign.toml:1: trainings: 6 is not a whole number of 7 or more" in refused(
+        "check", "camp"
+    )
     change(r"^trainings = .*", "trainings = 7")
     fine("estimate", "camp", "--workers", 1)
 
@@ -240,9 +283,13 @@ def test_neutral_takes_no_training() -> None:
 def test_settings_are_checked_without_torch() -> None:
     begin({"a": NUMBERS, "b": WORDS})
     change(r"(?<=^cost = 2\n)", 'metric = "f1"\n')
-    code = "import sys; from allotment.campaign.campaign import Campaign; Campaign('camp').summarise()"
+    code = (
+        "import sys; from allotment.campaign.campaign import Campaign; Campaign('camp').summarise()"
+    )
     code += "; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
 
 
 def test_devices_and_names_in_settings_are_those_that_exist() -> None:
@@ -266,10 +313,15 @@ def test_tasks_of_complete_data_have_the_kinds_that_settings_take_them_for() -> 
     for target in (*VOC, *TASKONOMY):
         assert KINDS[target.name] == target.kind
         assert not target.metric or not check_metric(target.metric, target.kind)
-    text = 'budget = 9\n[data]\nname = "scenes"\n[[task]]\nname = "depth"\ncost = 1\nhave = 4\nmetric = "f1"\n'
+    text = (
+        'budget = 9\n[data]\nname = "scenes"\n[[task]]\nname = "depth"\ncost = 1\nhave = 4\nmetric'
+        ' = "f1"\n'
+    )
     with pytest.raises(al.InputError) as caught:
         parse_settings(text)
-    assert [(each.line, each.where) for each in caught.value.mistakes] == [(8, "task 'depth': metric")]
+    assert [(each.line, each.where) for each in caught.value.mistakes] == [
+        (8, "task 'depth': metric")
+    ]
 
 
 def test_what_settings_accept_of_metrics_is_what_the_learner_accepts() -> None:
@@ -277,7 +329,9 @@ def test_what_settings_accept_of_metrics_is_what_the_learner_accepts() -> None:
         classes = () if kind == "regression" else ("x", "y")
         for name in (*METRICS, "loss", "bogus"):
             target, wrong = Target("t", kind, classes, metric=name), check_metric(name, kind)
-            assert bool(wrong) == (name != "loss" and (name == "bogus" or kind not in METRICS[name].kinds))
+            assert bool(wrong) == (
+                name != "loss" and (name == "bogus" or kind not in METRICS[name].kinds)
+            )
             with pytest.raises(al.InputError) if wrong else contextlib.nullcontext():
                 metric_of(target)
 
@@ -299,7 +353,10 @@ def test_data_that_stayed_behind_are_missed_by_the_key_that_names_them() -> None
     fine("pack", "camp", "-o", "camp.zip")
     Path("far").mkdir()
     told = fine("unpack", "camp.zip", "far/copy")
-    assert f"not at {Path.cwd() / 'far/table.csv'}; write where they lie into campaign.toml, under root" in told
+    assert (
+        f"not at {Path.cwd() / 'far/table.csv'}; write where they lie into campaign.toml, under"
+        " root" in told
+    )
     text = Path("far/copy/campaign.toml").read_text().split("\n")
     line = text.index('root = "../table.csv"') + 1
     assert f"far/copy/campaign.toml:{line}: data: root" in refused("status", "far/copy")
@@ -323,10 +380,15 @@ def test_names_with_spaces_are_quoted_in_what_is_to_be_typed() -> None:
 
 def test_data_table_and_init_agree_on_what_names_the_rows() -> None:
     with open("table.csv", "w") as file:
-        file.write("ID,x,a,b\n" + "".join(f"r{row},{row},{row / 7:.2f},{'uv'[row % 2]}\n" for row in range(12)))
+        file.write(
+            "ID,x,a,b\n"
+            + "".join(f"r{row},{row},{row / 7:.2f},{'uv'[row % 2]}\n" for row in range(12))
+        )
     note = "column 'ID' names the rows"
     assert note in fine("init", "camp", *BEGIN)
-    found = json.loads(fine("data", "table", "table.csv", "--target", "a", "--target", "b", "--json"))
+    found = json.loads(
+        fine("data", "table", "table.csv", "--target", "a", "--target", "b", "--json")
+    )
     assert any(note in each for each in found["notes"])
     assert "ID" not in json.dumps({key: value for key, value in found.items() if key != "notes"})
 
@@ -354,10 +416,15 @@ def test_titles_and_small_numbers_read_well() -> None:
     cell = Finding("cell", "style to price", "weak", "why", 0.0)
     assert str(cell).startswith("What labels of style bring to price: weak.")
     told = str(Price("response", 60, 100, 0.08, hourly=2.0, budget=400.0))
-    assert told.endswith("At 2 an hour that is less than 0.01, less than 0.001 % of the 400 for labels.")
+    assert told.endswith(
+        "At 2 an hour that is less than 0.01, less than 0.001 % of the 400 for labels."
+    )
     counts = {"a": 1, "b": 2}
     plateau = dict.fromkeys(counts, (0, 3))
-    for mean, words in ((-0.0013, "promises as much as equal budget"), (-0.5, "promises 0.5 % of the score less than")):
+    for mean, words in (
+        (-0.0013, "promises as much as equal budget"),
+        (-0.5, "promises 0.5 % of the score less than"),
+    ):
         look = Outlook(mean, mean - 1, mean + 1300, 0.9, 0.5, plateau, plateau)
         small = Finding("task", "a", "weak", "why", 0.001)
         said = str(Diagnosis(counts, {"a": 2, "b": 1}, look, "%", (small,)))
@@ -371,11 +438,23 @@ def test_a_task_that_borrowed_its_rate_is_not_sound_where_gains_are_labels() -> 
     about = {"unit": "labels", "trainings": 8, "fallbacks": ["a", "b"]}
     worths = np.broadcast_to(np.eye(2), (8, 2, 2)).copy()
     given = Estimates(("a", "b"), (20, 20), worths, np.full((8, 2), 0.95), "geometric", about)
-    grades = {each.name: each.grade for each in diagnose(problem, given).findings if each.kind == "task"}
+    grades = {
+        each.name: each.grade for each in diagnose(problem, given).findings if each.kind == "task"
+    }
     assert grades == {"a": "unusable", "b": "unusable"}
-    one = Estimates(("a", "b"), (20, 20), worths, np.full((8, 2), 0.95), "geometric", about | {"fallbacks": ["b"]})
+    one = Estimates(
+        ("a", "b"),
+        (20, 20),
+        worths,
+        np.full((8, 2), 0.95),
+        "geometric",
+        about | {"fallbacks": ["b"]},
+    )
     found = diagnose(problem, one)
-    assert {each.name: each.grade for each in found.findings if each.kind == "task"} == {"a": "sound", "b": "unusable"}
+    assert {each.name: each.grade for each in found.findings if each.kind == "task"} == {
+        "a": "sound",
+        "b": "unusable",
+    }
     assert "below" not in str(found)
 
 
@@ -386,7 +465,9 @@ def test_a_learner_scored_on_nothing_scores_nothing() -> None:
 
     write({"a": NUMBERS, "b": WORDS})
     data = read_table("table.csv", ["a", "b"])
-    learner = TorchLearner(data, split(data, 0), Recipe(steps=1)).with_validation(Labels({"a": [], "b": []}))
+    learner = TorchLearner(data, split(data, 0), Recipe(steps=1)).with_validation(
+        Labels({"a": [], "b": []})
+    )
     state = learner.start(Labels({"a": list(NUMBERS), "b": list(WORDS)}), 0)
     assert np.isnan(learner.score(state, "a").metric)
 
@@ -395,16 +476,32 @@ def test_a_learner_scored_on_nothing_scores_nothing() -> None:
 
 
 def homes(*more: object) -> None:
-    """60 homes with 15 prices and 24 styles, and a campaign that buys 20 prices for all of its 60."""
+    """60 homes with 15 prices and 24 styles, and a campaign that buys 20 prices for all of its
+    60."""
     rng = random.Random(1)
     lines = ["area,age,garden,price,style"]
     for row in range(60):
-        area, age, garden = rng.randint(400, 2000) / 10, rng.randint(0, 800) / 10, rng.choice(("yes", "no"))
+        area, age, garden = (
+            rng.randint(400, 2000) / 10,
+            rng.randint(0, 800) / 10,
+            rng.choice(("yes", "no")),
+        )
         price = f"{3 * area - age:.1f}" if row % 4 == 0 else ""
         style = ("old", "modern")[age < 20] if row % 5 < 2 else ""
         lines.append(f"{area},{age},{garden},{price},{style}")
     Path("homes.csv").write_text("\n".join(lines) + "\n")
-    costs = ("--cost", "price=3", "--cost", "style=5", "--budget", 60, "--method", "neutral", "--steps", 20)
+    costs = (
+        "--cost",
+        "price=3",
+        "--cost",
+        "style=5",
+        "--budget",
+        60,
+        "--method",
+        "neutral",
+        "--steps",
+        20,
+    )
     fine("init", "camp", "--root", "homes.csv", "--targets", "price,style", *costs, *more)
 
 
@@ -435,7 +532,8 @@ def test_a_least_out_of_reach_stops_plans_and_nothing_else() -> None:
     under("style", "least = 10")
     assert "5 new labels" in fine("ingest", "camp", fill_in("some.csv", 0, 5))
     clash = (
-        "least of style takes 50, but 45 of the budget of 60 is left: raise the budget to 65 or lower least of style"
+        "least of style takes 50, but 45 of the budget of 60 is left: raise the budget to 65 or"
+        " lower least of style"
     )
     told = fine("order", "camp", "--cancel", 1)
     assert "What was open of order 1 is given up." in told
@@ -458,7 +556,10 @@ def test_labels_that_came_are_said_where_no_plan_is_possible() -> None:
     under("style", "least = 10")
     told = fine("ingest", "camp", fill_in("some.csv", 0, 2))
     assert "2 new labels" in told
-    assert "Note: least of style takes 50, but 0 of the budget of 60 is left: raise the budget to 110" in told
+    assert (
+        "Note: least of style takes 50, but 0 of the budget of 60 is left: raise the budget to 110"
+        in told
+    )
 
 
 def test_a_frozen_count_below_what_is_bought_stops_plans_and_nothing_else() -> None:
@@ -479,7 +580,10 @@ def test_advice_on_a_budget_counts_what_is_spent() -> None:
     fine("order", "camp")
     fine("ingest", "camp", fill_in("all.csv"))
     assert "raise the budget to at least 63" in infeasible("plan", "camp", "--budget", 60)
-    assert json.loads(fine("plan", "camp", "--budget", 63, "--json"))["counts"] == {"price": 1, "style": 0}
+    assert json.loads(fine("plan", "camp", "--budget", 63, "--json"))["counts"] == {
+        "price": 1,
+        "style": 0,
+    }
 
 
 def test_advice_on_a_cap_counts_what_is_bought() -> None:
@@ -489,7 +593,10 @@ def test_advice_on_a_cap_counts_what_is_bought() -> None:
     under("style", "least = 4")
     change(r"\Z", '\n[[cap]]\nname = "hours"\nlimit = 3\nuse = { style = 1 }\n')
     told = infeasible("plan", "camp")
-    assert "least of style takes 4 of 'hours' with what is bought, its limit is 3: raise the limit to 4" in told
+    assert (
+        "least of style takes 4 of 'hours' with what is bought, its limit is 3: raise the limit"
+        " to 4" in told
+    )
 
 
 @pytest.mark.parametrize("key", ["least", "frozen"])
@@ -501,7 +608,21 @@ def test_nobody_is_told_to_raise_a_pool(key: str) -> None:
     assert "pool" not in told
 
 
-KINDS_OF_VALUES = ('"x"', '""', "7", "-1", "2.5", "nan", "true", "[]", '["x"]', "[{}]", "[[1]]", "{}", "{ a = 1 }")
+KINDS_OF_VALUES = (
+    '"x"',
+    '""',
+    "7",
+    "-1",
+    "2.5",
+    "nan",
+    "true",
+    "[]",
+    '["x"]',
+    "[{}]",
+    "[[1]]",
+    "{}",
+    "{ a = 1 }",
+)
 DATES = ("2026-01-02", "2026-01-02T03:04:05", "03:04:05")
 WRITTEN = """budget = 60
 method = "neutral"
@@ -554,7 +675,9 @@ use = { price = 1 }
 """
 
 
-@pytest.mark.parametrize("number", [at for at, line in enumerate(WRITTEN.splitlines()) if "=" in line])
+@pytest.mark.parametrize(
+    "number", [at for at, line in enumerate(WRITTEN.splitlines()) if "=" in line]
+)
 def test_any_value_for_any_key_is_fine_or_said(number: int) -> None:
     lines = WRITTEN.splitlines()
     key = lines[number].partition(" = ")[0]
@@ -572,13 +695,17 @@ def test_any_value_for_a_table_is_fine_or_said(table: str) -> None:
     for value in (*KINDS_OF_VALUES, *DATES):
         for budget in ("60", "[]"):
             with contextlib.suppress(al.InputError):
-                parse_settings(f"{table} = {value}\n" + rest.replace("budget = 60", f"budget = {budget}", 1))
+                parse_settings(
+                    f"{table} = {value}\n" + rest.replace("budget = 60", f"budget = {budget}", 1)
+                )
 
 
 def test_a_method_that_is_a_list_is_said_with_its_line() -> None:
     homes()
     line = change("^method = .*$", 'method = ["x"]')
-    assert refused("status", "camp").startswith(f"error: camp/campaign.toml:{line}: method: unknown")
+    assert refused("status", "camp").startswith(
+        f"error: camp/campaign.toml:{line}: method: unknown"
+    )
 
 
 def test_labels_that_a_changed_kind_can_not_have_are_said() -> None:
@@ -589,7 +716,10 @@ def test_labels_that_a_changed_kind_can_not_have_are_said() -> None:
     for command in ("check", "status", "plan"):
         told = allot(command, "camp")
         assert told.exit_code == 2
-        assert f"camp/campaign.toml:{line}: task 'price': kind: it is classification now" in told.output
+        assert (
+            f"camp/campaign.toml:{line}: task 'price': kind: it is classification now"
+            in told.output
+        )
         assert 'put kind = "regression" back' in told.output
     change('^kind = "classification"', 'kind = "regression"')
     fine("check", "camp")
@@ -616,7 +746,11 @@ def test_a_batch_of_millions_is_a_mistake(size: int, is_fine: bool) -> None:
     line = change(r"^\[training\]$", f"[training]\nbatch_size = {size}")
     told = allot("check", "camp")
     assert told.exit_code == (0 if is_fine else 2)
-    assert is_fine or f"camp/campaign.toml:{line}: training: batch_size: {size} is above 1000000" in told.output
+    assert (
+        is_fine
+        or f"camp/campaign.toml:{line}: training: batch_size: {size} is above 1000000"
+        in told.output
+    )
 
 
 def test_decimal_commas_are_no_words() -> None:
@@ -648,13 +782,19 @@ def test_words_with_commas_are_words(cells: tuple[str, str]) -> None:
 @pytest.mark.parametrize(
     ("pattern", "new", "what"),
     [
-        (r"^\[data\]$", '[data]\ndelimiter = "ab"', "data: delimiter: 'ab' is not a single character"),
+        (
+            r"^\[data\]$",
+            '[data]\ndelimiter = "ab"',
+            "data: delimiter: 'ab' is not a single character",
+        ),
         (r"^\[data\]$", '[data]\ndelimiter = "x"', "data: delimiter: "),
         (r"^root = .*$", 'root = ""', "data: root: is empty; write where the data lie"),
         (r'^name = "style"$', 'name = "style"\ntiers = {}', "task 'style': tiers: is empty"),
     ],
 )
-def test_settings_that_do_not_fit_the_table_are_said_with_their_line(pattern: str, new: str, what: str) -> None:
+def test_settings_that_do_not_fit_the_table_are_said_with_their_line(
+    pattern: str, new: str, what: str
+) -> None:
     homes()
     line = change(pattern, new)
     told = allot("check", "camp")
@@ -668,7 +808,9 @@ def test_more_labels_to_begin_with_than_there_are_is_said_with_its_line() -> Non
     line = under("style", "have = 50")
     told = allot("check", "camp")
     assert told.exit_code == 2
-    assert told.output.startswith(f"camp/campaign.toml:{line}: task 'style': have: 50 labels wanted")
+    assert told.output.startswith(
+        f"camp/campaign.toml:{line}: task 'style': have: 50 labels wanted"
+    )
 
 
 @pytest.mark.parametrize("line", ['kind = "regression"', 'classes = ["x"]'])
@@ -680,10 +822,15 @@ def test_a_line_of_the_table_is_not_taken_for_one_of_the_settings(line: str) -> 
     assert told.output.startswith("homes.csv:2: row 1, column 'style': ")
 
 
-def test_an_order_whose_sheet_can_not_be_written_is_said_to_be_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_order_whose_sheet_can_not_be_written_is_said_to_be_placed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     homes()
     with monkeypatch.context() as patch:
-        patch.setattr("allotment.orders.sheet._fill", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+        patch.setattr(
+            "allotment.orders.sheet._fill",
+            lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")),
+        )
         told = refused("order", "camp", "-o", "there.csv")
     assert "there.csv: can't be written" in told
     assert "order 1: is placed all the same; to write its sheet: allot order camp -o FILE" in told
@@ -706,7 +853,9 @@ def test_a_sheet_of_any_name_comes_back(suffix: str) -> None:
     path = Path(f"sheet.{suffix}")
     fine("order", "camp", "-o", path)
     text = path.read_text()
-    empty, filled = (r'"label": null', '"label": 1.5') if "json" in suffix else (r"(?<=[,\t])$", "1.5")
+    empty, filled = (
+        (r'"label": null', '"label": 1.5') if "json" in suffix else (r"(?<=[,\t])$", "1.5")
+    )
     path.write_text(re.sub(empty, filled, text, flags=re.MULTILINE))
     assert "20 new labels" in fine("ingest", "camp", path)
 

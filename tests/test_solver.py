@@ -1,4 +1,5 @@
-"""The exact optimum: the paper's published instances, hand-made ties, very large problems, honest gaps."""
+"""The exact optimum: the paper's published instances, hand-made ties, very large problems, honest
+gaps."""
 
 from __future__ import annotations
 
@@ -15,7 +16,16 @@ from allotment.solver import search
 
 VOC_GAINS = ("1.13", "2.03"), ("0.999", "0.997")
 TASKONOMY_COSTS = (10, 3, 3, 2, 3)
-TASKONOMY_GAINS = ("0.73", "0.23", "2.24", "2.74", "2.17"), ("0.9964", "0.9997", "0.9998", "0.9999", "0.9998")
+TASKONOMY_GAINS = (
+    ("0.73", "0.23", "2.24", "2.74", "2.17"),
+    (
+        "0.9964",
+        "0.9997",
+        "0.9998",
+        "0.9999",
+        "0.9998",
+    ),
+)
 
 OPTIMA = {
     "VOC 1:3": ((1, 3), VOC_GAINS, 1_200, (855, 115)),
@@ -28,7 +38,9 @@ OPTIMA = {
 PUBLISHED_VALUES = {"Taskonomy": (49170.526, 3), "Taskonomy, a tenth": (18477.03528, 5)}
 
 
-def plan_for(costs: Sequence[object], gains: Sequence[al.Curve], budget: object, **limits: object) -> al.Plan:
+def plan_for(
+    costs: Sequence[object], gains: Sequence[al.Curve], budget: object, **limits: object
+) -> al.Plan:
     names = [f"t{index}" for index in range(len(costs))]
     tasks = [al.Task(name, cost) for name, cost in zip(names, costs, strict=True)]
     return al.allocate(al.Problem(tasks, budget, **limits), dict(zip(names, gains, strict=True)))
@@ -61,15 +73,24 @@ def test_published_optimum(name: str) -> None:
 
 
 def test_linear_gains_put_everything_on_the_best_per_cost() -> None:
-    assert counts_of(plan_for((1, 20), [al.Geometric(1.13, 1), al.Geometric(2.03, 1)], 6300)) == (6300, 0)
-    assert counts_of(plan_for((1, 20), [al.Geometric(1.13, 1), al.Geometric(30, 1)], 6300)) == (0, 315)
+    assert counts_of(plan_for((1, 20), [al.Geometric(1.13, 1), al.Geometric(2.03, 1)], 6300)) == (
+        6300,
+        0,
+    )
+    assert counts_of(plan_for((1, 20), [al.Geometric(1.13, 1), al.Geometric(30, 1)], 6300)) == (
+        0,
+        315,
+    )
 
 
 def test_a_reduction_rate_of_zero_buys_one_label_each() -> None:
     plan = plan_for((1, 20), [al.Geometric(1.13, 0), al.Geometric(2.03, 0)], 6300)
     assert counts_of(plan) == (1, 1)
     assert plan.value == pytest.approx(1.13 + 2.03, rel=1e-12)
-    assert counts_of(plan_for((1, 20), [al.Geometric(1.13, 0), al.Geometric(2.03, 0)], 20)) == (0, 1)
+    assert counts_of(plan_for((1, 20), [al.Geometric(1.13, 0), al.Geometric(2.03, 0)], 20)) == (
+        0,
+        1,
+    )
 
 
 @pytest.mark.parametrize("size", [0.0, -1e-9, -2.03])
@@ -110,18 +131,46 @@ ONE, TWO, LINE = al.Tabulated([0, 1]), al.Tabulated([0, 2]), al.Geometric(1, 1)
         pytest.param((3, 2), (ONE, ONE), 3, (0, 1), id="least money before task order"),
         pytest.param((2, 2), (ONE, ONE), 3, (1, 0), id="then task order"),
         pytest.param((2, 2, 2), (ONE, ONE, ONE), 4, (1, 1, 0), id="task order among three"),
-        pytest.param((4, 2), (TWO, al.Tabulated([0, 1, 2])), 4, (1, 0), id="one dear or two cheap, dear first"),
-        pytest.param((2, 4), (al.Tabulated([0, 1, 2]), TWO), 4, (2, 0), id="one dear or two cheap, cheap first"),
-        pytest.param((1, 1), (al.Tabulated([0, 5, 5]), ONE), 9, (1, 1), id="what adds nothing is left"),
-        pytest.param((1, 1, 1), (LINE, LINE, LINE), 1000, (1000, 0, 0), id="equal slopes, all on the first"),
-        pytest.param((2, 1), (2 * LINE, LINE), 1000, (500, 0), id="equal density, all on the first"),
+        pytest.param(
+            (4, 2),
+            (TWO, al.Tabulated([0, 1, 2])),
+            4,
+            (1, 0),
+            id="one dear or two cheap, dear first",
+        ),
+        pytest.param(
+            (2, 4),
+            (al.Tabulated([0, 1, 2]), TWO),
+            4,
+            (2, 0),
+            id="one dear or two cheap, cheap first",
+        ),
+        pytest.param(
+            (1, 1), (al.Tabulated([0, 5, 5]), ONE), 9, (1, 1), id="what adds nothing is left"
+        ),
+        pytest.param(
+            (1, 1, 1), (LINE, LINE, LINE), 1000, (1000, 0, 0), id="equal slopes, all on the first"
+        ),
+        pytest.param(
+            (2, 1), (2 * LINE, LINE), 1000, (500, 0), id="equal density, all on the first"
+        ),
         pytest.param((2, 1), (2 * LINE, LINE), 999, (499, 1), id="equal density, an odd unit"),
         pytest.param(("0.1", "0.2"), (ONE, TWO), "0.29", (0, 1), id="decimals"),
-        pytest.param((3, 5), (3 * LINE, 5 * LINE), 7, (2, 0), id="knapsack of equal density, one unit left"),
-        pytest.param((5, 3), (5 * LINE, 3 * LINE), 11, (1, 2), id="knapsack of equal density, spent to the end"),
+        pytest.param(
+            (3, 5), (3 * LINE, 5 * LINE), 7, (2, 0), id="knapsack of equal density, one unit left"
+        ),
+        pytest.param(
+            (5, 3),
+            (5 * LINE, 3 * LINE),
+            11,
+            (1, 2),
+            id="knapsack of equal density, spent to the end",
+        ),
     ],
 )
-def test_ties(costs: Sequence[object], gains: Sequence[al.Curve], budget: object, counts: Sequence[int]) -> None:
+def test_ties(
+    costs: Sequence[object], gains: Sequence[al.Curve], budget: object, counts: Sequence[int]
+) -> None:
     assert counts_of(plan_for(costs, gains, budget)) == counts
 
 
@@ -157,14 +206,22 @@ FLAT = al.Tabulated([0, 5, 8, 8])
             id="a cap and a coupled curve",
         ),
         pytest.param(
-            al.Problem([al.Task("a", 1), al.Task("b", 1, weight=0)], 1000, [al.Cap("hours", 900, {"a": 1, "b": 1})]),
+            al.Problem(
+                [al.Task("a", 1), al.Task("b", 1, weight=0)],
+                1000,
+                [al.Cap("hours", 900, {"a": 1, "b": 1})],
+            ),
             (FLAT, LINE),
             (2, 0),
             id="a task without weight",
         ),
         pytest.param(
             al.Problem(
-                [al.Task("a", 2, fee=3, implies=("b", "c")), al.Task("b", 1, fee=1), al.Task("c", 26)],
+                [
+                    al.Task("a", 2, fee=3, implies=("b", "c")),
+                    al.Task("b", 1, fee=1),
+                    al.Task("c", 26),
+                ],
                 1000,
                 count_implied=True,
             ),
@@ -192,9 +249,13 @@ def test_labels_below_rounding_are_not_bought_under_a_cap() -> None:
 def test_labels_that_count_in_small_part_for_another_task(inner: str) -> None:
     rng = random.Random(inner)
     for _ in range(40):
-        tasks = [al.Task(name, rng.randint(1, 9), most=60, fee=rng.choice([0, 0, 40])) for name in "ab"]
+        tasks = [
+            al.Task(name, rng.randint(1, 9), most=60, fee=rng.choice([0, 0, 40])) for name in "ab"
+        ]
         gains = {name: al.Geometric(rng.uniform(0.01, 1), rng.uniform(0.9, 0.999)) for name in "ab"}
-        curve: al.Curve = al.Geometric(rng.uniform(1, 300), rng.choice([0.001, 0.01, 0.1, 0.3, 0.5]))
+        curve: al.Curve = al.Geometric(
+            rng.uniform(1, 300), rng.choice([0.001, 0.01, 0.1, 0.3, 0.5])
+        )
         if inner == "sum":
             curve = curve + al.Logarithmic(rng.uniform(1, 30), 3)
         shares = {name: rng.choice(["0.001", "0.01", "0.1", "0.25", "0.333"]) for name in "ab"}
@@ -214,16 +275,21 @@ def test_what_nobody_can_pay_does_not_disturb_the_rest(worth: float) -> None:
 def lagrangian_bound(
     costs: Sequence[int], sizes: Sequence[float], keeps: Sequence[float], budget: int, price: float
 ) -> float:
-    """y B + sum of max_N g(N) - y c N for geometric gains, from the N at which the next label is worth y c."""
+    """y B + sum of max_N g(N) - y c N for geometric gains, from the N at which the next label is
+    worth y c."""
     total = price * budget
     for cost, size, keep in zip(costs, sizes, keeps, strict=True):
         at = max(0, int(np.log(price * cost / size) / np.log(keep)))
         near = np.maximum(np.arange(at - 3, at + 4), 0)
-        total += float(np.max(size * -np.expm1(near * np.log(keep)) / (1 - keep) - price * cost * near))
+        total += float(
+            np.max(size * -np.expm1(near * np.log(keep)) / (1 - keep) - price * cost * near)
+        )
     return total
 
 
-@pytest.mark.parametrize("costs", [(1000, 999, 997, 7, 1), (10, 3, 3, 2, 3), (1000, 500, 250, 5, 1)])
+@pytest.mark.parametrize(
+    "costs", [(1000, 999, 997, 7, 1), (10, 3, 3, 2, 3), (1000, 500, 250, 5, 1)]
+)
 def test_a_budget_of_a_million_million(costs: Sequence[int]) -> None:
     budget = 10**12
     sizes = [3.0, 2.5, 7.0, 0.02, 0.004]
@@ -233,7 +299,10 @@ def test_a_budget_of_a_million_million(costs: Sequence[int]) -> None:
     assert plan.spent <= budget
     assert float(plan.unspent) * plan.money_worth <= 1e-12 * plan.value
     assert all(count > 0 for count in counts_of(plan))
-    bounds = [lagrangian_bound(costs, sizes, keeps, budget, plan.money_worth * factor) for factor in (0.99, 1, 1.01)]
+    bounds = [
+        lagrangian_bound(costs, sizes, keeps, budget, plan.money_worth * factor)
+        for factor in (0.99, 1, 1.01)
+    ]
     assert plan.value <= min(bounds) * (1 + 1e-12)
     assert plan.value >= bounds[1] * (1 - 1e-9)
 
@@ -284,11 +353,18 @@ def test_labels_that_only_harm_beside_a_cap_are_left() -> None:
 @pytest.mark.parametrize("cap", [False, True])
 def test_money_that_is_spent_already_takes_no_part(frozen: int, cap: bool) -> None:
     """Its worth and its price are far above all that is to be decided."""
-    tasks = [al.Task("done", 100, frozen=frozen), al.Task("a", 3), al.Task("b", 5, least=2), al.Task("c", 7, fee=4)]
+    tasks = [
+        al.Task("done", 100, frozen=frozen),
+        al.Task("a", 3),
+        al.Task("b", 5, least=2),
+        al.Task("c", 7, fee=4),
+    ]
     gains = {"a": al.Geometric(1, 0.9), "b": al.Power(30, 3, 0.5), "c": al.Logarithmic(4, 2)}
     caps = [al.Cap("hours", frozen + 30, {"done": 1, "a": 1, "b": 2})] if cap else []
     left = [al.Cap("hours", 30, {"a": 1, "b": 2})] if cap else []
-    plan = al.allocate(al.Problem(tasks, 100 * frozen + 97, caps), gains | {"done": al.Geometric(1e12, 1)})
+    plan = al.allocate(
+        al.Problem(tasks, 100 * frozen + 97, caps), gains | {"done": al.Geometric(1e12, 1)}
+    )
     alone = al.allocate(al.Problem(tasks[1:], 97, left), gains)
     assert plan.counts == {"done": frozen} | alone.counts
     assert plan.exact
@@ -298,13 +374,22 @@ def test_money_that_is_spent_already_takes_no_part(frozen: int, cap: bool) -> No
 
 
 def test_plans_beside_what_is_fixed_are_told_apart() -> None:
-    """Worths that differ by less than a digit of their sum still come in their order, and have their reasons."""
+    """Worths that differ by less than a digit of their sum still come in their order, and have
+    their reasons."""
     tasks = [al.Task("done", 1, frozen=1), al.Task("a", 1, most=9), al.Task("b", 1)]
     gains = {"done": al.Geometric(1e20, 1), "a": al.Geometric(1, 1), "b": al.Tabulated([0, 3, 3])}
     plan = al.allocate(al.Problem(tasks, 21), gains)
     assert plan.counts == {"done": 1, "a": 9, "b": 1}
-    others = {"worst": {"done": 1}, "best": {"done": 1, "a": 8, "b": 1}, "middle": {"done": 1, "a": 5}}
+    others = {
+        "worst": {"done": 1},
+        "best": {"done": 1, "a": 8, "b": 1},
+        "middle": {"done": 1, "a": 5},
+    }
     assert [row.name for row in plan.compare(others).rows[1:]] == ["best", "middle", "worst"]
-    assert plan.why_unspent == ("done: frozen at 1", "a: most of 9 reached", "b: more labels are worth nothing")
+    assert plan.why_unspent == (
+        "done: frozen at 1",
+        "a: most of 9 reached",
+        "b: more labels are worth nothing",
+    )
     assert al.allocate(al.Problem(tasks, 6), gains).counts == {"done": 1, "a": 4, "b": 1}
     assert al.frontier(al.Problem(tasks, 6), gains).counts["a"].tolist() == [0, 0, 1, 2, 3, 4]

@@ -1,4 +1,5 @@
-"""When probing stops: soon where transfer is known, not where it is noise, at once where the plan is no question."""
+"""When probing stops: soon where transfer is known, not where it is noise, at once where the plan
+is no question."""
 
 from __future__ import annotations
 
@@ -32,7 +33,11 @@ def test_it_stops_early_where_cells_are_well_known() -> None:
 
 def test_it_goes_on_where_cells_are_noise() -> None:
     stops = [
-        stop_of(Planted(plant(np.random.default_rng(seed)), size=0.001, noise=0.03, length=402), seed, between=25)
+        stop_of(
+            Planted(plant(np.random.default_rng(seed)), size=0.001, noise=0.03, length=402),
+            seed,
+            between=25,
+        )
         for seed in range(4)
     ]
     assert stops == [100] * 4
@@ -60,8 +65,13 @@ def test_the_share_is_that_of_plans_found_by_trying_all() -> None:
     gains = rng.normal([[1, 0.4], [0.1, 1]], 1.5, (120, 2, 2))
     transfer = affinity(probes_of(gains, 12))
     tasks, rates = [Task("a", 2, weight=1.0), Task("b", 3, weight=2.5)], {"a": 0.96, "b": 0.98}
-    counts = np.array([(a, b) for a, b in itertools.product(range(61), range(41)) if 2 * a + 3 * b <= 120])
-    gathered = np.stack([(1 - rates[name] ** counts[:, i]) / (1 - rates[name]) for i, name in enumerate("ab")], axis=1)
+    counts = np.array(
+        [(a, b) for a, b in itertools.product(range(61), range(41)) if 2 * a + 3 * b <= 120]
+    )
+    gathered = np.stack(
+        [(1 - rates[name] ** counts[:, i]) / (1 - rates[name]) for i, name in enumerate("ab")],
+        axis=1,
+    )
     mean = gathered @ (transfer.matrix @ [1.0, 2.5])
     shares = []
     for within in (0.002, 0.01, 0.05):
@@ -84,11 +94,20 @@ def test_the_share_is_that_of_plans_found_by_trying_all() -> None:
     ],
 )
 def test_the_share_counts_what_the_method_counts(known: Known) -> None:
-    """Own first gains, the paper's row sums, and a task that nobody could probe: all plans are tried by hand."""
+    """Own first gains, the paper's row sums, and a task that nobody could probe: all plans are
+    tried by hand."""
     gains = np.random.default_rng(3).normal([[1, 0.4], [0.1, 1]], 1.5, (120, 2, 2))
     transfer = affinity(probes_of(gains, 12))
-    problem = Problem([Task("a", 2, weight=1.0), Task("b", 3, weight=2.5), Task("c", 4, weight=0.7)], 60)
-    counts = np.array([n for n in itertools.product(range(31), range(21), range(16)) if n @ np.array([2, 3, 4]) <= 60])
+    problem = Problem(
+        [Task("a", 2, weight=1.0), Task("b", 3, weight=2.5), Task("c", 4, weight=0.7)], 60
+    )
+    counts = np.array(
+        [
+            n
+            for n in itertools.product(range(31), range(21), range(16))
+            if n @ np.array([2, 3, 4]) <= 60
+        ]
+    )
     rates = np.array(list(known.reductions.values()))
     gathered, weights = (1 - rates**counts) / (1 - rates), np.array([1.0, 2.5, 0.7])
 
@@ -121,7 +140,11 @@ def test_where_nothing_is_known_of_a_cell_the_paper_s_estimator_does_not_stop() 
 def test_mistakes_are_named_together() -> None:
     transfer = affinity(probes_of(np.random.default_rng(0).normal(size=(9, 2, 2))))
     text = mistakes_of(
-        plateau_share, transfer, Known({"a": 0.9}, {"b": 1.0}), Problem([Task("a", 1), Task("c", 1)], 9), within=1.5
+        plateau_share,
+        transfer,
+        Known({"a": 0.9}, {"b": 1.0}),
+        Problem([Task("a", 1), Task("c", 1)], 9),
+        within=1.5,
     )
     assert "task 'c': is in the problem, but not in the transfer" in text
     assert "task 'b': is in the transfer, but not in the problem" in text
@@ -129,4 +152,6 @@ def test_mistakes_are_named_together() -> None:
     assert "first: there is none for task 'a'" in text
     assert "within: 1.5 is not between 0 and 1" in text
     with pytest.raises(ValueError, match="unknown 'poled'"):
-        probe_training(Planted(np.eye(4)), LABELS, 0, enough=enough_for(PROBLEM, RATES, estimator="poled"))
+        probe_training(
+            Planted(np.eye(4)), LABELS, 0, enough=enough_for(PROBLEM, RATES, estimator="poled")
+        )

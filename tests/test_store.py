@@ -1,4 +1,5 @@
-"""The store of a campaign: nothing is lost, overwritten or ordered twice, whoever is killed and whatever is full."""
+"""The store of a campaign: nothing is lost, overwritten or ordered twice, whoever is killed and
+whatever is full."""
 
 from __future__ import annotations
 
@@ -78,7 +79,9 @@ def test_a_result_is_kept_once(held: Store) -> None:
     assert held.result(probe(1).key) == {"a": None, "b": [1, 2.0]}
 
 
-def test_a_result_too_large_for_a_row_is_refused(held: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_too_large_for_a_row_is_refused(
+    held: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(store, "LARGEST_BODY", 100)
     with pytest.raises(InputError, match="put it into an artifact"):
         held.put_result(probe(1), "x" * 101)
@@ -145,7 +148,9 @@ np.save(OBJECTS, np.array([None, {}]), allow_pickle=True)
         ({"a.npy": npy([1]), "A.npy": npy([1])}, "two files are called a.npy"),
     ],
 )
-def test_files_that_no_archive_would_take_are_refused(held: Store, files: dict[str, bytes], said: str) -> None:
+def test_files_that_no_archive_would_take_are_refused(
+    held: Store, files: dict[str, bytes], said: str
+) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         held.put_artifact(probe(1), files)
     assert held.artifact(probe(1).key) is None
@@ -154,7 +159,8 @@ def test_files_that_no_archive_would_take_are_refused(held: Store, files: dict[s
 def test_arrays_of_every_plain_kind_are_taken(held: Store) -> None:
     kinds = ["?", "i1", "u1", "<i4", ">f8", "f2", "c16", "u8"]
     files = {
-        f"{place}.npy": npy(np.zeros((2, 0, 3) if place == 3 else (2, 3), kind)) for place, kind in enumerate(kinds)
+        f"{place}.npy": npy(np.zeros((2, 0, 3) if place == 3 else (2, 3), kind))
+        for place, kind in enumerate(kinds)
     }
     files["f.npy"] = npy(np.asfortranarray(np.ones((2, 3))))
     files["scalar.npy"] = npy(np.float32(3))
@@ -237,10 +243,18 @@ def test_a_delivery_is_sorted_into_new_known_and_contradicting(held: Store) -> N
     first = held.add_delivery(
         "a.csv", "d1", [("seg", "1", {"png": "x"}), ("cls", "1", "cat")], [("line 4", "no such id")]
     )
-    assert (first.number, first.new, first.duplicates, first.conflicts, first.again) == (1, 2, 0, 0, False)
+    assert (first.number, first.new, first.duplicates, first.conflicts, first.again) == (
+        1,
+        2,
+        0,
+        0,
+        False,
+    )
     assert first.rejected == (("line 4", "no such id"),)
     assert held.open_items() == [(1, "seg", "2")]
-    second = held.add_delivery("b.csv", "d2", [("cls", "1", "cat"), ("seg", "1", {"png": "y"}), ("seg", "9", 1)])
+    second = held.add_delivery(
+        "b.csv", "d2", [("cls", "1", "cat"), ("seg", "1", {"png": "y"}), ("seg", "9", 1)]
+    )
     assert (second.new, second.duplicates, second.conflicts) == (1, 1, 1)
     again = held.add_delivery("renamed.csv", "d1", [("cls", "1", "dog")], [])
     assert again.again
@@ -257,22 +271,33 @@ def test_a_delivery_is_sorted_into_new_known_and_contradicting(held: Store) -> N
         ("abcbc", "a", "c", "b"), ("abccb", "a", "b", "b"), ("abcc", "a", "c", "c"),
     ],
 )  # fmt: skip
-def test_conflicts_are_resolved_by_rule(held: Store, votes: str, first: str, last: str, majority: str) -> None:
+def test_conflicts_are_resolved_by_rule(
+    held: Store, votes: str, first: str, last: str, majority: str
+) -> None:
     for number, vote in enumerate(votes):
-        held.add_delivery("x", f"digest {number}", [("seg", "1", vote), ("seg", f"other {number}", 0)])
+        held.add_delivery(
+            "x", f"digest {number}", [("seg", "1", vote), ("seg", f"other {number}", 0)]
+        )
     for rule, winner in (("first", first), ("last", last), ("majority", majority)):
         assert held.delivered("seg", rule)["1"] == winner
     with pytest.raises(InputError, match="did you mean 'majority'"):
         held.delivered("seg", "mayority")
     expected = [
-        (value, tuple(at + 1 for at, vote in enumerate(votes) if vote == value)) for value in dict.fromkeys(votes)
+        (value, tuple(at + 1 for at, vote in enumerate(votes) if vote == value))
+        for value in dict.fromkeys(votes)
     ]
-    assert [conflict.values for conflict in held.conflicts()] == ([tuple(expected)] if len(expected) > 1 else [])
+    assert [conflict.values for conflict in held.conflicts()] == (
+        [tuple(expected)] if len(expected) > 1 else []
+    )
 
 
 def test_the_same_number_in_another_form_is_no_conflict(held: Store) -> None:
-    held.add_delivery("x", "1", [("a", "1", 1), ("b", "1", {"points": [[1, 2.0]]}), ("c", "1", 0.1)])
-    second = held.add_delivery("y", "2", [("a", "1", 1.0), ("b", "1", {"points": [[1.0, 2]]}), ("c", "1", 0.2)])
+    held.add_delivery(
+        "x", "1", [("a", "1", 1), ("b", "1", {"points": [[1, 2.0]]}), ("c", "1", 0.1)]
+    )
+    second = held.add_delivery(
+        "y", "2", [("a", "1", 1.0), ("b", "1", {"points": [[1.0, 2]]}), ("c", "1", 0.2)]
+    )
     assert (second.duplicates, second.conflicts) == (2, 1)
     assert [conflict.task for conflict in held.conflicts()] == ["c"]
     third = held.add_delivery("z", "3", [("d", "1", True), ("d", "1", 1), ("d", "1", "1")])
@@ -289,7 +314,13 @@ def test_a_line_repeated_in_a_file_is_no_second_vote(held: Store) -> None:
 
 def test_a_delivery_goes_in_whole_or_not_at_all(held: Store) -> None:
     good = [("seg", str(number), number) for number in range(50)]
-    for bad in ((("seg", "", 1)), ("seg", "a\0b", 1), ("seg", "\ud800", 1), ("", "1", 1), ("seg", "1", float("nan"))):
+    for bad in (
+        (("seg", "", 1)),
+        ("seg", "a\0b", 1),
+        ("seg", "\ud800", 1),
+        ("", "1", 1),
+        ("seg", "1", float("nan")),
+    ):
         with pytest.raises(InputError):
             held.add_delivery("x", "1", [*good, bad])
     assert held.deliveries() == []
@@ -298,7 +329,8 @@ def test_a_delivery_goes_in_whole_or_not_at_all(held: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["é", "'; DROP TABLE labels; --", "<script>", "=1+1", "a b", "../..", "\U0001f600", "\n"]
+    "name",
+    ["é", "'; DROP TABLE labels; --", "<script>", "=1+1", "a b", "../..", "\U0001f600", "\n"],
 )
 def test_names_are_only_names(held: Store, name: str) -> None:
     held.add_order({name: name}, [(name, name)], name)
@@ -308,7 +340,9 @@ def test_names_are_only_names(held: Store, name: str) -> None:
     assert held.deliveries()[0].rejected == ((name, name),)
 
 
-def test_times_are_noted_but_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_are_noted_but_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = []
     for place, at in enumerate(("2020-01-01T00:00:00+00:00", "2030-01-01T00:00:00+00:00")):
         monkeypatch.setattr(store, "_now", lambda at=at: at)
@@ -316,7 +350,11 @@ def test_times_are_noted_but_change_nothing(tmp_path: Path, monkeypatch: pytest.
             held.put_result(probe(1), 1)
             value = held.add_value("plan", {}, "a")
             assert value.at == at
-            rows = [{k: v for k, v in row.items() if k != "at"} for t in schema.COLUMNS[1] for row in held.table(t)]
+            rows = [
+                {k: v for k, v in row.items() if k != "at"}
+                for t in schema.COLUMNS[1]
+                for row in held.table(t)
+            ]
         kept.append(rows)
     assert kept[0] == kept[1]
 
@@ -335,7 +373,12 @@ def fill(held: Store) -> None:
     held.add_order({"form": {"same": False}}, [("seg", "1"), ("seg", "2"), ("cls", "é")], "order 1")
     held.add_order({"form": {"same": False}}, [("seg", "3")], "order 2")
     held.cancel(2)
-    held.add_delivery("a.csv", "digest 1", [("seg", "1", 5), ("cls", "é", "cat")], [("line 4", "no such instance")])
+    held.add_delivery(
+        "a.csv",
+        "digest 1",
+        [("seg", "1", 5), ("cls", "é", "cat")],
+        [("line 4", "no such instance")],
+    )
     held.add_delivery("b.csv", "digest 2", [("seg", "1", 6)])
 
 
@@ -348,7 +391,9 @@ def test_no_row_can_be_changed_or_removed(held: Store) -> None:
                 held._connection.execute(sql)
         row = next(held._connection.execute(f"SELECT * FROM {table}"))
         with pytest.raises(sqlite3.IntegrityError):
-            held._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+            held._connection.execute(
+                f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row
+            )
     held.check()
 
 
@@ -408,7 +453,8 @@ while True:
         assert len(results) - 1 <= len(orders) <= len(results)
         assert len(ordered) == 5 * len(orders), (len(ordered), len(orders))
         assert len(given) % 5 == 0 and len(orders) - 1 <= len(given) / 5 <= len(orders)
-        assert [number for number, _, _ in store.open_items()] == [len(orders)] * (len(ordered) - len(given))
+        count = len(ordered) - len(given)
+        assert [number for number, _, _ in store.open_items()] == [len(orders)] * count
         assert plan is None or plan.body == {"n": plan.number}
         assert store.settings() == "text"
         again = store.results("probe"), store.orders()
@@ -463,7 +509,10 @@ with Store.open(sys.argv[1], write=True, why=sys.argv[2]) as store:
 
 def start_holder(folder: Path, why: str = "allot estimate") -> subprocess.Popen[str]:
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(folder), why], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLDER, str(folder), why],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
@@ -510,7 +559,9 @@ def test_one_process_does_not_write_twice_at_once(folder: Path) -> None:
         held.put_result(probe(1), 1)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}', "\xff", "[" * 20000, '{"pid": 1}', "null"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"pid": "x"}', "\xff", "[" * 20000, '{"pid": 1}', "null"]
+)
 def test_a_lock_file_may_hold_anything(folder: Path, text: str) -> None:
     (folder / lock.FILE).write_text(text)
     assert lock.find_holder(folder) is None
@@ -617,7 +668,9 @@ def test_a_damaged_file_gives_a_clear_error_and_nothing_else(folder: Path, tmp_p
         for _ in range(draw.choice((1, 3, 30))):
             if content:
                 start = draw.randrange(len(content))
-                content[start : start + draw.choice((1, 1, 8, 200))] = draw.randbytes(draw.choice((1, 1, 8, 200)))
+                content[start : start + draw.choice((1, 1, 8, 200))] = draw.randbytes(
+                    draw.choice((1, 1, 8, 200))
+                )
         other = tmp_path / "other"
         shutil.rmtree(other, ignore_errors=True)
         other.mkdir()
@@ -658,7 +711,9 @@ def test_a_network_disk_is_refused_with_the_remedy(
     escaped = str(here).replace(" ", "\\040").replace("\t", "\\011")
     Store.create(here).close()
     table = tmp_path / "mounts"
-    table.write_text("/dev/root / ext4 rw 0 0\n" + mounts.format(here=escaped, up=str(tmp_path)) + "\n")
+    table.write_text(
+        "/dev/root / ext4 rw 0 0\n" + mounts.format(here=escaped, up=str(tmp_path)) + "\n"
+    )
     monkeypatch.setattr(disk, "MOUNTS", table)
     link = tmp_path / "link"
     link.symlink_to(here)
@@ -667,21 +722,29 @@ def test_a_network_disk_is_refused_with_the_remedy(
             if not refused:
                 Store.open(path, write=write).close()
                 continue
-            with pytest.raises(InputError, match=rf"network disk \({re.escape(refused)} at .*allot pack"):
+            with pytest.raises(
+                InputError, match=rf"network disk \({re.escape(refused)} at .*allot pack"
+            ):
                 Store.open(path, write=write)
     if refused:
         with pytest.raises(InputError, match="network disk"):
             Store.create(here / "new")
 
 
-def test_where_mounts_are_not_told_nothing_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_mounts_are_not_told_nothing_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(disk, "MOUNTS", Path("/nonexistent/mounts"))
     Store.open(folder, write=True).close()
 
 
 def in_own_mounts(tmp_path: Path, prepare: str, code: str, *given: str) -> str:
-    """Run code where mounts of its own do not trouble the rest of the machine; skips where that is not allowed."""
-    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+    """Run code where mounts of its own do not trouble the rest of the machine; skips where that is
+    not allowed."""
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode
+    ):
         pytest.skip("no mounts of one's own here")
     script = f'{prepare} || exit 99; exec "$@"'
     command = ["unshare", "-rm", "sh", "-c", script, "sh", sys.executable, "-c", code, *given]
@@ -698,7 +761,8 @@ from allotment.campaign.store import Store
 from allotment.errors import InputError
 with Store.open(sys.argv[1], write=False) as store:
     print(store.settings())
-for make in (lambda: Store.open(sys.argv[1], write=True), lambda: Store.create(sys.argv[1] + "/new")):
+old, new = sys.argv[1], sys.argv[1] + "/new"
+for make in (lambda: Store.open(old, write=True), lambda: Store.create(new)):
     try:
         make()
     except InputError as error:
@@ -764,7 +828,9 @@ print("went on")
 
 def test_a_full_disk_loses_nothing_that_was_finished(tmp_path: Path) -> None:
     prepare = f"mount -t tmpfs -o size=2m none {tmp_path}"
-    first, *_, last = in_own_mounts(tmp_path, prepare, FULL, str(tmp_path / "campaign")).splitlines()
+    first, *_, last = in_own_mounts(
+        tmp_path, prepare, FULL, str(tmp_path / "campaign")
+    ).splitlines()
     assert "disk is full" in first
     assert "everything that was finished is kept" in first
     assert last == "went on"
@@ -772,12 +838,18 @@ def test_a_full_disk_loses_nothing_that_was_finished(tmp_path: Path) -> None:
 
 def test_a_limit_on_the_size_of_files_is_no_disaster(tmp_path: Path) -> None:
     code = FULL.replace(
-        'with Store.create(folder) as store:\n    open(folder + "/ballast", "wb").write(bytes(300_000))',
+        'with Store.create(folder) as store:\n    open(folder + "/ballast",'
+        ' "wb").write(bytes(300_000))',
         "import resource\nwith Store.create(folder) as store:\n"
         '    open(folder + "/ballast", "wb").write(b"")\n'
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))",
-    ).replace("os.unlink(", "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2); os.unlink(")
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "campaign")], capture_output=True, text=True)
+    ).replace(
+        "os.unlink(",
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2); os.unlink(",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "campaign")], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     first, *_, last = done.stdout.splitlines()
     assert "SQLITE_IOERR_WRITE" in first or "ulimit" in first
@@ -848,7 +920,13 @@ def check_after_kill(folder: Path, said: list[tuple[str, int]]) -> None:
         deliveries = [int(delivery.digest) for delivery in reader.deliveries()]
         ordered, delivered = reader.ordered("seg"), reader.delivered("seg")
         artifacts = [row["needs"]["n"] for row in reader.table("artifacts")]
-        found = {"result": results, "artifact": artifacts, "plan": plans, "order": orders, "delivery": deliveries}
+        found = {
+            "result": results,
+            "artifact": artifacts,
+            "plan": plans,
+            "order": orders,
+            "delivery": deliveries,
+        }
         for what, number in said:
             assert number in found[what], (what, number)
         for numbers in found.values():
@@ -860,7 +938,10 @@ def check_after_kill(folder: Path, said: list[tuple[str, int]]) -> None:
             assert path is not None
             assert json.loads((path / "a.json").read_text()) == [number] * 2000
             assert json.loads((path / "b.json").read_text()) == [-number] * 2000
-            assert hashlib.sha256((path / "a.json").read_bytes()).hexdigest() == row["files"]["a.json"][1]
+            assert (
+                hashlib.sha256((path / "a.json").read_bytes()).hexdigest()
+                == row["files"]["a.json"][1]
+            )
 
 
 def test_killed_at_any_moment_nothing_that_was_said_is_lost(folder: Path) -> None:
@@ -868,7 +949,9 @@ def test_killed_at_any_moment_nothing_that_was_said_is_lost(folder: Path) -> Non
     said: list[tuple[str, int]] = []
     start = 0
     command = [sys.executable, "-c", NURSERY, str(folder)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as nursery:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as nursery:
         assert nursery.stdin is not None
         assert nursery.stdout is not None
         for _ in range(40):
@@ -876,9 +959,11 @@ def test_killed_at_any_moment_nothing_that_was_said_is_lost(folder: Path) -> Non
             _, pid = heard(nursery.stdout.readline())
             for _ in range(draw.randrange(1, 14)):
                 said.append(heard(nursery.stdout.readline()))
-            while draw.random() < 0.8 and said[-1][0] != "result":  # before an artifact, which takes longest
+            # before an artifact, which takes longest
+            while draw.random() < 0.8 and said[-1][0] != "result":
                 said.append(heard(nursery.stdout.readline()))
-            for _ in range(draw.randrange(10 ** draw.randrange(2, 7))):  # some moment between two lines
+            # some moment between two lines
+            for _ in range(draw.randrange(10 ** draw.randrange(2, 7))):
                 pass
             os.kill(pid, signal.SIGKILL)
             while (last := heard(nursery.stdout.readline()))[0] != "gone":
@@ -926,7 +1011,8 @@ for steps in range(100):
         store.check()
         listed, path = [row["key"] for row in store.table("artifacts")], store.artifact(job.key)
         assert (job.key in listed) == (path is not None), steps
-        assert path is None or {each.name: each.read_bytes() for each in path.iterdir()} == files, steps
+        if path is not None:
+            assert {each.name: each.read_bytes() for each in path.iterdir()} == files, steps
         assert store.result(job.key) is None or path is not None
         known = path is not None
     with Store.open(folder, write=True) as store:
@@ -940,7 +1026,9 @@ for steps in range(100):
 
 
 def test_killed_at_every_step_of_an_artifact(folder: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", STEPS, str(folder)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", STEPS, str(folder)], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     seen = [line.split() for line in done.stdout.splitlines()]
     assert [code for code, _ in seen] == [str(-signal.SIGKILL)] * (len(seen) - 1) + ["0"]
@@ -964,14 +1052,19 @@ def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 verb, folder, path = sys.argv[1:]
 os.link = os.rename = Path.rename = die
-place_file(Path(path), b"x") if verb == "place" else {"pack": pack, "unpack": unpack}[verb](folder, path)
+if verb == "place":
+    place_file(Path(path), b"x")
+else:
+    {"pack": pack, "unpack": unpack}[verb](folder, path)
 """
 """is killed when its file or folder is written but has not got its name yet"""
 
 
 def die(verb: str, folder: Path, path: Path) -> list[Path]:
     """What it leaves behind."""
-    done = subprocess.run([sys.executable, "-c", DIE, verb, str(folder), str(path)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", DIE, verb, str(folder), str(path)], capture_output=True, text=True
+    )
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert not path.exists()
     left = list(path.parent.glob(disk.HALF + "*"))
@@ -981,7 +1074,11 @@ def die(verb: str, folder: Path, path: Path) -> list[Path]:
 
 def test_a_file_that_was_being_placed_is_cleared_by_the_next_who_writes(folder: Path) -> None:
     (folder / disk.MASKS).mkdir()
-    left = [half for at in (folder, folder / disk.MASKS) for half in die("place", folder, at / "order-1.csv")]
+    left = [
+        half
+        for at in (folder, folder / disk.MASKS)
+        for half in die("place", folder, at / "order-1.csv")
+    ]
     Store.open(folder, write=False).close()
     assert all(half.exists() for half in left)
     Store.open(folder, write=True).close()
@@ -1030,7 +1127,9 @@ NEXT = "CREATE TABLE notes (text TEXT); INSERT INTO notes SELECT text FROM setti
 
 
 @pytest.mark.parametrize("write", [True, False])
-def test_an_older_store_is_brought_up_to_date(folder: Path, monkeypatch: pytest.MonkeyPatch, write: bool) -> None:
+def test_an_older_store_is_brought_up_to_date(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, write: bool
+) -> None:
     with Store.open(folder, write=True) as held:
         fill(held)
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, NEXT))
@@ -1043,8 +1142,12 @@ def test_an_older_store_is_brought_up_to_date(folder: Path, monkeypatch: pytest.
         Store.open(folder, write=write)
 
 
-def test_a_step_that_fails_leaves_the_store_as_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, NEXT + "CREATE TABLE settings (a);"))
+def test_a_step_that_fails_leaves_the_store_as_it_was(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        schema, "MIGRATIONS", (*schema.MIGRATIONS, NEXT + "CREATE TABLE settings (a);")
+    )
     with pytest.raises(InputError):
         Store.open(folder, write=True)
     monkeypatch.undo()
@@ -1053,7 +1156,9 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(folder: Path, monkeypatch:
         assert held._rows("SELECT name FROM sqlite_master WHERE name = 'notes'") == []
 
 
-def test_bringing_up_to_date_waits_for_no_writer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bringing_up_to_date_waits_for_no_writer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Store.open(folder, write=True):
         monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, NEXT))
         with pytest.raises(InputError, match="writes to this campaign"):
@@ -1061,7 +1166,8 @@ def test_bringing_up_to_date_waits_for_no_writer(folder: Path, monkeypatch: pyte
 
 
 def check_sample(held: Store) -> None:
-    """What `fill` puts in, in literal values: the fixture was written by the first release of this format."""
+    """What `fill` puts in, in literal values: the fixture was written by the first release of this
+    format."""
     assert held.settings() == "budget = 10\n"
     key = "abf86cf0ff653550271d1ee0e888465722017d12c4f80e38159be32828f59fbf"
     assert held.result(key) == {"score": 0.5}
@@ -1083,14 +1189,20 @@ def check_sample(held: Store) -> None:
     assert held.delivered("cls") == {"é": "cat"}
     assert held.conflicts() == [Conflict("seg", "1", ((5, (1,)), (6, (2,))))]
     first, second = held.deliveries()
-    assert (first.name, first.new, first.rejected) == ("a.csv", 2, (("line 4", "no such instance"),))
+    assert (first.name, first.new, first.rejected) == (
+        "a.csv",
+        2,
+        (("line 4", "no such instance"),),
+    )
     assert (second.name, second.conflicts) == ("b.csv", 1)
     held.check()
 
 
 @pytest.mark.parametrize("write", [True, False])
 def test_a_store_of_the_first_format_opens_for_ever(tmp_path: Path, write: bool) -> None:
-    (tmp_path / schema.FILE).write_bytes(gzip.decompress((FIXTURES / "campaign-v1.sqlite.gz").read_bytes()))
+    (tmp_path / schema.FILE).write_bytes(
+        gzip.decompress((FIXTURES / "campaign-v1.sqlite.gz").read_bytes())
+    )
     with Store.open(tmp_path, write=write) as held:
         check_sample(held)
         if write:

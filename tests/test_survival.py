@@ -1,4 +1,5 @@
-"""A campaign survives kills, full disks and company: it ends with the same bytes as if nothing had happened."""
+"""A campaign survives kills, full disks and company: it ends with the same bytes as if nothing had
+happened."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def nursery() -> Iterator[Nursery]:
 
 @pytest.fixture(scope="module")
 def undisturbed(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The same campaign when nothing happens: what it holds in the end, and how far each command was on the way."""
+    """The same campaign when nothing happens: what it holds in the end, and how far each command
+    was on the way."""
     return finish(nursery, prepare(tmp_path_factory.mktemp("undisturbed")))
 
 
@@ -65,7 +67,8 @@ def count_done(life: dict[str, Any], first: int) -> int:
     for each in life["done"]:
         if each["code"] == 0:
             first = each["number"] + 1
-        elif each["number"] == 0 and "is a campaign already" in each["err"]:  # a killed init had done its work
+        # a killed init had done its work
+        elif each["number"] == 0 and "is a campaign already" in each["err"]:
             first = 1
         else:
             assert each is life["done"][-1]
@@ -73,7 +76,8 @@ def count_done(life: dict[str, Any], first: int) -> int:
 
 
 def check_beginning(found: dict[str, Any], before: dict[str, Any], whole: dict[str, Any]) -> None:
-    """All that was there is there still, and all that is there is what an undisturbed campaign comes to."""
+    """All that was there is there still, and all that is there is what an undisturbed campaign
+    comes to."""
     for name, rows in found["tables"].items():
         assert rows == whole["tables"][name][: len(rows)]
     for name, rows in before["tables"].items():
@@ -84,20 +88,33 @@ def check_beginning(found: dict[str, Any], before: dict[str, Any], whole: dict[s
 
 
 def choose_moment(rng: random.Random, whole: dict[str, Any], first: int) -> dict[str, Any]:
-    """Any event of one of the next commands, most of all of an estimate: exactly before it, or some moment later."""
+    """Any event of one of the next commands, most of all of an estimate: exactly before it, or some
+    moment later."""
     ends = [0, *(each["ticks"] for each in whole["done"])]
     near = range(first, min(first + 3, len(COMMANDS)))
-    (number,) = rng.choices(near, [2 if each in MEASURING else 1 if each in WORKING else 0.2 for each in near])
-    return {"ticks": rng.randint(ends[number] + 1, ends[number + 1]) - ends[first], "loosely": rng.random() < 0.5}
+    (number,) = rng.choices(
+        near, [2 if each in MEASURING else 1 if each in WORKING else 0.2 for each in near]
+    )
+    return {
+        "ticks": rng.randint(ends[number] + 1, ends[number + 1]) - ends[first],
+        "loosely": rng.random() < 0.5,
+    }
 
 
-def disturb(nursery: Nursery, at: Path, whole: dict[str, Any], kills: int, rng: random.Random) -> dict[str, Any]:
-    """A campaign that is killed again and again, at most three times in one command, and at last left alone."""
+def disturb(
+    nursery: Nursery, at: Path, whole: dict[str, Any], kills: int, rng: random.Random
+) -> dict[str, Any]:
+    """A campaign that is killed again and again, at most three times in one command, and at last
+    left alone."""
     first, trained = 0, 0
     where: Counter[int] = Counter()
     before: dict[str, Any] = {"tables": {}, "files": {}}
     while where.total() < kills and first < len(COMMANDS):
-        given = {"commands": COMMANDS[: first + 1]} if where[first] == 3 else choose_moment(rng, whole, first)
+        given = (
+            {"commands": COMMANDS[: first + 1]}
+            if where[first] == 3
+            else choose_moment(rng, whole, first)
+        )
         life = nursery.ask("run", at, first=first, **given)
         assert life["end"] in (0, KILLED)
         first, trained = count_done(life, first), trained + life["trained"]
@@ -114,8 +131,11 @@ def disturb(nursery: Nursery, at: Path, whole: dict[str, Any], kills: int, rng: 
     return {"where": where, "redone": trained + life["trained"] - whole["trained"]}
 
 
-def kill_many(nursery: Nursery, at: Path, whole: dict[str, Any], kills: int, seed: int) -> tuple[Counter[int], int]:
-    """So many kills over several campaigns; how often each command was the one, and how many trainings came twice."""
+def kill_many(
+    nursery: Nursery, at: Path, whole: dict[str, Any], kills: int, seed: int
+) -> tuple[Counter[int], int]:
+    """So many kills over several campaigns; how often each command was the one, and how many
+    trainings came twice."""
     rng, where, redone, campaigns = random.Random(seed), Counter[int](), 0, 0
     while where.total() < kills:
         campaigns += 1
@@ -124,7 +144,10 @@ def kill_many(nursery: Nursery, at: Path, whole: dict[str, Any], kills: int, see
         redone += found["redone"]
         shutil.rmtree(at / f"{campaigns}")
     print(f"{where.total()} kills in {campaigns} campaigns, {redone} trainings again")
-    print("kills by command:", [f"{COMMANDS[number][0]} ({number}): {where[number]}" for number in sorted(where)])
+    print(
+        "kills by command:",
+        [f"{COMMANDS[number][0]} ({number}): {where[number]}" for number in sorted(where)],
+    )
     assert redone <= CHUNK * sum(where[number] for number in MEASURING)
     return where, redone
 
@@ -156,7 +179,12 @@ def test_processes_that_load_everything_anew_come_to_the_same_bytes(
             done = nursery.ask("run", at, first=number, commands=COMMANDS[: number + 1])
             assert count_done(done, number) == number + 1
         else:
-            subprocess.run([sys.executable, "-m", "allotment.cli", *command], cwd=at, check=True, capture_output=True)
+            subprocess.run(
+                [sys.executable, "-m", "allotment.cli", *command],
+                cwd=at,
+                check=True,
+                capture_output=True,
+            )
     assert nursery.ask("look", at) == undisturbed["holds"]
 
 
@@ -179,7 +207,10 @@ def sweep(nursery: Nursery, tmp_path: Path, number: int, stride: int, closely: b
         Store.open(at / NAME, write=True).close()  # the next who writes, whoever it is
         assert nursery.ask("look", at) == wanted, event
         shutil.rmtree(at)
-    print(f"{' '.join(COMMANDS[number][:2])}: killed before {len(range(0, events, stride))} of {events} events")
+    print(
+        f"{' '.join(COMMANDS[number][:2])}: killed before {len(range(0, events, stride))} of"
+        f" {events} events"
+    )
 
 
 def test_an_ingest_killed_before_some_of_its_events(nursery: Nursery, tmp_path: Path) -> None:
@@ -189,7 +220,8 @@ def test_an_ingest_killed_before_some_of_its_events(nursery: Nursery, tmp_path: 
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("number", "stride", "closely"), [(0, 2, True), (2, 8, False), (3, 5, False), (4, 4, True), (6, 2, True)]
+    ("number", "stride", "closely"),
+    [(0, 2, True), (2, 8, False), (3, 5, False), (4, 4, True), (6, 2, True)],
 )
 def test_a_command_killed_before_each_of_its_events(
     nursery: Nursery, tmp_path: Path, number: int, stride: int, closely: bool
@@ -200,14 +232,21 @@ def test_a_command_killed_before_each_of_its_events(
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("method", ["taba", "taba-pooled"])
-def test_the_papers_estimate_goes_on_where_it_was_killed(nursery: Nursery, tmp_path: Path, method: str) -> None:
+def test_the_papers_estimate_goes_on_where_it_was_killed(
+    nursery: Nursery, tmp_path: Path, method: str
+) -> None:
     rng, kept = random.Random(method), []
     commands = [[*INIT, "--method", method, "--steps", "30"], ["edit", "trainings", "30"], ESTIMATE]
     whole = nursery.ask("run", prepare(tmp_path / "whole"), commands=commands)
     holds, begun = nursery.ask("look", tmp_path / "whole"), whole["done"][1]["ticks"]
     for number in range(6):
         at = prepare(tmp_path / f"{number}")
-        assert nursery.ask("run", at, commands=commands, ticks=rng.randint(begun + 1, whole["ticks"]))["end"] == KILLED
+        assert (
+            nursery.ask("run", at, commands=commands, ticks=rng.randint(begun + 1, whole["ticks"]))[
+                "end"
+            ]
+            == KILLED
+        )
         kept.append(len(nursery.ask("look", at)["tables"]["results"]))
         again = nursery.ask("run", at, commands=commands, first=2)
         assert [each["code"] for each in again["done"]] == [0]
@@ -232,7 +271,8 @@ def test_a_kill_costs_one_job_at_most_and_less_than_a_twentieth_of_a_long_estima
     whole = nursery.ask("run", prepare(tmp_path / "whole"), **given)
     holds, begun = nursery.ask("look", tmp_path / "whole"), whole["done"][1]["ticks"]
     assert whole["trained"] == trainings
-    assert len(holds["tables"]["results"]) == PARTS + 2  # with the prints of the rows and the kind of CPU
+    # with the prints of the rows and the kind of CPU
+    assert len(holds["tables"]["results"]) == PARTS + 2
     for number in range(8):
         at = prepare(tmp_path / f"{number}")
         killed = nursery.ask("run", at, **given, ticks=rng.randint(begun + 1, whole["ticks"]))
@@ -242,7 +282,10 @@ def test_a_kill_costs_one_job_at_most_and_less_than_a_twentieth_of_a_long_estima
         assert count_done(resumed, first) == len(commands)
         assert nursery.ask("look", at) == holds
         redone.append(killed["trained"] + resumed["trained"] - trainings)
-    print(f"trainings done twice, of {trainings}: {redone}, {sum(redone) / len(redone) / trainings:.1%} on average")
+    print(
+        f"trainings done twice, of {trainings}: {redone},"
+        f" {sum(redone) / len(redone) / trainings:.1%} on average"
+    )
     assert any(redone)
     assert max(redone) < 0.05 * trainings
 
@@ -250,7 +293,9 @@ def test_a_kill_costs_one_job_at_most_and_less_than_a_twentieth_of_a_long_estima
 # Full disks
 
 
-def squeeze(nursery: Nursery, at: Path, whole: dict[str, Any], limits: Sequence[int], room: bool) -> Counter[str]:
+def squeeze(
+    nursery: Nursery, at: Path, whole: dict[str, Any], limits: Sequence[int], room: bool
+) -> Counter[str]:
     """Each command with more and more space until it gets through; how often each was refused."""
     refused: Counter[str] = Counter()
     before: dict[str, Any] = {"tables": {}, "files": {}}
@@ -286,7 +331,9 @@ def check_told(err: str) -> None:
     said = [line for line in err.splitlines() if line.startswith("error: ")]
     assert said, err
     assert "Traceback" not in err
-    assert all(any(word in line for word in ("full", "limit", "space", "too large")) for line in said), said
+    assert all(
+        any(word in line for word in ("full", "limit", "space", "too large")) for line in said
+    ), said
 
 
 def test_files_that_may_not_grow_are_said_and_it_goes_on_when_they_may(
@@ -299,7 +346,9 @@ def test_files_that_may_not_grow_are_said_and_it_goes_on_when_they_may(
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("limits", [(1, 4096, 20_000, 70_000, 120_000, 160_000), (30_000, 50_000, 90_000, 140_000)])
+@pytest.mark.parametrize(
+    "limits", [(1, 4096, 20_000, 70_000, 120_000, 160_000), (30_000, 50_000, 90_000, 140_000)]
+)
 def test_files_that_may_not_grow_at_any_size(
     nursery: Nursery, undisturbed: dict[str, Any], tmp_path: Path, limits: tuple[int, ...]
 ) -> None:
@@ -310,7 +359,10 @@ def test_files_that_may_not_grow_at_any_size(
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[tuple[Nursery, Path]]:
     """A nursery with a disk of a few megabytes, which nobody else sees."""
-    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode
+    ):
         pytest.skip("no mounts of one's own here")
     at = tmp_path / "disk"
     at.mkdir()
@@ -322,7 +374,9 @@ def small_disk(tmp_path: Path) -> Iterator[tuple[Nursery, Path]]:
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("room", [(0, 4096, 16_384, 65_536, 131_072), (8192, 32_768, 49_152, 98_304, 200_000)])
+@pytest.mark.parametrize(
+    "room", [(0, 4096, 16_384, 65_536, 131_072), (8192, 32_768, 49_152, 98_304, 200_000)]
+)
 def test_a_full_disk_is_said_and_it_goes_on_when_there_is_room(
     small_disk: tuple[Nursery, Path], undisturbed: dict[str, Any], room: tuple[int, ...]
 ) -> None:
@@ -337,7 +391,8 @@ def test_a_full_disk_is_said_and_it_goes_on_when_there_is_room(
 
 
 def gather(nursery: Nursery, tmp_path: Path, first: int, last: int, looks: int) -> None:
-    """A process at work on some of the commands, a second that wants to estimate, eight that look on."""
+    """A process at work on some of the commands, a second that wants to estimate, eight that look
+    on."""
     alone, at = prepare(tmp_path / "alone"), prepare(tmp_path / "crowd")
     whole = nursery.ask("run", alone, commands=COMMANDS[:last], statuses=True)
     statuses = [each["status"] for each in whole["done"]]
@@ -348,19 +403,25 @@ def gather(nursery: Nursery, tmp_path: Path, first: int, last: int, looks: int) 
     assert nursery.ask("look", at)["tables"] == tables
     (second,) = found["second"]["done"]
     assert second["code"] == 2
-    assert re.search(rf"process {found['pid']} on \S+ \(allot estimate camp\), since 20\d\d-\S+ writes", second["err"])
+    assert re.search(
+        rf"process {found['pid']} on \S+ \(allot estimate camp\), since 20\d\d-\S+ writes",
+        second["err"],
+    )
     assert found["second"]["trained"] == 0
     assert len(found["seen"]) == 8
     for seen in found["seen"]:
         assert [each["code"] for each in seen] == [0] * len(seen)
-        check_passing([statuses.index(each["status"], first - 1) for each in seen], first - 1, last - 1)
+        check_passing(
+            [statuses.index(each["status"], first - 1) for each in seen], first - 1, last - 1
+        )
         for name, rows in tables.items():
             assert all(each["tables"][name] == rows[: len(each["tables"][name])] for each in seen)
             check_passing([len(each["tables"][name]) for each in seen], 0, len(rows))
 
 
 def check_overtaken(nursery: Nursery, tmp_path: Path, number: int, stride: int) -> None:
-    """Whoever looks while a command is done from start to end sees what was before it or what is after it."""
+    """Whoever looks while a command is done from start to end sees what was before it or what is
+    after it."""
     base, whole, at = prepare(tmp_path / "base"), tmp_path / "whole", tmp_path / "overtaken"
     given = {"first": number, "commands": COMMANDS[: number + 1]}
     nursery.ask("run", base, commands=COMMANDS[:number])
@@ -373,7 +434,10 @@ def check_overtaken(nursery: Nursery, tmp_path: Path, number: int, stride: int) 
     for event in range(1, life["ticks"] + 1, stride):
         shutil.copytree(base, at)
         found = nursery.ask("overtake", at, ticks=event, **given)
-        assert [each["code"] for each in (*found["done"]["done"], *found["seen"]["done"])] == [0, 0], found
+        assert [each["code"] for each in (*found["done"]["done"], *found["seen"]["done"])] == [
+            0,
+            0,
+        ], found
         told.append([before["out"], after["out"]].index(found["seen"]["done"][0]["out"]))
         shutil.rmtree(at)
     print(f"overtaken before {len(told)} of {life['ticks']} events: {told}")
@@ -389,7 +453,9 @@ def test_a_reader_that_is_overtaken_sees_one_moment(nursery: Nursery, tmp_path: 
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("number", [4, 6])
-def test_a_reader_that_is_overtaken_at_any_event_sees_one_moment(nursery: Nursery, tmp_path: Path, number: int) -> None:
+def test_a_reader_that_is_overtaken_at_any_event_sees_one_moment(
+    nursery: Nursery, tmp_path: Path, number: int
+) -> None:
     check_overtaken(nursery, tmp_path, number, stride=1)
 
 
@@ -400,7 +466,9 @@ def check_passing(places: list[int], first: int, last: int) -> None:
     assert places[-1] == last
 
 
-def test_one_estimates_the_other_hears_who_and_eight_look_on(nursery: Nursery, tmp_path: Path) -> None:
+def test_one_estimates_the_other_hears_who_and_eight_look_on(
+    nursery: Nursery, tmp_path: Path
+) -> None:
     gather(nursery, tmp_path, 2, 3, looks=1)
 
 
@@ -414,10 +482,14 @@ def test_eight_look_on_at_a_whole_campaign(nursery: Nursery, tmp_path: Path) -> 
 
 
 def with_workers(count: int) -> list[list[str]]:
-    return [[*command[:-1], str(count)] if command[0] == "estimate" else command for command in COMMANDS]
+    return [
+        [*command[:-1], str(count)] if command[0] == "estimate" else command for command in COMMANDS
+    ]
 
 
-def test_two_workers_give_the_same_bytes_as_one(nursery: Nursery, undisturbed: dict[str, Any], tmp_path: Path) -> None:
+def test_two_workers_give_the_same_bytes_as_one(
+    nursery: Nursery, undisturbed: dict[str, Any], tmp_path: Path
+) -> None:
     at = prepare(tmp_path)
     life = nursery.ask("run", at, commands=with_workers(2)[:3])
     assert count_done(life, 0) == 3
@@ -435,7 +507,9 @@ def test_killed_with_two_workers_it_ends_with_the_same_bytes(
     first = count_done(nursery.ask("run", at, commands=commands[:2]), 0)
     before = nursery.ask("look", at)
     for _ in range(4):
-        life = nursery.ask("run", at, first=first, commands=commands, ticks=rng.randint(40, 140), loosely=True)
+        life = nursery.ask(
+            "run", at, first=first, commands=commands, ticks=rng.randint(40, 140), loosely=True
+        )
         assert life["end"] == KILLED
         first, found = count_done(life, first), nursery.ask("look", at)
         check_beginning(found, before, undisturbed["holds"])
@@ -447,7 +521,18 @@ def test_killed_with_two_workers_it_ends_with_the_same_bytes(
 # No pickle
 
 PICTURES = [
-    ["init", NAME, "--data", "scenes", "--targets", "segmentation,classes", "--method", "neutral", "--steps", "1"],
+    [
+        "init",
+        NAME,
+        "--data",
+        "scenes",
+        "--targets",
+        "segmentation,classes",
+        "--method",
+        "neutral",
+        "--steps",
+        "1",
+    ],
     ["edit", "count", "24"],
     ["edit", "size", "16"],
     ["order", NAME],
@@ -457,11 +542,40 @@ PICTURES = [
 ]
 PICTURES[0] += ["--have", "segmentation=4", "--have", "classes=4", "--budget", "60"]
 LAST = [["report", NAME], ["pack", NAME]]
-PLAIN = {".toml", ".csv", ".sqlite", ".sqlite-shm", ".sqlite-wal", ".lock", ".html", ".zip", ".png", ".npy", ".json"}
+PLAIN = {
+    ".toml",
+    ".csv",
+    ".sqlite",
+    ".sqlite-shm",
+    ".sqlite-wal",
+    ".lock",
+    ".html",
+    ".zip",
+    ".png",
+    ".npy",
+    ".json",
+}
 PLAIN |= {".jsonl"}
 """endings of all that a campaign writes; of each it is known what is in it"""
-UNSAFE = {"pickle", "_pickle", "cPickle", "dill", "shelve", "cloudpickle", "joblib", "marshal", "jsonpickle"}
-UNSAFE_CALLS = {"torch.save", "torch.jit.load", "torch.hub.load", "pd.read_pickle", "pandas.read_pickle", "pl.read_ipc"}
+UNSAFE = {
+    "pickle",
+    "_pickle",
+    "cPickle",
+    "dill",
+    "shelve",
+    "cloudpickle",
+    "joblib",
+    "marshal",
+    "jsonpickle",
+}
+UNSAFE_CALLS = {
+    "torch.save",
+    "torch.jit.load",
+    "torch.hub.load",
+    "pd.read_pickle",
+    "pandas.read_pickle",
+    "pl.read_ipc",
+}
 NEEDED = {"torch.load": ("weights_only", True)} | {
     f"{module}.{verb}": ("allow_pickle", False)
     for module in ("np", "numpy")
@@ -471,7 +585,8 @@ NEEDED = {"torch.load": ("weights_only", True)} | {
 
 
 def find_pickles(name: str, data: bytes) -> list[str]:
-    """Where in a file there is a pickle: at any place in it, in an archive, in an array, in a cell of a store."""
+    """Where in a file there is a pickle: at any place in it, in an archive, in an array, in a cell
+    of a store."""
     found = [
         f"{name} at {match.start()}"
         for match in re.finditer(rb"\x80[\x02-\x05]", data)
@@ -500,11 +615,15 @@ def find_in_store(path: Path) -> list[str]:
     """Cells that hold bytes at all, or text that is a pickle."""
     found = []
     with sqlite3.connect(path) as store:
-        for (table,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        for (table,) in store.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+        ).fetchall():
             for row in store.execute(f"SELECT * FROM {table}"):
                 found += [f"bytes in {table}" for cell in row if isinstance(cell, bytes)]
                 texts = [cell.encode() for cell in row if isinstance(cell, str)]
-                found += [where for text in texts for where in find_pickles(f"{path.name}: {table}", text)]
+                found += [
+                    where for text in texts for where in find_pickles(f"{path.name}: {table}", text)
+                ]
     store.close()
     return found
 
@@ -519,7 +638,9 @@ def find_in_folder(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("commands", [COMMANDS, PICTURES], ids=["table", "pictures"])
-def test_no_file_of_a_campaign_holds_a_pickle(nursery: Nursery, tmp_path: Path, commands: list[list[str]]) -> None:
+def test_no_file_of_a_campaign_holds_a_pickle(
+    nursery: Nursery, tmp_path: Path, commands: list[list[str]]
+) -> None:
     at = prepare(tmp_path)
     first = nursery.ask("run", at, commands=commands, poison=True)
     assert count_done(first, 0) == len(commands)
@@ -562,7 +683,9 @@ def test_a_pickle_would_be_found(tmp_path: Path, protocol: int) -> None:
     (folder / "objects.npy").unlink()
     with zipfile.ZipFile(folder / "state.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("archive/data.pkl", evil)
-    assert find_in_folder(folder) == [f"state.zip: archive/data.pkl {'as a whole' if protocol < 2 else 'at 0'}"]
+    assert find_in_folder(folder) == [
+        f"state.zip: archive/data.pkl {'as a whole' if protocol < 2 else 'at 0'}"
+    ]
     (folder / "state.zip").unlink()
     (folder / "curve.npy").write_bytes(evil if protocol < 2 else b"some header" + evil)
     assert find_in_folder(folder)
@@ -572,16 +695,34 @@ def judge_source(text: str) -> list[str]:
     """Imports and calls by which a module could read or write a pickle."""
     found = []
     for node in ast.walk(ast.parse(text)):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        names = (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            else []
+        )
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        names += [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
-        found += [f"line {node.lineno}: {name}" for name in names if name.partition(".")[0] in UNSAFE]
+        names += (
+            [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+        )
+        found += [
+            f"line {node.lineno}: {name}" for name in names if name.partition(".")[0] in UNSAFE
+        ]
         if isinstance(node, ast.Call):
-            called, said = ast.unparse(node.func), {each.arg: ast.unparse(each.value) for each in node.keywords}
+            called, said = (
+                ast.unparse(node.func),
+                {each.arg: ast.unparse(each.value) for each in node.keywords},
+            )
             key, value = NEEDED.get(called, ("", None))
-            if called in UNSAFE_CALLS or called.endswith(".to_pickle") or (key and said.get(key) != str(value)):
+            if (
+                called in UNSAFE_CALLS
+                or called.endswith(".to_pickle")
+                or (key and said.get(key) != str(value))
+            ):
                 found.append(f"line {node.lineno}: {ast.unparse(node)}")
-            if said.get("allow_pickle", "False") != "False" or said.get("weights_only", "True") != "True":
+            if (
+                said.get("allow_pickle", "False") != "False"
+                or said.get("weights_only", "True") != "True"
+            ):
                 found.append(f"line {node.lineno}: {ast.unparse(node)}")
     return found
 
@@ -614,4 +755,6 @@ def test_no_module_reads_or_writes_pickles() -> None:
 )
 def test_a_module_that_did_would_be_found(text: str) -> None:
     assert judge_source(f"def f(path, x):\n    {text}")
-    assert not judge_source("torch.load(path, map_location='cpu', weights_only=True); np.load(p, allow_pickle=False)")
+    assert not judge_source(
+        "torch.load(path, map_location='cpu', weights_only=True); np.load(p, allow_pickle=False)"
+    )

@@ -1,4 +1,5 @@
-"""The paper's Algorithm 1 as estimates: its published plans, which way transfer points, and what a flat curve does."""
+"""The paper's Algorithm 1 as estimates: its published plans, which way transfer points, and what a
+flat curve does."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ from allotment.learners.learner import Measure
 SIZES = (0, 100, 200, 400, 800, 1600, 2400)
 
 
-def known(matrix: Sequence[Sequence[float]], estimator: str = "paper", units: int = 8, noise: float = 0.0) -> Transfer:
+def known(
+    matrix: Sequence[Sequence[float]], estimator: str = "paper", units: int = 8, noise: float = 0.0
+) -> Transfer:
     """Transfer that was measured without noise, or with some."""
     truth = np.array(matrix)
     rng = np.random.default_rng(0)
@@ -60,11 +63,17 @@ def flat(have: int = 300) -> Points:
     return Points(SIZES, rng.normal(0.6, 0.002, size=(8, len(SIZES))), True, have=have)
 
 
-PUBLISHED = [((1, 3), 1_200, (855, 115)), ((1, 20), 6_300, (2920, 169)), ((1, 30), 9_300, (3390, 197))]
+PUBLISHED = [
+    ((1, 3), 1_200, (855, 115)),
+    ((1, 20), 6_300, (2920, 169)),
+    ((1, 30), 9_300, (3390, 197)),
+]
 
 
 @pytest.mark.parametrize(("costs", "budget", "plan"), PUBLISHED)
-def test_published_figures_give_published_plans(costs: tuple[int, int], budget: int, plan: tuple[int, int]) -> None:
+def test_published_figures_give_published_plans(
+    costs: tuple[int, int], budget: int, plan: tuple[int, int]
+) -> None:
     """I = 1.13 and 2.03 as row sums; b = 0.999 and 0.997 as points on their curves."""
     transfer = known([[1.0, 0.13], [1.03, 1.0]], noise=0.05)
     transfer = Transfer(
@@ -77,7 +86,10 @@ def test_published_figures_give_published_plans(costs: tuple[int, int], budget: 
     )
     points = {"cls": curve(0.999), "seg": curve(0.997)}
     found = combine(transfer, points, {"cls": 300, "seg": 300}, letter=True, fit=fit_exact)
-    problem = al.Problem([al.Task(name, cost=cost, have=300) for name, cost in zip(points, costs, strict=True)], budget)
+    problem = al.Problem(
+        [al.Task(name, cost=cost, have=300) for name, cost in zip(points, costs, strict=True)],
+        budget,
+    )
     best = al.allocate(problem, found)
     assert tuple(best.counts.values()) == pytest.approx(plan, rel=0.01)
     gains = found.mean_gains()
@@ -88,7 +100,8 @@ def test_published_figures_give_published_plans(costs: tuple[int, int], budget: 
 
 
 def test_the_row_of_transfer_is_whose_label_it_is() -> None:
-    """A label of cls is worth 0.8 labels to seg, one of seg nothing to cls: so it is cls that gains in worth."""
+    """A label of cls is worth 0.8 labels to seg, one of seg nothing to cls: so it is cls that gains
+    in worth."""
     found = combine(known([[1, 0.8], [0, 1]]), {}, {"cls": 100, "seg": 100}, draws=4)
     assert found.worths[0] == pytest.approx(np.array([[1, 0], [0.8, 1]]))
     only_cls = found.gains_of({"cls": 50, "seg": 0})[0]
@@ -101,7 +114,9 @@ def test_letter_puts_the_same_total_on_the_diagonal() -> None:
     have = dict.fromkeys(("cls", "seg", "kp"), 200)
     letter, usual = (combine(transfer, {}, have, letter=flag, draws=101) for flag in (True, False))
     some = {"cls": 40, "seg": 0, "kp": 300}
-    assert letter.gains_of(some).sum(axis=1).mean() == pytest.approx(usual.gains_of(some).sum(axis=1).mean(), rel=0.02)
+    assert letter.gains_of(some).sum(axis=1).mean() == pytest.approx(
+        usual.gains_of(some).sum(axis=1).mean(), rel=0.02
+    )
     assert np.count_nonzero(letter.worths.sum(axis=0)) == 3
     for task, total in transfer.informativeness.items():
         assert letter.mean_gains()[task].informativeness == pytest.approx(total, rel=1e-9)
@@ -109,7 +124,9 @@ def test_letter_puts_the_same_total_on_the_diagonal() -> None:
 
 def test_every_estimator_becomes_estimates() -> None:
     for estimator in ("paper", "pooled", "tag"):
-        found = combine(known([[1, 0.5], [0.2, 1]], estimator, noise=0.05), {}, {"cls": 100, "seg": 100})
+        found = combine(
+            known([[1, 0.5], [0.2, 1]], estimator, noise=0.05), {}, {"cls": 100, "seg": 100}
+        )
         assert found.about["estimator"] == estimator
         assert found.worths.mean(axis=0)[1, 0] == pytest.approx(0.5, abs=0.1)
         again = Estimates.from_dict(json.loads(json.dumps(found.to_dict())))
@@ -154,7 +171,9 @@ def test_own_first_gain_tells_a_steep_task_from_a_saturated_one() -> None:
     for at, (task, law) in enumerate(planted.items()):
         next_label = (score(*law, 301) - score(*law, 300)) / score(*law, 300) * 100
         assert found.worths[:, at, at].mean() == pytest.approx(next_label, rel=0.02), task
-    assert found.worths.mean(axis=0)[1, 0] == pytest.approx(0.5 * found.worths.mean(axis=0)[1, 1], rel=1e-6)
+    assert found.worths.mean(axis=0)[1, 0] == pytest.approx(
+        0.5 * found.worths.mean(axis=0)[1, 1], rel=1e-6
+    )
     assert found.about["unit"] == "%"
     losses = {task: Points(sizes, -np.array(each.scores), False) for task, each in points.items()}
     same = combine(known([[1, 0.5], [0, 1]]), losses, {"cls": 300, "seg": 300}, own_gain=True)
@@ -173,7 +192,12 @@ def test_all_mistakes_at_once() -> None:
     with pytest.raises(InputError) as caught:
         combine(known([[1, 0], [0, 1]]), points, {"cls": 300}, own_gain=True, draws=0)
     said = str(caught.value)
-    for part in ("draws: 0", "transfer: task 'seg'", "did you mean 'cls'", "pseudo-labels do not show"):
+    for part in (
+        "draws: 0",
+        "transfer: task 'seg'",
+        "did you mean 'cls'",
+        "pseudo-labels do not show",
+    ):
         assert part in said
     with pytest.raises(InputError, match="no task has a curve"):
         combine(known([[1.0]]), {}, {"cls": 300}, own_gain=True)
@@ -196,7 +220,8 @@ def test_fits_and_verdicts_go_to_json_and_back() -> None:
         verdict = judge(points)
         assert repr(Verdict.from_dict(through_json(verdict.to_dict()))) == repr(verdict)
     endless = judge(Points((0, 10, 20), [[0.0, 0.1, 0.2]], True))
-    assert (endless.rise_low, endless.rise_high) == (-math.inf, math.inf)  # so these have been through JSON, too
+    # so these have been through JSON, too
+    assert (endless.rise_low, endless.rise_high) == (-math.inf, math.inf)
 
 
 def test_mistakes_in_json_are_named() -> None:
@@ -252,7 +277,9 @@ LABELS = Labels({"a": range(64), "b": range(64), "c": range(32)})
 @pytest.mark.parametrize("steps", [None, 80])
 @pytest.mark.parametrize("pool", [None, np.arange(400)])
 @pytest.mark.parametrize("trainings", [3, 12, 40])
-def test_what_is_run_is_what_was_priced(steps: int | None, pool: np.ndarray | None, trainings: int) -> None:
+def test_what_is_run_is_what_was_priced(
+    steps: int | None, pool: np.ndarray | None, trainings: int
+) -> None:
     learner = Counting(steps)
     outline = settle(learner, LABELS, trainings, pool=pool)
     price = weigh(learner, LABELS, outline, pool)
@@ -260,7 +287,11 @@ def test_what_is_run_is_what_was_priced(steps: int | None, pool: np.ndarray | No
     for piece in outline.pieces:
         before = learner.started
         if piece.kind == "curve":
-            curves.append(measure_curve(piece, parts, outline, 0, lambda done, total: told.append((done, total)), pool))
+            curves.append(
+                measure_curve(
+                    piece, parts, outline, 0, lambda done, total: told.append((done, total)), pool
+                )
+            )
             assert told[-1] == (piece.trainings, piece.trainings)
         else:
             probes.append(measure_probes(piece, parts, outline, 0))
@@ -280,7 +311,8 @@ def test_so_many_trainings_are_what_they_would_take(pool: np.ndarray | None) -> 
         outline = settle(learner, LABELS, trainings, pool=pool)
         one = learner.steps(LABELS) * len(learner.tasks)
         worth = weigh(learner, LABELS, outline, pool).steps / one
-        assert worth <= trainings * 1.05 or outline.repetitions == 1  # less than one is not possible
+        # less than one is not possible
+        assert worth <= trainings * 1.05 or outline.repetitions == 1
         assert worth >= trainings * 0.6 or outline.repetitions == MOST_REPETITIONS
 
 
@@ -297,7 +329,13 @@ def test_given_numbers_stay_as_they_are() -> None:
         pool=np.arange(300),
         ensemble=2,
     )
-    assert (outline.every, outline.ahead, outline.runs, outline.repetitions, outline.ensemble) == (7, 2, 4, 3, 2)
+    assert (outline.every, outline.ahead, outline.runs, outline.repetitions, outline.ensemble) == (
+        7,
+        2,
+        4,
+        3,
+        2,
+    )
     assert outline.sizes == dict.fromkeys(LABELS, (5, 10, 20))
 
 
@@ -359,7 +397,8 @@ def test_the_descent_of_the_paper_and_the_exact_fit_agree() -> None:
     have = {"cls": 300, "seg": 300}
     points = {"cls": curve(0.999), "seg": curve(0.997)}
     one, other = (
-        combine(known([[1, 0], [0, 1]]), points, have, letter=True, fit=fit) for fit in (fit_paper, fit_exact)
+        combine(known([[1, 0], [0, 1]]), points, have, letter=True, fit=fit)
+        for fit in (fit_paper, fit_exact)
     )
     for task in have:
         ratio = math.log(one.about["rates"][task]) / math.log(other.about["rates"][task])
@@ -376,7 +415,8 @@ class Learned(Skills):
 
 @dataclass
 class Taught(Planted):
-    """A learner with planted transfer whose scores also rise with its labels; it counts its steps."""
+    """A learner with planted transfer whose scores also rise with its labels; it counts its
+    steps."""
 
     rise: Sequence[float] = (0.3, 0.3, 0.3, 0.3)
     """of each task, what an e-fold of labels adds to its score"""
@@ -404,11 +444,14 @@ SMALL: dict[str, Any] = {"trainings": 10, "runs": 8, "repetitions": 2, "sizes": 
 
 
 def problem_at(*costs: int, **more: Any) -> al.Problem:
-    return al.Problem([al.Task(task, cost, have=64) for task, cost in zip(TASKS, costs, strict=True)], 400, **more)
+    return al.Problem(
+        [al.Task(task, cost, have=64) for task, cost in zip(TASKS, costs, strict=True)], 400, **more
+    )
 
 
 def overwhelming(noise: float = 0.005) -> Taught:
-    """Labels of a rise ten times as steeply as those of the others, which cost twenty times as much."""
+    """Labels of a rise ten times as steeply as those of the others, which cost twenty times as
+    much."""
     return Taught(TRUTH, noise=noise, rise=(3, 0.3, 0.3, 0.3))
 
 
@@ -421,7 +464,12 @@ def test_probing_stops_early_where_one_task_overwhelms(method: str) -> None:
     told: list[tuple[int, int, str]] = []
     learner = overwhelming(0.002)
     found = al.estimate(
-        learner, FOUR, method=method, problem=OVERWHELMING, progress=lambda *one: told.append(one), **options
+        learner,
+        FOUR,
+        method=method,
+        problem=OVERWHELMING,
+        progress=lambda *one: told.append(one),
+        **options,
     )
     whole = al.estimate(overwhelming(0.002), FOUR, method=method, **options)
     probing, all_of_it = found.about["probing"], whole.about["probing"]
@@ -443,7 +491,12 @@ def test_probing_stops_early_where_one_task_overwhelms(method: str) -> None:
 def test_probing_goes_on_to_its_end_where_cells_are_noise(seed: int) -> None:
     learner = Taught(TRUTH, size=0.001, noise=0.03)
     probing = al.estimate(
-        learner, FOUR, seed, method="taba-pooled", problem=problem_at(1, 3, 3, 2), **SMALL | {"runs": 5}
+        learner,
+        FOUR,
+        seed,
+        method="taba-pooled",
+        problem=problem_at(1, 3, 3, 2),
+        **SMALL | {"runs": 5},
     ).about["probing"]
     assert probing == {
         "trainings": 5, "trainings_allowed": 5, "probes": 25, "probes_allowed": 25, "every": 34,
@@ -458,7 +511,11 @@ def test_without_a_problem_nothing_stops_early() -> None:
 
 def test_a_rule_that_depends_on_measured_numbers_gives_the_same_bytes_again() -> None:
     one, other = (
-        json.dumps(al.estimate(overwhelming(), FOUR, 5, method="taba-pooled", problem=OVERWHELMING, **SMALL).to_dict())
+        json.dumps(
+            al.estimate(
+                overwhelming(), FOUR, 5, method="taba-pooled", problem=OVERWHELMING, **SMALL
+            ).to_dict()
+        )
         for _ in range(2)
     )
     assert one == other
@@ -469,14 +526,20 @@ def test_what_stops_early_is_the_beginning_of_what_does_not() -> None:
     stopped = al.estimate(overwhelming(), FOUR, method="taba-pooled", problem=OVERWHELMING, **SMALL)
     count = stopped.about["probing"]["trainings"]
     by_hand = al.estimate(overwhelming(), FOUR, method="taba-pooled", **SMALL | {"runs": count})
-    assert (stopped.worths.tolist(), stopped.shapes.tolist()) == (by_hand.worths.tolist(), by_hand.shapes.tolist())
+    assert (stopped.worths.tolist(), stopped.shapes.tolist()) == (
+        by_hand.worths.tolist(),
+        by_hand.shapes.tolist(),
+    )
 
 
 def test_what_the_rule_knows_is_the_middle_of_what_combine_draws() -> None:
     points = {"cls": curve(0.999, source="subsets"), "seg": curve(0.99, 4e-4), "kp": flat()}
     transfer, have = known(np.eye(3).tolist()), dict.fromkeys(points, 300)
     for options in ({"own_gain": True}, {"letter": True}, {"fallback": False}):
-        middle, found = find_known(points, have, **options), combine(transfer, points, have, **options)
+        middle, found = (
+            find_known(points, have, **options),
+            combine(transfer, points, have, **options),
+        )
         assert middle.reductions == pytest.approx(found.about["rates"])
         assert middle.letter == found.about["letter"]
         first = middle.first or dict.fromkeys(points, 1.0)
@@ -498,19 +561,27 @@ def test_probing_takes_at_most_the_steps_that_are_allowed(steps: int, folds: int
     look = len(make_arms(TASKS))
     assert taken == probing["trainings"] * learner.length + probing["probes"] * look <= steps
     assert probing["limit"] == {"steps": steps}
-    more = learner.length + probing["probes"] // probing["trainings"] * look if probing["every"] == 10 else look
-    assert taken + more > steps  # no room is left for another training or, where they are further apart, another probe
+    more = (
+        learner.length + probing["probes"] // probing["trainings"] * look
+        if probing["every"] == 10
+        else look
+    )
+    # no room is left for another training or, where they are further apart, another probe
+    assert taken + more > steps
     assert (
         price(learner, FOUR, method="taba-pooled", probing={"steps": steps}, **options).trainings
         == (found.about["trainings"])
     )
 
 
-@pytest.mark.parametrize(("minutes", "runs", "every"), [(2.5, 1, 83), (6, 1, 16), (9, 1, 10), (30, 3, 10)])
+@pytest.mark.parametrize(
+    ("minutes", "runs", "every"), [(2.5, 1, 83), (6, 1, 16), (9, 1, 10), (30, 3, 10)]
+)
 def test_minutes_become_a_number_of_probes_before_the_start(
     minutes: float, runs: int, every: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A step of half a second, a probe of 20: a training of 202 steps takes 101 and, with all its 20 probes, 501."""
+    """A step of half a second, a probe of 20: a training of 202 steps takes 101 and, with all its
+    20 probes, 501."""
     asked: list[int] = []
 
     def time_probe(learner: object, labels: Labels, seed: int, ahead: int) -> Timing:
@@ -519,18 +590,28 @@ def test_minutes_become_a_number_of_probes_before_the_start(
 
     monkeypatch.setattr(stopping, "time_probe", time_probe)
     options = {key: value for key, value in SMALL.items() if key != "runs"}
-    found = al.estimate(overwhelming(), FOUR, method="taba-pooled", probing={"minutes": minutes}, **options)
+    found = al.estimate(
+        overwhelming(), FOUR, method="taba-pooled", probing={"minutes": minutes}, **options
+    )
     probing = found.about["probing"]
     assert (probing["trainings"], probing["every"], len(asked)) == (runs, every, 1)
     assert probing["trainings"] * 101 + probing["probes"] * 20 <= minutes * 60
     monkeypatch.undo()
-    by_hand = al.estimate(overwhelming(), FOUR, method="taba-pooled", every=every, **options | {"runs": runs})
+    by_hand = al.estimate(
+        overwhelming(), FOUR, method="taba-pooled", every=every, **options | {"runs": runs}
+    )
     assert by_hand.worths.tolist() == found.worths.tolist()
 
 
 def test_a_real_clock_allows_something_too() -> None:
     probing = al.estimate(
-        overwhelming(), FOUR, method="taba-pooled", probing={"minutes": 5}, runs=2, trainings=4, repetitions=1
+        overwhelming(),
+        FOUR,
+        method="taba-pooled",
+        probing={"minutes": 5},
+        runs=2,
+        trainings=4,
+        repetitions=1,
     ).about["probing"]
     assert probing["trainings"] == 2
     assert probing["limit"] == {"minutes": 5}
@@ -548,7 +629,11 @@ def test_mistakes_about_probing_are_named_before_anything_is_trained() -> None:
     with pytest.raises(InputError) as caught:
         al.estimate(learner, FOUR, method="taba-pooled", probing={"step": 3}, problem=other)
     said = str(caught.value)
-    for part in ("no limit 'step'; did you mean 'steps'", "task 'd': the problem does not", "task 'e': the learner"):
+    for part in (
+        "no limit 'step'; did you mean 'steps'",
+        "task 'd': the problem does not",
+        "task 'e': the learner",
+    ):
         assert part in said
     assert "is not one limit" in mistakes_of(probing={"steps": 100, "minutes": 3})
     assert "is not one limit" in mistakes_of(probing=100)
@@ -558,11 +643,15 @@ def test_mistakes_about_probing_are_named_before_anything_is_trained() -> None:
         method="response", probing={"steps": 100}
     )
     assert "is not a Problem" in mistakes_of(problem=400)
-    assert "probing: steps: 1 training with 1 probe each would take 216 of 100" in mistakes_of(probing={"steps": 100})
+    assert "probing: steps: 1 training with 1 probe each would take 216 of 100" in mistakes_of(
+        probing={"steps": 100}
+    )
     assert "2 trainings with 20 probes each would take 964 of 900" in mistakes_of(
         probing={"steps": 900}, runs=2, every=10
     )
-    assert "every: a training takes 202 steps, its first probe ends at 301" in mistakes_of(every=300)
+    assert "every: a training takes 202 steps, its first probe ends at 301" in mistakes_of(
+        every=300
+    )
     for key in ("every", "ahead", "runs"):
         assert f"{key}: 0 is below 1" in mistakes_of(**{"every": 0, "ahead": 0, "runs": 0})
     assert "estimator: unknown 'poled'; did you mean 'pooled'" in mistakes_of(estimator="poled")
@@ -580,6 +669,7 @@ def mistakes_of_labels(labels: Labels) -> str:
 
 def test_a_problem_is_no_matter_to_methods_that_do_not_probe() -> None:
     one, other = (
-        al.estimate(overwhelming(), FOUR, trainings=4, problem=problem).worths for problem in (None, OVERWHELMING)
+        al.estimate(overwhelming(), FOUR, trainings=4, problem=problem).worths
+        for problem in (None, OVERWHELMING)
     )
     assert one.tolist() == other.tolist()

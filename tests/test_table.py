@@ -78,7 +78,11 @@ def test_a_small_table(tmp_path: Path) -> None:
     assert (data.name, data.size, data.features.dtype) == ("data", 5, np.float32)
     assert data.ids == ("Tom", "Rex", "Ada", "Bo", "Kit")
     species, weight = data.targets
-    assert (species.kind, species.classes, weight.kind) == ("classification", ("cat", "dog"), "regression")
+    assert (species.kind, species.classes, weight.kind) == (
+        "classification",
+        ("cat", "dog"),
+        "regression",
+    )
     assert data.labels["species"].tolist() == [0, 1, 0, 1, -1]
     assert data.missing["species"].tolist() == [False] * 4 + [True]
     assert data.labels["weight"][[0, 2, 3]].tolist() == [4.25, 3.5, 12.5]
@@ -99,7 +103,14 @@ def frame_columns() -> dict[str, list[Any]]:
         "size": [1.5, None, -2.25, 1e-3, 7.0, 0.1],
         "count": [3, 4, 5, None, 7, 8],
         "colour": ["red", "green", None, "red", "blue", "é\n=1+1"],
-        "story": ["one two three", "four five six seven", "x y z", "a, b, c", 'say "hello you"', "the end of it"],
+        "story": [
+            "one two three",
+            "four five six seven",
+            "x y z",
+            "a, b, c",
+            'say "hello you"',
+            "the end of it",
+        ],
         "flag": [True, False, None, True, True, False],
         "grade": [1, 2, None, 1, 2, 1],
         "kind": ["cat", None, "dog", "cat", "[red]x[/red]", "cat"],
@@ -121,7 +132,10 @@ def test_the_same_from_csv_parquet_pandas_and_polars(tmp_path: Path) -> None:
     pq.write_table(coded, tmp_path / "coded.parquet")
     objects = pandas.astype(object)
     nullable = pandas.convert_dtypes()
-    files = [tmp_path / name for name in ("polars.csv", "tabs.tsv", "packed.csv.gz", "arrow.parquet", "coded.parquet")]
+    files = [
+        tmp_path / name
+        for name in ("polars.csv", "tabs.tsv", "packed.csv.gz", "arrow.parquet", "coded.parquet")
+    ]
     targets = ["grade", "kind", "price", "good", "tags"]
     first = read_table(tmp_path / "pandas.csv", targets, id="who", group="fold")
     assert [target.kind for target in first.targets] == [
@@ -137,11 +151,15 @@ def test_the_same_from_npz(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 3)).round(3)
     x[3, 1] = np.nan
-    y = np.column_stack([rng.integers(0, 2, 40).astype(float), rng.normal(size=40).astype(np.float32)])
+    y = np.column_stack(
+        [rng.integers(0, 2, 40).astype(float), rng.normal(size=40).astype(np.float32)]
+    )
     y[::4, 0] = np.nan
     names = np.array([f"i{k}" for k in range(40)])
     np.savez(tmp_path / "data.npz", X=x, Y=y, tasks=np.array(["toxic", "energy"]), smiles=names)
-    frame = pd.DataFrame({"x0": x[:, 0], "x1": x[:, 1], "x2": x[:, 2], "toxic": y[:, 0], "energy": y[:, 1]})
+    frame = pd.DataFrame(
+        {"x0": x[:, 0], "x1": x[:, 1], "x2": x[:, 2], "toxic": y[:, 0], "energy": y[:, 1]}
+    )
     frame["smiles"] = names
     frame.to_csv(tmp_path / "data.csv", index=False)
     first = read_table(tmp_path / "data.npz", id="smiles")
@@ -151,7 +169,10 @@ def test_the_same_from_npz(tmp_path: Path) -> None:
     ]
     same(first, read_table(tmp_path / "data.csv", ["toxic", "energy"], id="smiles"))
     same(first, read_table(frame, ["toxic", "energy"], id="smiles"))
-    assert first.fingerprint == read_table(tmp_path / "data.csv", ["toxic", "energy"], id="smiles").fingerprint
+    assert (
+        first.fingerprint
+        == read_table(tmp_path / "data.csv", ["toxic", "energy"], id="smiles").fingerprint
+    )
     only = read_table(tmp_path / "data.npz", "energy", features=["x0", "x2"])
     assert (len(only.targets), only.features.shape) == (1, (40, 2))
 
@@ -168,13 +189,19 @@ def test_npz_with_images(tmp_path: Path) -> None:
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0|"), max_size=12)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(cells=st.lists(st.tuples(TEXT, st.floats(-1e6, 1e6)), min_size=1, max_size=12))
-def test_quotes_line_ends_and_letters_survive(tmp_path: Path, cells: list[tuple[str, float]]) -> None:
+def test_quotes_line_ends_and_letters_survive(
+    tmp_path: Path, cells: list[tuple[str, float]]
+) -> None:
     labels = [f"{word}w{word}" for word, _ in cells]  # neither a number nor true or false
     text = io.StringIO(newline="")
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerows([("label", "x"), *((label, x) for label, (_, x) in zip(labels, cells, strict=True))])
+    writer.writerows(
+        [("label", "x"), *((label, x) for label, (_, x) in zip(labels, cells, strict=True))]
+    )
     path = write(tmp_path, text.getvalue())
     data = read_table(path, "label")
     assert [data.targets[0].classes[value] for value in data.labels["label"]] == labels
@@ -182,9 +209,13 @@ def test_quotes_line_ends_and_letters_survive(tmp_path: Path, cells: list[tuple[
     same(data, read_table(pd.DataFrame({"label": labels, "x": [x for _, x in cells]}), "label"))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
-    content=st.one_of(st.binary(max_size=60), st.text('xy,"\n\r;1.-|aeinf ', max_size=60).map(str.encode)),
+    content=st.one_of(
+        st.binary(max_size=60), st.text('xy,"\n\r;1.-|aeinf ', max_size=60).map(str.encode)
+    ),
     start=st.sampled_from([b"", b"x,y\n", b"x,y,tags\n1,2,a|b\n"]),
 )
 def test_any_bytes_are_a_table_or_an_error(tmp_path: Path, content: bytes, start: bytes) -> None:
@@ -208,7 +239,10 @@ def test_byte_order_mark_crlf_and_blank_lines(tmp_path: Path) -> None:
 
 def test_ten_thousand_columns(tmp_path: Path) -> None:
     names = [f"c{k}" for k in range(10_000)]
-    rows = [[*(str((k * 7 + row) % 13) for k in range(9_999)), "a" if row % 2 else "b"] for row in range(20)]
+    rows = [
+        [*(str((k * 7 + row) % 13) for k in range(9_999)), "a" if row % 2 else "b"]
+        for row in range(20)
+    ]
     path = write(tmp_path, "\n".join(",".join(row) for row in [names, *rows]))
     data = read_table(path, "c9999")
     assert data.features.shape == (20, 9_999)
@@ -216,8 +250,13 @@ def test_ten_thousand_columns(tmp_path: Path) -> None:
     assert data.labels["c9999"].tolist() == [1, 0] * 10
 
 
-def test_a_column_that_turns_into_text_far_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path, "a,b,y\n" + "".join(f"{k},{'007' if k < 90 else 'x'},{k % 2}\n" for k in range(100)))
+def test_a_column_that_turns_into_text_far_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(
+        tmp_path,
+        "a,b,y\n" + "".join(f"{k},{'007' if k < 90 else 'x'},{k % 2}\n" for k in range(100)),
+    )
     whole = read_table(path, "y")
     monkeypatch.setattr(sources, "CHUNK", 30)
     same(read_table(path, "y"), whole)
@@ -227,7 +266,10 @@ def test_a_column_that_turns_into_text_far_down(tmp_path: Path, monkeypatch: pyt
 def test_what_stands_for_nothing_between_numbers(tmp_path: Path) -> None:
     data = read_table(write(tmp_path, "a,b,y\n1,NA,1.5\n ,2_0,NaN\nnull,3,?\n"), "y")
     assert data.missing["y"].tolist() == [False, True, True]
-    assert [(each.form, each.missing) for each in data.columns] == [("numeric", 2), ("categorical", 0)]
+    assert [(each.form, each.missing) for each in data.columns] == [
+        ("numeric", 2),
+        ("categorical", 0),
+    ]
 
 
 def test_targets_by_prefix_and_several_columns_as_one(tmp_path: Path) -> None:
@@ -296,7 +338,9 @@ def test_ids_and_groups_are_kept_as_they_are_written(tmp_path: Path) -> None:
     assert data.ids == ("007", "9007199254740993")
     assert data.groups is not None
     assert data.groups.tolist() == ["01", "1"]
-    frame = pd.DataFrame({"i": pd.array([9007199254740993, None], dtype="Int64"), "x": [1, 2], "y": [0, 1]})
+    frame = pd.DataFrame(
+        {"i": pd.array([9007199254740993, None], dtype="Int64"), "x": [1, 2], "y": [0, 1]}
+    )
     assert read_table(frame, "y", id="i").ids == ("9007199254740993", "")
 
 
@@ -316,7 +360,9 @@ def test_a_task_without_a_label_is_allowed_and_said(tmp_path: Path) -> None:
 
 
 def test_numbers_are_standardised(tmp_path: Path) -> None:
-    data = read_table(write(tmp_path, "a,b,c,d,y\n1,1e308,5,,0\n2,-1e308,5,,1\n4,1e308,5,,0\n,0,5,,1\n"), "y")
+    data = read_table(
+        write(tmp_path, "a,b,c,d,y\n1,1e308,5,,0\n2,-1e308,5,,1\n4,1e308,5,,0\n,0,5,,1\n"), "y"
+    )
     a = data.features[:, 0]
     assert a[:3] == pytest.approx((np.array([1, 2, 4]) - 7 / 3) / np.std([1, 2, 4]))
     assert data.features[:, :2].tolist()[3] == [0, 1]
@@ -329,7 +375,9 @@ def test_numbers_are_standardised(tmp_path: Path) -> None:
 
 def test_categories_are_capped(tmp_path: Path) -> None:
     names = [f"v{k:03d}" for k in range(60) for _ in range(3 if k < 50 else 2)]
-    data = read_table(write(tmp_path, "a,y\n" + "".join(f"{name},{k % 2}\n" for k, name in enumerate(names))), "y")
+    data = read_table(
+        write(tmp_path, "a,y\n" + "".join(f"{name},{k % 2}\n" for k, name in enumerate(names))), "y"
+    )
     assert data.features.shape == (170, 51)
     assert data.features.sum(axis=1).tolist() == [1] * 170
     assert data.features[:, 50].sum() == 20
@@ -348,7 +396,9 @@ def test_the_same_file_gives_the_same_bytes(tmp_path: Path) -> None:
     data = read_table(path, ["species", "weight"], id="name")
     assert data.fingerprint == read_table(path, ["species", "weight"], id="name").fingerprint
     assert hashlib.sha256(data.features.tobytes()).hexdigest()[:16] == "f8051795162d50d0"
-    changed = read_table(write(tmp_path, PETS.replace("4.25", "4.5")), ["species", "weight"], id="name")
+    changed = read_table(
+        write(tmp_path, PETS.replace("4.25", "4.5")), ["species", "weight"], id="name"
+    )
     assert changed.fingerprint != data.fingerprint
 
 
@@ -376,8 +426,11 @@ def pictures(tmp_path: Path) -> Path:
     turned.save(folder / "img" / "turned.png", exif=exif)
     (folder / "img" / "not.png").write_text("hello")
     (folder / "img" / "cut.png").write_bytes((folder / "img" / "red.png").read_bytes()[:60])
-    for name, side in (("bomb", 9_000), ("bigger", 11_000), ("biggest", 60_000)):  # Pillow: silent, warns, refuses
-        (folder / "img" / f"{name}.png").write_bytes(claiming(side, (folder / "img" / "red.png").read_bytes()))
+    # Pillow: silent, warns, refuses
+    for name, side in (("bomb", 9_000), ("bigger", 11_000), ("biggest", 60_000)):
+        (folder / "img" / f"{name}.png").write_bytes(
+            claiming(side, (folder / "img" / "red.png").read_bytes())
+        )
     Image.new("RGB", (4, 4)).save(tmp_path / "outside.png")
     (folder / "img" / "link.png").symlink_to(tmp_path / "outside.png")
     (folder / "img" / "loop.png").symlink_to(folder / "img" / "loop.png")
@@ -436,21 +489,26 @@ def test_images_that_will_not_do(pictures: Path, name: str, words: str) -> None:
 
 def test_images_are_learned_from_alone(pictures: Path) -> None:
     path = write(pictures, "path,back,age,y\nimg/red.png,img/red.png,3,0\n")
-    with pytest.raises(InputError, match=r"'path'.*alone; leave the other features out .*'back', 'age'"):
+    with pytest.raises(
+        InputError, match=r"'path'.*alone; leave the other features out .*'back', 'age'"
+    ):
         read_table(path, "y")
     assert read_table(path, "y", drop=["age", "back"]).features.shape == (1, 3, 64, 64)
     with pytest.raises(InputError, match="say in which folder"):
         read_table(pd.DataFrame({"path": ["red.png"], "y": [1]}), "y")
 
 
-def test_without_pillow_the_pip_line_is_said(pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pillow_the_pip_line_is_said(
+    pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(InputError, match=r"pip install 'allotment\[train\]'"):
         images_of(pictures, "img/red.png")
 
 
 def write_squares(folder: Path, count: int = 40, size: int = 16) -> NDArray[np.uint8]:
-    """Pictures of a red, green or blue square, and a table of their colours and sizes with some cells empty."""
+    """Pictures of a red, green or blue square, and a table of their colours and sizes with some
+    cells empty."""
     rng = np.random.default_rng(8)
     (folder / "img").mkdir()
     pictures, rows = [], []
@@ -461,15 +519,16 @@ def write_squares(folder: Path, count: int = 40, size: int = 16) -> NDArray[np.u
         pixels[y : y + side, x : x + side, colour] += 190
         Image.fromarray(pixels).save(folder / "img" / f"{k:03d}.png")
         pictures.append(pixels.transpose(2, 0, 1))
-        rows.append(
-            f"img/{k:03d}.png,{'' if k % 5 == 4 else ('red', 'green', 'blue')[colour]},{side if k % 4 else ''}\n"
-        )
+        name = "" if k % 5 == 4 else ("red", "green", "blue")[colour]
+        rows.append(f"img/{k:03d}.png,{name},{side if k % 4 else ''}\n")
     write(folder, "path,colour,side\n" + "".join(rows), "squares.csv")
     return np.stack(pictures)
 
 
 def read_squares(folder: Path) -> TableData:
-    return read_table(folder / "squares.csv", ["colour", "side"], kinds={"side": "regression"}, image_size=16)
+    return read_table(
+        folder / "squares.csv", ["colour", "side"], kinds={"side": "regression"}, image_size=16
+    )
 
 
 def test_a_table_of_image_paths_is_trained_on(tmp_path: Path) -> None:
@@ -513,8 +572,13 @@ def test_eight_image_paths_are_learnt_by_heart(tmp_path: Path) -> None:
     recipe = Recipe(steps=120, batch_size=8, optimiser="adam", trunk_rate=0.01, head_rate=0.01)
     learner = TorchLearner(data, Split(eight, eight, np.setdiff1d(np.arange(40), eight)), recipe)
     state = train(learner, Labels({"colour": eight, "side": eight}), seed=0)
-    assert learner.predict(state, "colour", eight).argmax(axis=1).tolist() == data.labels["colour"][eight].tolist()
-    assert learner.predict(state, "side", eight) == pytest.approx(data.labels["side"][eight], abs=0.5)
+    assert (
+        learner.predict(state, "colour", eight).argmax(axis=1).tolist()
+        == data.labels["colour"][eight].tolist()
+    )
+    assert learner.predict(state, "side", eight) == pytest.approx(
+        data.labels["side"][eight], abs=0.5
+    )
     assert learner.score(state, "colour").loss < 0.05
 
 
@@ -584,7 +648,8 @@ BAD: list[tuple[str, Try, tuple[str, ...]]] = [
     ("directory", directory, ("is a directory",)),
     ("pipe", pipe, ("is a pipe",)),
     ("another suffix", text(ONE, name="data.xlsx"), ("not a table by its name", ".parquet")),
-    ("no table at all", lambda folder: read_table(np.zeros((2, 2)), "y"), ("ndarray", "pandas or polars")),
+    ("no table at all", lambda folder: read_table(np.zeros((2, 2)), "y"), ("ndarray",
+    "pandas or polars")),
     ("lazy frame", lambda folder: read_table(pl.LazyFrame({"y": [1]}), "y"), ("collect()",)),
     ("frame without rows", frame({"x": [], "y": []}), ("no rows",)),
     ("empty", text(""), ("is empty",)),
@@ -593,16 +658,19 @@ BAD: list[tuple[str, Try, tuple[str, ...]]] = [
     ("invalid UTF-8", text(b"x,y\n1,2\n\xff,3\n"), ("line 3", "byte 0xff is not UTF-8")),
     ("UTF-16", text("x,y\n1,2\n".encode("utf-16")), ("UTF-16", "UTF-8")),
     ("NUL", text(b"x,y\n1,\0\n"), ("line 2", "NUL byte")),
-    ("ragged", text("x,y\n1\n1,2\n1,2,3\n"), ("line 2: row 1: has 1 cells", "line 4: row 3: has 3 cells")),
+    ("ragged", text("x,y\n1\n1,2\n1,2,3\n"), ("line 2: row 1: has 1 cells",
+    "line 4: row 3: has 3 cells")),
     ("very ragged", text("x,y\n" + "1\n" * 50), ("row 5", "45 more rows")),
     ("open quote", text('x,y\n1,"2\n3,4\n'), ("line 2", "never closed")),
     ("text after a quote", text('x,y\n1,"2"3\n'), ("line 2", "quote")),
-    ("long field", text(f"x,y\n1,2\n{'a' * 200_000},2\n"), ("line 3", "131072 characters", "field_size_limit")),
+    ("long field", text(f"x,y\n1,2\n{'a' * 200_000},2\n"), ("line 3", "131072 characters",
+    "field_size_limit")),
     ("carriage returns", text("x,y\r1,2\r3,4\r"), ("carriage return",)),
     ("semicolons", text("x;y\n1;2\n"), ("one column only", "';'")),
     ("long delimiter", text(ONE, delimiter=",,"), ("delimiter",)),
     ("not gzip", text("x,y\n1,2\n", name="data.csv.gz"), ("gzip",)),
-    ("cut gzip", text(gzip.compress(os.urandom(999).hex().encode())[:-20], name="data.csv.gz"), ("gzip",)),
+    ("cut gzip", text(gzip.compress(os.urandom(999).hex().encode())[:-20], name="data.csv.gz"),
+    ("gzip",)),
     ("doubled name", text("x,y,x,x\n1,2,3,4\n"), ("column 'x'", "more than once", "1, 3, 4")),
     ("doubled name in Parquet", doubled_parquet, ("column 'y'", "more than once")),
     ("no name", text(",x,y\n0,1,2\n1,1,2\n"), ("column 1", "has no name", "drop")),
@@ -611,29 +679,39 @@ BAD: list[tuple[str, Try, tuple[str, ...]]] = [
     ("unknown id", text(ONE, id="xx"), ("id 'xx'",)),
     ("unknown drop", text(ONE, drop="z"), ("drop 'z'",)),
     ("unknown feature", text(ONE, features=["z"]), ("feature 'z'",)),
-    ("unknown kind", text(ONE, kinds={"y": "clasification"}), ("kind of 'y'", "did you mean 'classification'")),
+    ("unknown kind", text(ONE, kinds={"y": "clasification"}), ("kind of 'y'",
+    "did you mean 'classification'")),
     ("kind of pixels", text(ONE, kinds={"y": "depth"}), ("can't be 'depth'",)),
     ("kind of nothing", text(ONE, kinds={"z": "regression"}), ("kind of 'z'", "no such target")),
     ("unknown form", text(ONE, kinds={"x": "numbers"}), ("unknown form 'numbers'",)),
     ("classes of nothing", text(ONE, classes={"z": ["a"]}), ("classes of 'z'",)),
     ("classes twice", text(ONE, classes={"y": ["a", "a"]}), ("classes of 'y'", "name of its own")),
-    ("classes of numbers", text(ONE, classes={"y": ["a"]}, kinds={"y": "regression"}), ("a regression has none",)),
+    ("classes of numbers", text(ONE, classes={"y": ["a"]}, kinds={"y": "regression"}),
+    ("a regression has none",)),
     ("target as feature", text(ONE, features=["x", "y"]), ("column 'y'", "target and feature")),
     ("target as group", text("x,y\n1,2\n", group="y"), ("target and group",)),
     ("target twice", text(ONE, "y", "y"), ("target 'y'", "twice")),
     ("no feature", text(ONE, drop=["x"]), ("no column is left to learn from",)),
-    ("no target", lambda folder: read_table(write(folder, ONE)), ("'x', 'y'", "--target", "target:")),
-    ("empty targets", lambda folder: read_table(write(folder, ONE), []), ("targets", "at least one")),
-    ("two of a name", text("x,target:a,label:a\n1,2,3\n", "target:a", "target:b"), ("target 'target:b'",)),
+    ("no target", lambda folder: read_table(write(folder, ONE)), ("'x', 'y'", "--target",
+    "target:")),
+    ("empty targets", lambda folder: read_table(write(folder, ONE), []), ("targets",
+    "at least one")),
+    ("two of a name", text("x,target:a,label:a\n1,2,3\n", "target:a", "target:b"),
+    ("target 'target:b'",)),
     ("no such prefix", text(ONE, "tox:*"), ("no column begins with 'tox:'",)),
-    ("not 0 or 1", text("x,t:a,t:b\n1,0,1\n2,1,2\n", "t:*"), ("line 3: row 2, column 't:b'", "2 is neither")),
-    ("prefix of numbers", text("x,t:a\n1,1\n", "t:*", kinds={"t": "regression"}), ("one multilabel task",)),
-    ("infinite feature", text("x,y\n1,0\ninf,1\n-Infinity,1\n"), ("line 3: row 2, column 'x'", "row 3", "finite")),
+    ("not 0 or 1", text("x,t:a,t:b\n1,0,1\n2,1,2\n", "t:*"), ("line 3: row 2, column 't:b'",
+    "2 is neither")),
+    ("prefix of numbers", text("x,t:a\n1,1\n", "t:*", kinds={"t": "regression"}),
+    ("one multilabel task",)),
+    ("infinite feature", text("x,y\n1,0\ninf,1\n-Infinity,1\n"), ("line 3: row 2, column 'x'",
+    "row 3", "finite")),
     ("infinite target", text("x,y\n1,0.5\n2,inf\n"), ("row 2, column 'y'", "finite")),
     ("large target", text("x,y\n1,0.5\n2,1e39\n"), ("row 2, column 'y'", "too large")),
     ("large feature", text("x,y\n1e39,0\n", standardise=False), ("row 1, column 'x'", "too large")),
-    ("text as number", text("x,y\n1,a\n2,1\n", kinds={"y": "regression"}), ("row 1, column 'y'", "'a' is not")),
-    ("word as feature", text("x,y\na,0\n2,1\n", kinds={"x": "numeric"}), ("row 1, column 'x'", "'a' is not a number")),
+    ("text as number", text("x,y\n1,a\n2,1\n", kinds={"y": "regression"}), ("row 1, column 'y'",
+    "'a' is not")),
+    ("word as feature", text("x,y\na,0\n2,1\n", kinds={"x": "numeric"}), ("row 1, column 'x'",
+    "'a' is not a number")),
     (
         "label outside its classes",
         text("x,y\n1,cat\n\n2,bird\n", classes={"y": ["cat", "dog"]}),
@@ -649,15 +727,18 @@ BAD: list[tuple[str, Try, tuple[str, ...]]] = [
         text("x,y\n" + "1,bird\n" * 30, classes={"y": ["cat"]}),
         ("row 5", "the same in 25 more rows"),
     ),
-    ("classes of none", text("x,y\n1,\n", kinds={"y": "classification"}), ("task 'y'", "classes must be given")),
-    ("empty group", text("x,y,g\n1,2,a\n1,2,\n", group="g"), ("row 2, column 'g'", "needs its group")),
+    ("classes of none", text("x,y\n1,\n", kinds={"y": "classification"}), ("task 'y'",
+    "classes must be given")),
+    ("empty group", text("x,y,g\n1,2,a\n1,2,\n", group="g"), ("row 2, column 'g'",
+    "needs its group")),
     ("no separator", text(ONE, separator=""), ("separator",)),
     ("no image size", text(ONE, image_size=0), ("image_size",)),
     ("lists in a frame", frame({"x": [[1], [2]], "y": [1, 2]}), ("column 'x'", "list")),
     ("bytes in a frame", frame({"x": [b"a", b"b"], "y": [1, 2]}), ("column 'x'", "bytes")),
     ("complex", frame({"x": [1j, 2j], "y": [1, 2]}), ("column 'x'", "complex")),
     ("huge number", frame({"x": [10**400, 2], "y": [1, 2]}), ("column 'x'", "308 digits")),
-    ("infinite in a frame", frame({"x": [math.inf, 2], "y": [1, 2]}), ("row 1, column 'x'", "finite")),
+    ("infinite in a frame", frame({"x": [math.inf, 2], "y": [1, 2]}), ("row 1, column 'x'",
+    "finite")),
     ("not Parquet", text("hello", name="data.parquet"), ("not a whole Parquet file",)),
     ("Parquet without rows", parquet({"x": [], "y": []}), ("no rows",)),
     ("lists in Parquet", parquet({"x": [[1], [2]], "y": [1, 2]}), ("column 'x'", "list")),
@@ -669,11 +750,14 @@ BAD: list[tuple[str, Try, tuple[str, ...]]] = [
     ("npz of objects", npz(X=np.array([[None]]), Y=np.zeros(1)), ("never unpickled",)),
     ("npz of nothing", npz(X=np.zeros((0, 2)), Y=np.zeros((0, 1))), ("no rows",)),
     ("npz that is cut", zipped(X=header("(3, 2)"), Y=header("(3, 1)")), ("not a whole npz file",)),
-    ("npz that lies", zipped(X=header(f"({10**9}, {10**9})"), Y=header("(3, 1)")), ("array X: says that it", "save")),
+    ("npz that lies", zipped(X=header(f"({10**9}, {10**9})"), Y=header("(3, 1)")),
+    ("array X: says that it", "save")),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("attempt", "words"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+@pytest.mark.parametrize(
+    ("attempt", "words"), [row[1:] for row in BAD], ids=[row[0] for row in BAD]
+)
 def test_bad_input(attempt: Try, words: tuple[str, ...], tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         attempt(tmp_path)
@@ -689,7 +773,9 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
     content = "a,b,y,g\n" + "inf,inf,no,\n" * 9
     with pytest.raises(InputError) as caught:
         read_table(write(tmp_path, content), "y", group="g", kinds={"y": "regression"})
-    assert {mistake.where.split("column ")[1] for mistake in caught.value.mistakes if mistake.where} >= {"'a'", "'b'"}
+    assert {
+        mistake.where.split("column ")[1] for mistake in caught.value.mistakes if mistake.where
+    } >= {"'a'", "'b'"}
     assert "and 4 more mistakes" in str(caught.value)
 
 
@@ -703,7 +789,9 @@ def test_lines_and_files_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
         read_table(write(tmp_path, "x," * 100 + "y\n"), "y")
 
 
-def test_without_pyarrow_the_pip_line_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_the_pip_line_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(InputError, match=r"pip install 'allotment\[data\]'"):
         read_table(write(tmp_path, b"PAR1", "data.parquet"), "y")
@@ -711,8 +799,13 @@ def test_without_pyarrow_the_pip_line_is_said(tmp_path: Path, monkeypatch: pytes
 
 def test_csv_needs_none_of_the_optional_libraries(tmp_path: Path) -> None:
     path = write(tmp_path, PETS)
-    code = f"import sys\nfrom allotment.data.table import read_table\nread_table({str(path)!r}, 'species')\n"
-    code += "print({'pandas', 'polars', 'pyarrow', 'PIL', 'torch', 'rich', 'click'} & set(sys.modules))"
+    code = (
+        f"import sys\nfrom allotment.data.table import read_table\nread_table({str(path)!r},"
+        " 'species')\n"
+    )
+    code += (
+        "print({'pandas', 'polars', 'pyarrow', 'PIL', 'torch', 'rich', 'click'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 
@@ -725,13 +818,21 @@ def many(rows: int, cell: Callable[[int], str], head: str = "x,y") -> str:
 
 
 def test_what_is_there_in_numbers(tmp_path: Path) -> None:
-    path = write(tmp_path, many(100, lambda k: f"{k},{'' if k % 4 == 0 else 'ab'[k % 2]},{k / 7}", "x,y,z"))
+    path = write(
+        tmp_path, many(100, lambda k: f"{k},{'' if k % 4 == 0 else 'ab'[k % 2]},{k / 7}", "x,y,z")
+    )
     data = read_table(path, ["y", "z"])
     summary = describe(data, seed=3)
     assert (summary.instances, summary.input, summary.seed) == (100, "1 number", 3)
     assert summary.splits == {"train": 70, "validation": 15, "test": 15}
     y, z = summary.tasks
-    assert (y.kind, y.guessed, y.labelled, y.missing, y.share) == ("classification", True, 75, 25, 0.75)
+    assert (y.kind, y.guessed, y.labelled, y.missing, y.share) == (
+        "classification",
+        True,
+        75,
+        25,
+        0.75,
+    )
     assert y.classes == {"a": 25, "b": 50}
     assert sum(y.splits.values()) == 75
     parts = split(data, 3)
@@ -745,22 +846,48 @@ def test_what_is_there_in_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "more", "words"),
     [
-        (many(50, lambda k: f"{k},{'b' if k == 1 else 'a'}"), {}, "one class only in the validation split ('a')"),
+        (
+            many(50, lambda k: f"{k},{'b' if k == 1 else 'a'}"),
+            {},
+            "one class only in the validation split ('a')",
+        ),
         (many(50, lambda k: f"{k},{'b' if k == 1 else 'a'}"), {}, "fewer than 5 labels of 'b' (1)"),
         (many(50, lambda k: f"{k},a"), {}, "one class only, 'a': there is nothing to learn"),
-        (many(50, lambda k: f"{k},{'a' if k == 1 else ''}"), {}, "no label in the validation split"),
+        (
+            many(50, lambda k: f"{k},{'a' if k == 1 else ''}"),
+            {},
+            "no label in the validation split",
+        ),
         (many(50, lambda k: f"{k},0.5"), {}, "one value only in the validation split (0.5)"),
         (many(50, lambda k: f"{k},{'b|a' if k == 1 else 'a'}"), {}, "all or none have 'a', 'b'"),
         (many(50, lambda k: f"5,{k % 2}"), {}, "1 of the features is constant: 'x'"),
-        (many(50, lambda k: f"{k},{k % 2},{k // 2}", "x,y,i"), {"id": "i"}, "25 ids are there more than once: '0'"),
+        (
+            many(50, lambda k: f"{k},{k % 2},{k // 2}", "x,y,i"),
+            {"id": "i"},
+            "25 ids are there more than once: '0'",
+        ),
         (many(50, lambda k: f"{k},{k % 2},", "x,y,i"), {"id": "i"}, "50 instances have no id"),
-        (many(50, lambda k: f"{k},{k % 2},{k % 2}", "x,y,g"), {"group": "g"}, "validation split is empty"),
-        (many(60, lambda k: f"id{k},{k % 2}"), {}, "feature 'x' has 60 different values in 60 rows"),
+        (
+            many(50, lambda k: f"{k},{k % 2},{k % 2}", "x,y,g"),
+            {"group": "g"},
+            "validation split is empty",
+        ),
+        (
+            many(60, lambda k: f"id{k},{k % 2}"),
+            {},
+            "feature 'x' has 60 different values in 60 rows",
+        ),
         (many(50, lambda k: f"{k},{('NA', 'cat', 'dog')[k % 3]}"), {}, "'NA' counts as a class"),
-        (many(50, lambda k: f"{k},{('Cat ', 'cat', 'dog')[k % 3]}"), {}, "'Cat ' and 'cat' differ only"),
+        (
+            many(50, lambda k: f"{k},{('Cat ', 'cat', 'dog')[k % 3]}"),
+            {},
+            "'Cat ' and 'cat' differ only",
+        ),
     ],
 )
-def test_what_is_worth_knowing(content: str, more: dict[str, Any], words: str, tmp_path: Path) -> None:
+def test_what_is_worth_knowing(
+    content: str, more: dict[str, Any], words: str, tmp_path: Path
+) -> None:
     notes = describe(read_table(write(tmp_path, content), "y", **more)).notes
     assert words in "\n".join(notes)
 
@@ -772,7 +899,8 @@ DATA = os.environ.get("ALLOT_TEST_DATA")
 
 @pytest.mark.skipif(not DATA, reason="ALLOT_TEST_DATA does not name a folder with molecules/")
 @pytest.mark.parametrize(
-    ("name", "rows", "kind", "known"), [("tox21", 8006, "classification", 0.83), ("qm8", 21786, "regression", 1.0)]
+    ("name", "rows", "kind", "known"),
+    [("tox21", 8006, "classification", 0.83), ("qm8", 21786, "regression", 1.0)],
 )
 def test_molecules(name: str, rows: int, kind: str, known: float) -> None:
     data = read_table(Path(DATA or "") / "molecules" / f"{name}_morgan1024.npz", id="smiles")
@@ -797,21 +925,29 @@ def packed(folder: Path, content: bytes) -> Path:
 @pytest.mark.parametrize("name", ["wide.csv", "wide.tsv"])
 def test_a_million_columns_are_refused_at_once(name: str, tmp_path: Path) -> None:
     path, between = tmp_path / name, "," if name.endswith("csv") else "\t"
-    path.write_text(between.join(f"c{k}" for k in range(10**6)) + "\n" + between.join("1" * 10**6) + "\n")
+    path.write_text(
+        between.join(f"c{k}" for k in range(10**6)) + "\n" + between.join("1" * 10**6) + "\n"
+    )
     words = "has 1,000,000 columns, the limit is 50,000; leave some out"
     check_refused(run_bounded("data", "table", path, "--target", "c1"), words)
 
 
 def test_many_columns_are_read(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text(",".join(f"c{k}" for k in range(9000)) + "\n" + 2 * (",".join("1" * 9000) + "\n"))
+    (tmp_path / "t.csv").write_text(
+        ",".join(f"c{k}" for k in range(9000)) + "\n" + 2 * (",".join("1" * 9000) + "\n")
+    )
     assert len(sources.open_source(tmp_path / "t.csv").names) == 9000
 
 
 @pytest.mark.parametrize("content", [NUMBERS, b"x,y\n1,2\n" + b"\n" * 10**6, b"a" * 10**6])
-def test_a_table_that_is_packed_too_tightly(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_is_packed_too_tightly(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = packed(tmp_path, content)
     monkeypatch.setattr(sources, "LARGE", 2**16)
-    with pytest.raises(InputError, match=r"unpacks to .* from 0.0 MB, the limit is 200 times its size; .*gunzip"):
+    with pytest.raises(
+        InputError, match=r"unpacks to .* from 0.0 MB, the limit is 200 times its size; .*gunzip"
+    ):
         read_table(path, "y")
 
 
@@ -828,7 +964,9 @@ def test_a_bomb_behind_a_plain_beginning_is_found_while_it_is_read(
         read_table(path, "y")
 
 
-def test_a_table_that_is_packed_as_tables_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_is_packed_as_tables_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sources, "LARGE", 2**12)
     rows = b"".join(b"%d,%d\n" % (k, k % 7) for k in range(5000))
     assert read_table(packed(tmp_path, b"x,y\n" + rows), "y").size == 5000
@@ -841,7 +979,9 @@ def test_two_gigabytes_in_two_megabytes(tmp_path: Path) -> None:
         file.write(b"x,y\n")
         for _ in range(2000):
             file.write(piece)
-    check_refused(run_bounded("data", "table", path, "--target", "y"), "the limit is 200 times its size")
+    check_refused(
+        run_bounded("data", "table", path, "--target", "y"), "the limit is 200 times its size"
+    )
 
 
 def test_a_small_npz_of_a_large_array(tmp_path: Path) -> None:
@@ -863,9 +1003,13 @@ def test_a_small_parquet_file_of_very_many_rows(tmp_path: Path) -> None:
     check_refused(ended, "unpacks to 160 MB", "the limit is 200 times its size", ".csv")
 
 
-def test_a_parquet_file_of_very_many_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_parquet_file_of_very_many_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = pa.array([1])
-    pq.write_table(pa.table([one] * 3000, names=[f"c{k}" for k in range(3000)]), tmp_path / "t.parquet")
+    pq.write_table(
+        pa.table([one] * 3000, names=[f"c{k}" for k in range(3000)]), tmp_path / "t.parquet"
+    )
     monkeypatch.setattr(sources, "MOST_COLUMNS", 2000)
     with pytest.raises(InputError, match="has 3,000 columns, the limit is 2,000"):
         sources.open_source(tmp_path / "t.parquet")

@@ -1,4 +1,5 @@
-"""Tables for people: that nothing is lost on a narrow terminal, and that words fit what is shown."""
+"""Tables for people: that nothing is lost on a narrow terminal, and that words fit what is
+shown."""
 
 from __future__ import annotations
 
@@ -87,7 +88,9 @@ def test_an_evaluation_is_one_table_where_there_is_room(capsys: pytest.CaptureFi
     assert len(list(read_tables(capsys.readouterr().out))) == 1
 
 
-def test_an_evaluation_of_many_tasks_says_where_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_evaluation_of_many_tasks_says_where_they_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     show_evaluation(Narrow(80), evaluated([f"task {n}" for n in range(FEW + 1)]))
     printed = capsys.readouterr().out
     assert "do not fit in here; --json has them.)" in printed
@@ -118,7 +121,11 @@ def options(command: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("command", "more", "named"),
-    [("plan", [], {"--json"}), ("score", ["depth=5"], {"--csv", "--json"}), ("frontier", [], {"--csv", "--json"})],
+    [
+        ("plan", [], {"--json"}),
+        ("score", ["depth=5"], {"--csv", "--json"}),
+        ("frontier", [], {"--csv", "--json"}),
+    ],
 )
 def test_counts_that_do_not_fit_are_where_it_says(
     command: str, more: list[str], named: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -129,7 +136,10 @@ def test_counts_that_do_not_fit_are_where_it_says(
     given = [command, str(path), *more]
     shown = CliRunner().invoke(main, given)
     assert shown.exit_code == 0, shown.output
-    told = re.search(r"\(The columns of single tasks do not fit in here; ([^.]*)\.\)", " ".join(shown.stdout.split()))
+    told = re.search(
+        r"\(The columns of single tasks do not fit in here; ([^.]*)\.\)",
+        " ".join(shown.stdout.split()),
+    )
     assert told
     assert set(re.findall(r"--\w+", told[1])) == named <= options(command)
     counts = "counts" if command == "frontier" else "comparison"
@@ -153,13 +163,18 @@ def test_a_command_without_other_forms_names_none(monkeypatch: pytest.MonkeyPatc
 # --- words ---
 
 
-def test_what_the_doctor_lists_goes_on_below_its_beginning(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_doctor_lists_goes_on_below_its_beginning(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     counts = {f"{task} of rooms": 1000 + place for place, task in enumerate(TASKS)}
     look = Outlook(1.0, 0.5, 1.5, 0.9, 0.99, {}, {})
     diagnosis = Diagnosis(counts, dict.fromkeys(counts, 7), look, "%", ())
     show_measured(Narrow(60), Measured(None, None, diagnosis, 3, 0, 0, {}), "camp")  # type: ignore[arg-type]
     lines = capsys.readouterr().out.splitlines()
-    begins = [next(n for n, line in enumerate(lines) if line.startswith(f"  {name} ")) for name in ("plan", "equal")]
+    begins = [
+        next(n for n, line in enumerate(lines) if line.startswith(f"  {name} "))
+        for name in ("plan", "equal")
+    ]
     ends = [begins[1], lines.index("", begins[1])]
     for begin, end, bought in zip(begins, ends, (counts, diagnosis.equal), strict=True):
         assert end > begin + 1
@@ -170,12 +185,19 @@ def test_what_the_doctor_lists_goes_on_below_its_beginning(capsys: pytest.Captur
 
 
 NOISE = "the difference is within the noise: 8 repeats cannot tell which is better"
-SPANS = {"better": [2.0, 1.0, 3.0], "worse": [-2.0, -3.0, -1.0], "same": [0.5, -1.0, 2.0], "unknown": None}
+SPANS = {
+    "better": [2.0, 1.0, 3.0],
+    "worse": [-2.0, -3.0, -1.0],
+    "same": [0.5, -1.0, 2.0],
+    "unknown": None,
+}
 
 
 def ranked(*outcomes: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [{"name": "this plan", "ahead": None}]
-    return rows + [{"name": f"p{place}", "ahead": SPANS[each]} for place, each in enumerate(outcomes, 1)]
+    return rows + [
+        {"name": f"p{place}", "ahead": SPANS[each]} for place, each in enumerate(outcomes, 1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +211,10 @@ def ranked(*outcomes: str) -> list[dict[str, Any]]:
         (["better", "same"], f"This plan is better than p1; between it and p2 {NOISE}."),
         (
             ["same", "worse", "same", "better"],
-            f"This plan is better than p4 and worse than p2; between it and each of p1 and p3 {NOISE}.",
+            (
+                "This plan is better than p4 and worse than p2; between it and each of p1 and p3"
+                f" {NOISE}."
+            ),
         ),
         (["unknown"], "Nothing can be told about p1, for want of a D_T in every repeat."),
         ([], "There is no other plan to compare this one with."),

@@ -1,4 +1,5 @@
-"""Taskonomy: the encodings of its files, the ways it is laid out, and what is said when something is wrong."""
+"""Taskonomy: the encodings of its files, the ways it is laid out, and what is said when something
+is wrong."""
 
 from __future__ import annotations
 
@@ -34,7 +35,14 @@ OFFICIAL = SAMPLE | {
     "keypoints": "keypoints2d",
     "edges": "edge_texture",
 }
-VIEWS = [("Allen", 0, 0), ("Allen", 0, 1), ("Allen", 2, 0), ("Allen", 10, 3), ("Baker", 0, 0), ("Baker", 7, 1)]
+VIEWS = [
+    ("Allen", 0, 0),
+    ("Allen", 0, 1),
+    ("Allen", 2, 0),
+    ("Allen", 10, 3),
+    ("Baker", 0, 0),
+    ("Baker", 7, 1),
+]
 
 
 def files_of(building: str, point: int, view: int) -> dict[str, NDArray[np.generic]]:
@@ -71,7 +79,9 @@ def in_building(root: Path, building: str, folder: str) -> Path:
     return root / building / folder
 
 
-def make(root: Path, place: Callable[[Path, str, str], Path] = flat, names: dict[str, str] = SAMPLE) -> Path:
+def make(
+    root: Path, place: Callable[[Path, str, str], Path] = flat, names: dict[str, str] = SAMPLE
+) -> Path:
     views = [view for view in VIEWS if place is not flat or view[0] == "Allen"]
     for building, point, view in views:
         for domain, array in files_of(building, point, view).items():
@@ -108,7 +118,9 @@ def test_it_is_a_data_set(tmp_path: Path) -> None:
     ]
     assert data.targets[0].classes == CLASSES
     assert len(CLASSES) == 17
-    shapes = {target.name: data.values(target.name, everything(data)).shape for target in data.targets}
+    shapes = {
+        target.name: data.values(target.name, everything(data)).shape for target in data.targets
+    }
     assert shapes == dict.fromkeys(shapes, (4, SIDE, SIDE)) | {"normals": (4, 3, SIDE, SIDE)}
     assert data.notes == ()
 
@@ -121,7 +133,9 @@ def test_all_layouts_hold_the_same(
     data = read_taskonomy(make(tmp_path, place, names), side=SIDE, thorough=True)
     assert data.groups is not None
     above = "taskonomy/" if place is by_component else ""
-    assert data.ids == tuple(f"{above}{name}/point_{point}_view_{view}" for name, point, view in VIEWS)
+    assert data.ids == tuple(
+        f"{above}{name}/point_{point}_view_{view}" for name, point, view in VIEWS
+    )
     assert len(set(data.groups)) == 5  # point 0 of one building is not point 0 of the other
     for instance, view in enumerate(VIEWS):
         held = files_of(*view)
@@ -200,7 +214,9 @@ def test_normals(tmp_path: Path) -> None:
     data = rewrite(tmp_path, "normals", square(*colours, *nothing, rest=(128, 128, 0)))
     found = data.label("normals", 0)[:, 0]
     half = 0.5**0.5
-    np.testing.assert_allclose(found[:, :4].T, [(0, 0, 1), (1, 0, 0), (0, 1, 0), (0, half, half)], atol=0.01)
+    np.testing.assert_allclose(
+        found[:, :4].T, [(0, 0, 1), (1, 0, 0), (0, 1, 0), (0, half, half)], atol=0.01
+    )
     np.testing.assert_allclose(np.linalg.norm(found[:, :4], axis=0), 1, atol=1e-6)
     assert np.isnan(found[:, 4:9]).all()
     kept = data.values("normals", np.array([0]))[0, :, 0]
@@ -220,7 +236,11 @@ def test_depth(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("task", "full"), [("keypoints", 1000), ("edges", 10700)])
 def test_strengths(tmp_path: Path, task: str, full: int) -> None:
     """A difference of ten of the spreads that Standley et al. divide by (100 and 1070) is 1."""
-    data = rewrite(tmp_path, task, square(0, full // 10, full, full + 1, 65535, dtype=np.uint16, rest=full // 2))
+    data = rewrite(
+        tmp_path,
+        task,
+        square(0, full // 10, full, full + 1, 65535, dtype=np.uint16, rest=full // 2),
+    )
     np.testing.assert_allclose(data.label(task, 0)[0, :6], [0, 0.1, 1, 1, 1, 0.5], rtol=1e-6)
 
 
@@ -274,21 +294,31 @@ def test_folders_that_are_not_there(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "whole/edge2d")
     said = mistakes_of(lambda: read_taskonomy(tmp_path / "whole"))
     assert len(said) == 2
-    assert "there is no folder depth or depth_zbuffer; add it, or leave depth out (tasks=...)" in said[0]
+    assert (
+        "there is no folder depth or depth_zbuffer; add it, or leave depth out (tasks=...)"
+        in said[0]
+    )
 
 
 def test_names_that_are_none(tmp_path: Path) -> None:
     make(tmp_path)
-    assert "did you mean 'normals'?" in mistakes_of(lambda: read_taskonomy(tmp_path, tasks=["normal"]))[0]
+    assert (
+        "did you mean 'normals'?"
+        in mistakes_of(lambda: read_taskonomy(tmp_path, tasks=["normal"]))[0]
+    )
     assert "none is named" in mistakes_of(lambda: read_taskonomy(tmp_path, tasks=[]))[0]
     assert "side: " in mistakes_of(lambda: read_taskonomy(tmp_path, side=0))[0]
 
 
 def test_files_in_wrong_places(tmp_path: Path) -> None:
     make(tmp_path)
-    shutil.copy(tmp_path / "rgb/point_0_view_0_domain_rgb.png", tmp_path / "depth/point_5_view_0_domain_rgb.png")
     shutil.copy(
-        tmp_path / "edge2d/point_0_view_0_domain_edge2d.png", tmp_path / "edge2d/point_00_view_0_domain_edge2d.png"
+        tmp_path / "rgb/point_0_view_0_domain_rgb.png",
+        tmp_path / "depth/point_5_view_0_domain_rgb.png",
+    )
+    shutil.copy(
+        tmp_path / "edge2d/point_0_view_0_domain_edge2d.png",
+        tmp_path / "edge2d/point_00_view_0_domain_edge2d.png",
     )
     said = mistakes_of(lambda: read_taskonomy(tmp_path))
     assert len(said) == 2
@@ -313,7 +343,10 @@ def test_bad_files_are_met_when_needed_and_found_by_a_thorough_look(tmp_path: Pa
     cut.write_bytes(cut.read_bytes()[:200])
     data = read_taskonomy(tmp_path, side=SIDE)
     assert data.values("depth", np.array([0, 1, 3])).shape == (3, SIDE, SIDE)
-    assert "shades of grey with 8 bits" in mistakes_of(lambda: data.values("depth", everything(data)))[0]
+    assert (
+        "shades of grey with 8 bits"
+        in mistakes_of(lambda: data.values("depth", everything(data)))[0]
+    )
     said = mistakes_of(lambda: read_taskonomy(tmp_path, side=SIDE, thorough=True))
     assert len(said) == 5
     for part in (
@@ -331,11 +364,16 @@ def test_links_that_lead_out(tmp_path: Path) -> None:
     path = tmp_path / "data/rgb/point_2_view_0_domain_rgb.png"
     shutil.move(path, tmp_path / "secret.png")
     path.symlink_to(tmp_path / "secret.png")
-    assert "is a link that leads out of" in mistakes_of(lambda: read_taskonomy(tmp_path / "data"))[0]
+    assert (
+        "is a link that leads out of" in mistakes_of(lambda: read_taskonomy(tmp_path / "data"))[0]
+    )
     path.unlink()
     shutil.move(tmp_path / "data/depth", tmp_path / "depth")
     (tmp_path / "data/depth").symlink_to(tmp_path / "depth")
-    assert "depth: is a link that leads out of" in mistakes_of(lambda: read_taskonomy(tmp_path / "data"))[0]
+    assert (
+        "depth: is a link that leads out of"
+        in mistakes_of(lambda: read_taskonomy(tmp_path / "data"))[0]
+    )
 
 
 # --- for the eye ---
@@ -350,7 +388,8 @@ def test_a_montage_shows_what_is_there(tmp_path: Path) -> None:
     shown = montage(read_taskonomy(tmp_path, side=SIDE), [0, 2])
     assert shown.shape == (2 * wide, 6 * wide, 3)
     normals, depth = (shown[1 : SIDE + 1, at * wide + 1 : (at + 1) * wide - 1] for at in (2, 3))
-    assert np.abs(normals.reshape(-1, 3).astype(int) - (127, 127, 255)).max() <= 1  # a wall ahead is blue
+    # a wall ahead is blue
+    assert np.abs(normals.reshape(-1, 3).astype(int) - (127, 127, 255)).max() <= 1
     assert depth[:8].min() > 250  # near is light
     assert depth[9:].max() < 5
     assert len(set(depth[8, 8].tolist())) > 1  # what is unknown has a colour
@@ -392,9 +431,13 @@ def test_real_values(sample: FolderData) -> None:
 
 
 def test_real_normals_point_where_depth_says(sample: FolderData) -> None:
-    """Surfaces that come nearer to the right face left, those that come nearer downwards face up, and all face us."""
+    """Surfaces that come nearer to the right face left, those that come nearer downwards face up,
+    and all face us."""
     for instance in range(0, sample.size, 60):
-        depth, normals = np.log(sample.label("depth", instance)), sample.label("normals", instance)[:, 1:-1, 1:-1]
+        depth, normals = (
+            np.log(sample.label("depth", instance)),
+            sample.label("normals", instance)[:, 1:-1, 1:-1],
+        )
         right, down = depth[1:-1, 2:] - depth[1:-1, :-2], depth[2:, 1:-1] - depth[:-2, 1:-1]
         smooth = (np.abs(right) < 0.05) & (np.abs(down) < 0.05) & ~np.isnan(normals).any(axis=0)
         assert np.corrcoef(right[smooth], normals[0][smooth])[0, 1] > 0.7

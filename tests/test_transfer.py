@@ -1,4 +1,5 @@
-"""Transfer between tasks: what is planted in a simulated learner is found again, and how sure that is."""
+"""Transfer between tasks: what is planted in a simulated learner is found again, and how sure that
+is."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ class Skills:
 class Planted:
     """A learner in which a mini-batch of i helps j as much as truth[i, j] mini-batches of j's own.
 
-    Gains shrink from 1.7 to 0.3 times their mean over a training; scores have noise, most of it new at every step.
+    Gains shrink from 1.7 to 0.3 times their mean over a training; scores have noise, most of it new
+    at every step.
     """
 
     truth: np.ndarray
@@ -72,8 +74,11 @@ class Planted:
         moves = self.truth + self.wander * rng.standard_normal((count, count)) * (1 - np.eye(count))
         shape = ((self.length + 10) // 10, (count + 1) ** 2, count, 2)
         noise = np.sqrt([0.9, 0.1])[:, None, None, None, None] * rng.standard_normal((2, *shape))
-        noise[1] = np.repeat(noise[1, ::4], 4, axis=0)[: shape[0]]  # this part stays for four probes
-        return Skills(np.zeros(count), moves * self.size, noise.sum(axis=0) * self.noise / np.sqrt(2))
+        # this part stays for four probes
+        noise[1] = np.repeat(noise[1, ::4], 4, axis=0)[: shape[0]]
+        return Skills(
+            np.zeros(count), moves * self.size, noise.sum(axis=0) * self.noise / np.sqrt(2)
+        )
 
     def step(self, state: Skills, tasks: Sequence[str]) -> Skills:
         places = sorted(TASKS.index(task) for task in tasks)
@@ -107,7 +112,8 @@ def plant(rng: np.random.Generator, size: int = 4) -> np.ndarray:
 def measure_all(learner: Learner, runs: int, first: int = 0, **settings: Any) -> Probes:
     labels = Labels({task: range(10) for task in learner.tasks})
     return join(
-        probe_training(learner, labels, first + run, **({"every": 10, "steps": 2} | settings))[0] for run in range(runs)
+        probe_training(learner, labels, first + run, **({"every": 10, "steps": 2} | settings))[0]
+        for run in range(runs)
     )
 
 
@@ -124,7 +130,8 @@ def test_without_noise_every_estimator_finds_the_truth_row_by_source(estimator: 
     found = affinity(measure_all(Planted(truth, up={"b": False}), 6), estimator)
     assert found.plain == pytest.approx(truth, abs=1e-9)
     assert found.matrix == pytest.approx(truth, abs=1e-5)
-    assert found.informativeness == pytest.approx({"a": 1.2, "b": 1.8, "c": 1.6}, abs=1e-5)  # Eq. 3: sums of rows
+    # Eq. 3: sums of rows
+    assert found.informativeness == pytest.approx({"a": 1.2, "b": 1.8, "c": 1.6}, abs=1e-5)
     assert found.called().tolist() == [[0, 1, -1], [0, 0, 1], [1, -1, 0]]
 
 
@@ -155,13 +162,17 @@ class Found:
 
     @property
     def wrong(self) -> float:
-        """The share of called cells whose sign is not the true one; a 0 has none, so it is always wrong."""
-        return float(np.mean(np.sign(self.truth[self.called != 0]) != self.called[self.called != 0]))
+        """The share of called cells whose sign is not the true one; a 0 has none, so it is always
+        wrong."""
+        return float(
+            np.mean(np.sign(self.truth[self.called != 0]) != self.called[self.called != 0])
+        )
 
 
 @pytest.fixture(scope="module")
 def campaigns() -> dict[str, Found]:
-    """25 campaigns of 12 cells, with the noise and as many trainings and probes as in the project's measurements."""
+    """25 campaigns of 12 cells, with the noise and as many trainings and probes as in the project's
+    measurements."""
     rng = np.random.default_rng(11)
     cells: dict[str, list[tuple[np.ndarray, ...]]] = {"pooled": [], "paper": []}
     negative = []
@@ -177,7 +188,9 @@ def campaigns() -> dict[str, Found]:
             parts = (truth, found.matrix, *found.interval(0.9), found.called(0.95))
             rows.append(tuple(off_diagonal(part) for part in parts))
     assert 0.35 < np.mean(negative) < 0.39  # as evidence 1 reports for m = 5
-    return {key: Found(*map(np.concatenate, zip(*rows, strict=True))) for key, rows in cells.items()}
+    return {
+        key: Found(*map(np.concatenate, zip(*rows, strict=True))) for key, rows in cells.items()
+    }
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say(campaigns: dict[str, Found]) -> None:
@@ -186,25 +199,33 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(campaigns: dict[str
     assert 0.85 <= np.mean((found.low <= found.truth) & (found.truth <= found.high)) <= 0.97
 
 
-def test_called_cells_have_the_right_sign_and_large_ones_are_called(campaigns: dict[str, Found]) -> None:
+def test_called_cells_have_the_right_sign_and_large_ones_are_called(
+    campaigns: dict[str, Found],
+) -> None:
     found = campaigns["pooled"]
     assert found.wrong <= 0.05
     assert np.mean(found.called[np.abs(found.truth) > 0.3] != 0) >= 0.5
 
 
-def test_the_papers_estimator_is_far_noisier_on_the_same_probes(campaigns: dict[str, Found]) -> None:
+def test_the_papers_estimator_is_far_noisier_on_the_same_probes(
+    campaigns: dict[str, Found],
+) -> None:
     ours, paper = campaigns["pooled"], campaigns["paper"]
     assert ours.error < 0.25
     assert paper.error > 10 * ours.error
     large = np.abs(ours.truth) > 0.3
-    missed = [np.mean(np.sign(each.matrix[large]) != np.sign(each.truth[large])) for each in (ours, paper)]
+    missed = [
+        np.mean(np.sign(each.matrix[large]) != np.sign(each.truth[large])) for each in (ours, paper)
+    ]
     assert missed[0] < 0.05
     assert missed[1] > 0.2
-    assert np.mean(paper.called[large] != 0) < 0.25  # its intervals are honest, and so wide that hardly a cell is told
+    # its intervals are honest, and so wide that hardly a cell is told
+    assert np.mean(paper.called[large] != 0) < 0.25
 
 
 def test_ratio_of_sums_against_mean_of_ratios_as_measured_before() -> None:
-    """Evidence 1: truth 0.5, 300 probes, a denominator as large as its noise; 5 and 95 % of the estimates."""
+    """Evidence 1: truth 0.5, 300 probes, a denominator as large as its noise; 5 and 95 % of the
+    estimates."""
     rng = np.random.default_rng(4)
     found: dict[str, list[float]] = {"pooled": [], "paper": []}
     for _ in range(400):
@@ -238,7 +259,8 @@ def test_denominators_that_are_all_noise_call_nothing_and_leave_the_prior() -> N
     assert np.abs(off_diagonal(found.matrix)).max() < 0.6
     low, high = found.interval(0.9)
     assert off_diagonal(high - low).min() > 1
-    assert np.abs(off_diagonal(found.plain)).max() > 1.5  # what division alone would have made of it
+    # what division alone would have made of it
+    assert np.abs(off_diagonal(found.plain)).max() > 1.5
 
 
 def test_cells_with_more_noise_are_shrunk_more() -> None:
@@ -253,7 +275,8 @@ def test_cells_with_more_noise_are_shrunk_more() -> None:
 
 
 def test_noise_that_numerator_and_denominator_share_does_no_harm() -> None:
-    """All arms are compared with the same one alone: its noise is in both, and here nearly all the noise there is."""
+    """All arms are compared with the same one alone: its noise is in both, and here nearly all the
+    noise there is."""
     rng = np.random.default_rng(12)
     inside, width = [], []
     for _ in range(40):
@@ -275,7 +298,9 @@ def test_one_probe_tells_nothing_of_its_noise() -> None:
 
 
 def test_the_papers_mean_leaves_out_probes_with_a_denominator_of_zero() -> None:
-    gains = np.array([[[1, 2.0], [3, 4]], [[0, 1.0], [7, 2]], [[-2, 1.0], [1, 5]], [[0.5, 0], [4, 0]]])
+    gains = np.array(
+        [[[1, 2.0], [3, 4]], [[0, 1.0], [7, 2]], [[-2, 1.0], [1, 5]], [[0.5, 0], [4, 0]]]
+    )
     assert np.signbit(gains[2, 0, 0])
     found = affinity(probes_of(gains), "paper")
     assert found.plain[1, 0] == pytest.approx((3 / 1 + 1 / -2 + 4 / 0.5) / 3)
@@ -309,7 +334,8 @@ def test_scores_that_are_not_numbers_do_not_count() -> None:
 
 
 def test_probes_of_one_training_count_as_blocks_and_not_one_by_one() -> None:
-    """A training whose noise stays for ten probes: single probes would be four times as sure as they may be."""
+    """A training whose noise stays for ten probes: single probes would be four times as sure as
+    they may be."""
     rng = np.random.default_rng(9)
     inside = 0
     for _ in range(40):
@@ -340,9 +366,12 @@ def test_draws_are_the_posterior() -> None:
 
 
 def test_cells_that_share_a_denominator_are_drawn_together() -> None:
-    """Two sources with the same true worth: only the denominator is noisy, so both are too high or both too low."""
+    """Two sources with the same true worth: only the denominator is noisy, so both are too high or
+    both too low."""
     rng = np.random.default_rng(7)
-    gains = np.broadcast_to([[1, 0, 1.0], [0, 1, 1.0], [0, 0, 1]], (60, 3, 3)) + rng.normal(0, 0.01, (60, 3, 3))
+    gains = np.broadcast_to([[1, 0, 1.0], [0, 1, 1.0], [0, 0, 1]], (60, 3, 3)) + rng.normal(
+        0, 0.01, (60, 3, 3)
+    )
     gains[:, 2, 2] += rng.normal(0, 2, 60)
     drawn = affinity(probes_of(gains, 12)).draws(4000, 0)
     assert np.corrcoef(drawn[:, 0, 2], drawn[:, 1, 2])[0, 1] > 0.8
@@ -351,7 +380,9 @@ def test_cells_that_share_a_denominator_are_drawn_together() -> None:
 
 @pytest.mark.parametrize("estimator", ["paper", "pooled", "tag"])
 def test_transfer_goes_through_json(estimator: str) -> None:
-    found = affinity(measure_all(Planted(plant(np.random.default_rng(1)), noise=0.02), 3), estimator)
+    found = affinity(
+        measure_all(Planted(plant(np.random.default_rng(1)), noise=0.02), 3), estimator
+    )
     again = Transfer.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False)))
     assert again.to_dict() == found.to_dict()
     assert (again.draws(3, 0) == found.draws(3, 0)).all()
@@ -400,7 +431,8 @@ def test_the_cost_is_what_was_computed() -> None:
 
 @dataclass
 class Pricey(Counting):
-    """Says that to score a task is half as much work as a gradient, and shares gradients of a first step."""
+    """Says that to score a task is half as much work as a gradient, and shares gradients of a first
+    step."""
 
     def probe_gradients(self, arms: Mapping[str, Sequence[str]], steps: int) -> int:
         return 2 * len(self.tasks) + (steps - 1) * sum(map(len, arms.values()))
@@ -412,7 +444,9 @@ class Pricey(Counting):
 @pytest.mark.parametrize("learner", [Counting(np.eye(4)), Pricey(np.eye(4))])
 @pytest.mark.parametrize("budget", [0.3, 1.0, 2.5])
 @pytest.mark.parametrize("steps", [1, 3])
-def test_probing_stays_within_its_budget_and_makes_use_of_it(learner: Counting, budget: float, steps: int) -> None:
+def test_probing_stays_within_its_budget_and_makes_use_of_it(
+    learner: Counting, budget: float, steps: int
+) -> None:
     probes, _ = probe_training(learner, LABELS, 0, budget=budget, steps=steps)
     cost = probes.cost
     one = cost.probing / len(probes) + cost.scoring / len(probes)
@@ -421,7 +455,9 @@ def test_probing_stays_within_its_budget_and_makes_use_of_it(learner: Counting, 
     assert cost.ratio <= budget
     # one probe more could not be fitted in at even distances
     assert (202 - steps) // (len(probes) + 1) < one / (budget * 4)
-    again, _ = probe_training(learner, LABELS, 0, probes=probes.planned[probes.runs[0]], steps=steps)
+    again, _ = probe_training(
+        learner, LABELS, 0, probes=probes.planned[probes.runs[0]], steps=steps
+    )
     assert again.at.tolist() == probes.at.tolist()
 
 
@@ -483,7 +519,9 @@ class Quick(Planted):
 
     asked: int = 0
 
-    def probe(self, state: Skills, arms: Mapping[str, Sequence[str]], steps: int) -> dict[str, Skills]:
+    def probe(
+        self, state: Skills, arms: Mapping[str, Sequence[str]], steps: int
+    ) -> dict[str, Skills]:
         self.asked += 1
         return probe(Planted(self.truth), state, arms, steps)
 
@@ -569,14 +607,18 @@ def test_mistakes_in_what_to_probe_are_named_together() -> None:
     assert "budget: the training takes 12 steps, the first probe ends at 25" in mistakes_of(
         probe_training, short, LABELS, 0, budget=0.25
     )
-    assert "steps: the training takes 12 steps" in mistakes_of(probe_training, short, LABELS, 0, steps=12)
+    assert "steps: the training takes 12 steps" in mistakes_of(
+        probe_training, short, LABELS, 0, steps=12
+    )
     early = Patience(every=1, looks=1, least=0.9)
     assert "ended after 2 steps" in mistakes_of(probe_training, learner, LABELS, 0, patience=early)
 
 
 def test_mistakes_in_how_many_probes_are_named_together() -> None:
     learner = Planted(np.eye(4))
-    text = mistakes_of(probe_training, learner, LABELS, 0, probes=0, minutes=-1.0, budget=0.0, scored=0)
+    text = mistakes_of(
+        probe_training, learner, LABELS, 0, probes=0, minutes=-1.0, budget=0.0, scored=0
+    )
     assert "probes: 0 is below 1" in text
     assert "minutes: -1.0 is not a number above 0" in text
     assert "budget: 0.0 is not a number above 0" in text
@@ -607,7 +649,9 @@ def test_mistakes_in_what_to_estimate_are_named() -> None:
     assert "level: 95 is not between 0 and 1" in mistakes_of(found.interval, 95)
     assert "count: 0 is below 1" in mistakes_of(found.draws, 0, 1)
     plain = probes.to_dict()
-    assert "loss: is missing" in mistakes_of(Probes.from_dict, {key: plain[key] for key in plain if key != "loss"})
+    assert "loss: is missing" in mistakes_of(
+        Probes.from_dict, {key: plain[key] for key in plain if key != "loss"}
+    )
     assert "sums: is missing" in mistakes_of(Transfer.from_dict, {"tasks": ["a"]})
     wrong = replace(probes.metric, alone=probes.metric.alone[:, :2])
     assert "metric.alone: has the shape (19, 2)" in mistakes_of(replace, probes, metric=wrong)

@@ -1,4 +1,5 @@
-"""PASCAL VOC: what its folders hold is what comes out, and everything that is wrong with them is said at once."""
+"""PASCAL VOC: what its folders hold is what comes out, and everything that is wrong with them is
+said at once."""
 
 from __future__ import annotations
 
@@ -21,12 +22,19 @@ from allotment.data.voc import CLASSES, VocData, read_voc
 from allotment.errors import InputError
 
 DATA = os.environ.get("ALLOT_TEST_DATA")
-TRAIN, TEST = ("2007_000001", "2007_000002", "2008_000003", "2008_000004"), ("2009_000005", "2009_000006")
+TRAIN, TEST = (
+    ("2007_000001", "2007_000002", "2008_000003", "2008_000004"),
+    (
+        "2009_000005",
+        "2009_000006",
+    ),
+)
 SIZES = {name: (60 + 10 * at, 40 + 15 * at) for at, name in enumerate((*TRAIN, *TEST))}
 
 
 def mask_of(name: str) -> np.ndarray:
-    """Background, a box of one class with a void border, and one pixel of the person class in a corner."""
+    """Background, a box of one class with a void border, and one pixel of the person class in a
+    corner."""
     width, height = SIZES[name]
     mask = np.zeros((height, width), dtype=np.uint8)
     mask[9:31, 9:31] = VOID
@@ -50,7 +58,9 @@ def root(tmp_path: Path) -> Path:
     for name in (*TRAIN, *TEST):
         mask = mask_of(name)
         shade = np.where(mask == int(name[-1]), 255, 0).astype(np.uint8)
-        Image.fromarray(np.stack([shade] * 3, axis=-1)).save(root / f"JPEGImages/{name}.jpg", quality=95)
+        Image.fromarray(np.stack([shade] * 3, axis=-1)).save(
+            root / f"JPEGImages/{name}.jpg", quality=95
+        )
         save_mask(root / f"SegmentationClassAug/{name}.png", mask)
     write_list(root, "train_aug", *TRAIN)
     write_list(root, "val", *TEST)
@@ -86,7 +96,9 @@ def test_it_is_a_data_set(root: Path) -> None:
     assert data.inputs(everything(data)).dtype == np.uint8
     assert data.values("segmentation", everything(data)).shape == (6, 32, 32)
     assert data.known("classes").all()
-    assert draw(data, data.split(0, 0.25).train, {"classes": 2, "segmentation": 1}, seed=0).counts == {
+    assert draw(
+        data, data.split(0, 0.25).train, {"classes": 2, "segmentation": 1}, seed=0
+    ).counts == {
         "classes": 2,
         "segmentation": 1,
     }
@@ -121,7 +133,11 @@ def test_pictures_and_masks_lie_on_each_other(root: Path, side: int) -> None:
         assert (shows & says).sum() > 0.85 * (shows | says).sum()
         width, height = SIZES[name]
         frame = abs(height - width) * side // max(height, width) // 2 - 1
-        strip = (slice(None), slice(0, max(frame, 0))) if height > width else (slice(0, max(frame, 0)), slice(None))
+        strip = (
+            (slice(None), slice(0, max(frame, 0)))
+            if height > width
+            else (slice(0, max(frame, 0)), slice(None))
+        )
         assert (mask[strip] == VOID).all()
         assert (image[:, *strip].reshape(3, -1).T == FILL).all()
 
@@ -130,7 +146,11 @@ def test_nothing_is_decoded_twice(root: Path, monkeypatch: pytest.MonkeyPatch) -
     opened: list[str] = []
     for module, name in ((folder, "read_rgb"), (voc, "read_palette")):
         plain = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda root, path, plain=plain: (opened.append(path), plain(root, path))[1])
+        monkeypatch.setattr(
+            module,
+            name,
+            lambda root, path, plain=plain: (opened.append(path), plain(root, path))[1],
+        )
     data = read_voc(root, side=24)
     assert opened == []
     some = np.array([4, 1, 4])
@@ -228,17 +248,24 @@ def test_all_mistakes_at_once(root: Path) -> None:
     [
         (lambda root: shutil.rmtree(root), "is not a folder; give the one that holds JPEGImages"),
         (lambda root: shutil.rmtree(root / "JPEGImages"), "has no folder JPEGImages"),
-        (lambda root: shutil.rmtree(root / "SegmentationClassAug"), "SegmentationClassAug: is not there"),
+        (
+            lambda root: shutil.rmtree(root / "SegmentationClassAug"),
+            "SegmentationClassAug: is not there",
+        ),
         (lambda root: shutil.rmtree(root / "ImageSets"), "ImageSets/Segmentation: is not there"),
         (
-            lambda root: (root / "ImageSets/Segmentation/val.txt").rename(root / "ImageSets/Segmentation/va.txt"),
+            lambda root: (root / "ImageSets/Segmentation/val.txt").rename(
+                root / "ImageSets/Segmentation/va.txt"
+            ),
             "'va'?",
         ),
         (lambda root: write_list(root, "val"), "val.txt: names no image"),
         (lambda root: write_list(root, "val", "", "  "), "val.txt: names no image"),
     ],
 )
-def test_folders_and_lists_that_are_not_there(root: Path, spoil: Callable[[Path], object], said: str) -> None:
+def test_folders_and_lists_that_are_not_there(
+    root: Path, spoil: Callable[[Path], object], said: str
+) -> None:
     spoil(root)
     assert any(said in each for each in mistakes_of(lambda: read_voc(root)))
 
@@ -260,11 +287,17 @@ def test_sides_that_are_none(root: Path, side: int) -> None:
 def test_sides_that_no_memory_holds(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder, "MOST_KEPT", 6 * 3 * 99 * 99)
     assert read_voc(root, side=99).inputs(np.array([0])).shape == (1, 3, 99, 99)
-    assert "choose a smaller one" in mistakes_of(lambda: read_voc(root, side=100).inputs(np.array([0])))[0]
+    assert (
+        "choose a smaller one"
+        in mistakes_of(lambda: read_voc(root, side=100).inputs(np.array([0])))[0]
+    )
 
 
 def test_tasks_that_are_none(root: Path) -> None:
-    assert "did you mean 'segmentation'?" in mistakes_of(lambda: read_voc(root).known("segmentatoin"))[0]
+    assert (
+        "did you mean 'segmentation'?"
+        in mistakes_of(lambda: read_voc(root).known("segmentatoin"))[0]
+    )
 
 
 def test_bad_images_are_met_when_needed_and_found_by_a_thorough_look(root: Path) -> None:
@@ -282,7 +315,10 @@ def test_bad_images_are_met_when_needed_and_found_by_a_thorough_look(root: Path)
         f"JPEGImages/{TRAIN[0]}.jpg: is cut short or damaged",
         f"SegmentationClassAug/{TRAIN[1]}.png: has 50 x 50 pixels, and its image 70 x 55",
         f"SegmentationClassAug/{TRAIN[2]}.png: has class 21; VOC has 0 to 20, and 255 for void",
-        f"SegmentationClassAug/{TRAIN[3]}.png: holds RGB colours with 8 bits each; save the class numbers",
+        (
+            f"SegmentationClassAug/{TRAIN[3]}.png: holds RGB colours with 8 bits each; save the"
+            " class numbers"
+        ),
     )
     for said in (mistakes_of(data.check), mistakes_of(lambda: read_voc(root, thorough=True))):
         assert len(said) == 4
@@ -296,7 +332,9 @@ def test_many_mistakes_are_counted(root: Path) -> None:
     names = [f"2011_{number:06}" for number in range(500)]
     for name in names[:40]:
         (root / f"JPEGImages/{name}.jpg").write_bytes(b"nothing")
-        shutil.copy(root / f"SegmentationClassAug/{TRAIN[0]}.png", root / f"SegmentationClassAug/{name}.png")
+        shutil.copy(
+            root / f"SegmentationClassAug/{TRAIN[0]}.png", root / f"SegmentationClassAug/{name}.png"
+        )
     write_list(root, "train_aug", *TRAIN, *names)
     said = mistakes_of(lambda: read_voc(root))
     assert len(said) == 22
@@ -309,7 +347,9 @@ def test_many_mistakes_are_counted(root: Path) -> None:
 
 def test_a_million_lines_of_junk(root: Path) -> None:
     path = root / "ImageSets/Segmentation/train_aug.txt"
-    path.write_bytes(b"".join(b"/../\x00\xff%d junk\x1b[31m\n" % number for number in range(1_000_000)))
+    path.write_bytes(
+        b"".join(b"/../\x00\xff%d junk\x1b[31m\n" % number for number in range(1_000_000))
+    )
     said = mistakes_of(lambda: read_voc(root))
     assert len(said) == 11
     assert said[10] == "and 999990 more like the last"
@@ -336,7 +376,10 @@ def test_links_that_lead_out(root: Path, tmp_path: Path) -> None:
 def test_a_folder_that_lies_elsewhere(root: Path, tmp_path: Path) -> None:
     shutil.move(root / "SegmentationClassAug", tmp_path / "masks")
     (root / "SegmentationClassAug").symlink_to(tmp_path / "masks")
-    assert "SegmentationClassAug: is a link that leads out of" in mistakes_of(lambda: read_voc(root))[0]
+    assert (
+        "SegmentationClassAug: is a link that leads out of"
+        in mistakes_of(lambda: read_voc(root))[0]
+    )
 
 
 # --- for the eye ---
@@ -346,7 +389,9 @@ def test_a_montage_shows_what_is_there(root: Path) -> None:
     data = read_voc(root, side=32)
     shown = montage(data, [0, 3])
     assert shown.shape == (2 * 34, 3 * 34, 3)
-    np.testing.assert_array_equal(shown[1:33, 1:33], data.inputs(np.array([0]))[0].transpose(1, 2, 0))
+    np.testing.assert_array_equal(
+        shown[1:33, 1:33], data.inputs(np.array([0]))[0].transpose(1, 2, 0)
+    )
     masks = data.values("segmentation", np.array([3]))
     np.testing.assert_array_equal(shown[35:67, 69:101], folder.palette()[masks[0]])
     fields = {tuple(colour) for colour in shown[1:33, 35:67].reshape(-1, 3).tolist()}
@@ -355,7 +400,14 @@ def test_a_montage_shows_what_is_there(root: Path) -> None:
 
 def test_colours_are_those_of_the_development_kit() -> None:
     """As its documentation lists them."""
-    kit = {0: (0, 0, 0), 1: (128, 0, 0), 2: (0, 128, 0), 8: (64, 0, 0), 15: (192, 128, 128), 20: (0, 64, 128)}
+    kit = {
+        0: (0, 0, 0),
+        1: (128, 0, 0),
+        2: (0, 128, 0),
+        8: (64, 0, 0),
+        15: (192, 128, 128),
+        20: (0, 64, 128),
+    }
     for number, colour in (kit | {255: (224, 224, 192)}).items():
         assert tuple(folder.palette()[number]) == colour
 

@@ -1,7 +1,7 @@
 """Everything that trains, in small: run as a script, it prints what came of each kind as JSON.
 
-`python tests/trainings.py [KIND ...]`. What it is run with (instruction sets, threads) is the environment's business;
-tests/test_machine.py compares.
+`python tests/trainings.py [KIND ...]`. What it is run with (instruction sets, threads) is the
+environment's business; tests/test_machine.py compares.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from allotment.learners.torch_learner import TorchLearner
 STEPS = 3
 
 Found: TypeAlias = tuple[list[float], list[float]]
-"""what agrees closely on all kinds of CPU, and what only has to be the same bytes on the same kind"""
+"""what agrees closely on all kinds of CPU, and what only has to be the same bytes on the same
+kind"""
 
 
 def table() -> tuple[TorchLearner, Labels]:
@@ -42,7 +43,10 @@ def table() -> tuple[TorchLearner, Labels]:
     x = rng.normal(size=(240, 10)).astype(np.float32)
     size = (x @ rng.normal(size=10)).astype(np.float32)
     look = (size + 0.5 * rng.normal(size=240) > 0).astype(np.int64)
-    targets = (Target("size", "regression"), Target("look", "classification", ("old", "new"), metric="roc_auc"))
+    targets = (
+        Target("size", "regression"),
+        Target("look", "classification", ("old", "new"), metric="roc_auc"),
+    )
     data = ArrayData("rows", targets, x, {"size": size, "look": look})
     parts = split(data, 0, 0.25, 0.0)
     labels = draw(data, parts.train, {"size": 60, "look": 60}, 0)
@@ -55,11 +59,14 @@ def estimate(method: str) -> Found:
     return [*found.worths.mean(axis=0).ravel(), *found.shapes.mean(axis=0)], []
 
 
-def scenes(make: Callable[..., nn.Module] | None = None, side: int = 24, deep: bool = False) -> Found:
+def scenes(
+    make: Callable[..., nn.Module] | None = None, side: int = 24, deep: bool = False
+) -> Found:
     """The losses of all six tasks before and after a few steps."""
     data = make_scenes(48, side, 0)
     parts = Split(np.arange(36), np.arange(36, 48), np.arange(0))
-    # not adam: its first steps follow the sign of gradients, also of those that are nothing but rounding
+    # not adam: its first steps follow the sign of gradients, also of those that are nothing but
+    # rounding
     recipe = Recipe(steps=STEPS, batch_size=4, optimiser="sgd", trunk_rate=0.003, head_rate=0.003)
     learner = TorchLearner(data, parts, recipe, make)
     labels = draw(data, parts.train, dict.fromkeys(learner.tasks, 12), 0)
@@ -79,7 +86,8 @@ def deeplab(backbone: Callable[[], Any]) -> Callable[..., nn.Module]:
 
 
 class Risky(nn.Module):
-    """A user's trunk with strided 1 x 1 convolutions of three channels, as a layer and as a function."""
+    """A user's trunk with strided 1 x 1 convolutions of three channels, as a layer and as a
+    function."""
 
     channels = pooled_channels = 24
     has_random_layers = False
@@ -120,7 +128,8 @@ def main(names: Sequence[str]) -> None:
     found = {name: KINDS[name]() for name in names or KINDS}
     assert all(np.isfinite(before + after).all() for before, after in found.values())
     digests = {
-        name: hashlib.sha256(np.array([*each[0], *each[1]]).tobytes()).hexdigest() for name, each in found.items()
+        name: hashlib.sha256(np.array([*each[0], *each[1]]).tobytes()).hexdigest()
+        for name, each in found.items()
     }
     values = {name: [float(value) for value in each[0]] for name, each in found.items()}
     print(json.dumps({"values": values, "digests": digests, "threads": torch.get_num_threads()}))

@@ -1,7 +1,7 @@
 """How many labels of each task to buy: exact plans for a labelling budget in multi-task learning.
 
-A `Problem` says what labels there are to buy, at what price, and how much money there is; gains say what they are
-worth; `allocate` turns both into a `Plan`.
+A `Problem` says what labels there are to buy, at what price, and how much money there is; gains say
+what they are worth; `allocate` turns both into a `Plan`.
 """
 
 from __future__ import annotations

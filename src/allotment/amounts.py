@@ -13,7 +13,8 @@ FINEST = 12  # decimal places
 
 
 def exact(value: object) -> Fraction:
-    """The number that was written, to the last digit: `exact("0.035")` is 7/200, and so is `exact(0.035)`.
+    """The number that was written, to the last digit: `exact("0.035")` is 7/200, and so is
+    `exact(0.035)`.
 
     Raises ValueError with a sentence for people.
     """
@@ -24,32 +25,40 @@ def exact(value: object) -> Fraction:
             return exact(value.item())
         raise ValueError(f"{short(value)} is not a number")
     try:
-        if isinstance(value, str) and "/" in value and len(value) < 80:
-            number: Decimal | Fraction | int = Fraction(value)
-        elif isinstance(value, str | float):
-            number = Decimal(value.strip() if isinstance(value, str) else repr(float(value)))
-        else:
-            number = value
+        number = _parse(value)
     except (InvalidOperation, ValueError, ZeroDivisionError):
         raise ValueError(f"{short(value)} is not a number") from None
     if isinstance(number, Decimal):
-        if not number.is_finite():
-            raise ValueError(f"{short(value)} is not a finite number")
-        if number and number.adjusted() < -FINEST:
-            raise ValueError(f"{short(value)} is too small to count (the limit is 10^-{FINEST})")
-        if number and number.adjusted() > 15:  # before 10^400 becomes an integer of 400 digits
-            number = LARGEST + 1
-        else:  # a million digits would take Fraction minutes
-            rounded = number.quantize(Decimal(10) ** -FINEST, context=Context(prec=40))
-            if rounded != number:
-                raise ValueError(f"{short(value)} has too many digits (at most {FINEST} decimal places)")
-            number = rounded
+        number = _round(number, value)
     fraction = Fraction(number)
     if abs(fraction) > LARGEST:
         raise ValueError(f"{short(value)} is too large (the limit is 10^15)")
     if fraction.denominator > 10**FINEST:
         raise ValueError(f"{short(value)} has too many digits (at most {FINEST} decimal places)")
     return fraction
+
+
+def _parse(value: str | int | Fraction | Decimal | float) -> Decimal | Fraction | int:
+    if isinstance(value, str) and "/" in value and len(value) < 80:
+        return Fraction(value)
+    if isinstance(value, str | float):
+        return Decimal(value.strip() if isinstance(value, str) else repr(float(value)))
+    return value
+
+
+def _round(number: Decimal, value: object) -> Decimal | int:
+    """The same number in a form that a Fraction is quickly made of."""
+    if not number.is_finite():
+        raise ValueError(f"{short(value)} is not a finite number")
+    if number and number.adjusted() < -FINEST:
+        raise ValueError(f"{short(value)} is too small to count (the limit is 10^-{FINEST})")
+    if number and number.adjusted() > 15:  # before 10^400 becomes an integer of 400 digits
+        return LARGEST + 1
+    # a million digits would take Fraction minutes
+    rounded = number.quantize(Decimal(10) ** -FINEST, context=Context(prec=40))
+    if rounded != number:
+        raise ValueError(f"{short(value)} has too many digits (at most {FINEST} decimal places)")
+    return rounded
 
 
 def whole(value: object) -> int:
@@ -66,13 +75,16 @@ def common_unit(amounts: Iterable[Fraction]) -> Fraction:
     """The largest unit of which every amount is a whole multiple (1 if all are zero)."""
     unit = Fraction(0)
     for amount in amounts:
-        numerator = math.gcd(unit.numerator * amount.denominator, amount.numerator * unit.denominator)
+        numerator = math.gcd(
+            unit.numerator * amount.denominator, amount.numerator * unit.denominator
+        )
         unit = Fraction(numerator, unit.denominator * amount.denominator)
     return unit or Fraction(1)
 
 
 def show(amount: Fraction) -> str:
-    """The shortest exact decimal: `6300`, `0.035`; a fraction that has none is rounded and marked with `~`."""
+    """The shortest exact decimal: `6300`, `0.035`; a fraction that has none is rounded and marked
+    with `~`."""
     if amount.denominator == 1:
         return str(amount.numerator)
     denominator = amount.denominator

@@ -39,8 +39,8 @@ SAMPLES = 49
 class Frontier:
     """The best value and counts for budgets from nothing to the problem's own.
 
-    `every_budget` tells whether the arrays hold every budget that differs in money at all; if not they hold
-    breakpoints, each of them exact, and `at` still solves any budget exactly.
+    `every_budget` tells whether the arrays hold every budget that differs in money at all; if not
+    they hold breakpoints, each of them exact, and `at` still solves any budget exactly.
     """
 
     problem: Problem
@@ -64,7 +64,8 @@ class Frontier:
 
 
 def frontier(problem: Problem, gains: Mapping[str, Curve] | Evidence) -> Frontier:
-    """The best plan for every budget up to the problem's own, by given curves or by what was measured.
+    """The best plan for every budget up to the problem's own, by given curves or by what was
+    measured.
 
     >>> from allotment import Geometric, Problem, Task, frontier
     >>> problem = Problem([Task("cls", cost=1), Task("seg", cost=20)], budget=6300)
@@ -88,7 +89,8 @@ def frontier(problem: Problem, gains: Mapping[str, Curve] | Evidence) -> Frontie
 
 
 Points = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
-"""budgets in units, values, counts (tasks, budgets); beyond the floors where they come from a model"""
+"""budgets in units, values, counts (tasks, budgets); beyond the floors where they come from a
+model"""
 
 
 def _every_budget(model: Model) -> Points:
@@ -97,7 +99,8 @@ def _every_budget(model: Model) -> Points:
 
 
 def _corners(model: Model) -> Points:
-    """Budgets at which one price of money leaves nothing over: there the answer to that price is the exact plan."""
+    """Budgets at which one price of money leaves nothing over: there the answer to that price is
+    the exact plan."""
     part = whole(model)
     top = float(highest_prices(model, part)[0]) * (1 + 1e-9)
     plans = {}
@@ -114,7 +117,10 @@ def _corners(model: Model) -> Points:
 
 def _samples(problem: Problem, gains: dict[str, Curve]) -> Points:
     """Exact plans at budgets spread evenly, where several limits leave no such corners."""
-    low, high = math.ceil(problem.price(floors_of(problem)) / problem.unit), int(problem.budget // problem.unit)
+    low, high = (
+        math.ceil(problem.price(floors_of(problem)) / problem.unit),
+        int(problem.budget // problem.unit),
+    )
     units = np.unique(np.linspace(low, high, SAMPLES).astype(np.int64))
     plans = [solve_within(problem.with_budget(int(unit) * problem.unit), gains) for unit in units]
     counts = np.array([[plan.counts[name] for plan in plans] for name in problem.names])

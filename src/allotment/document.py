@@ -1,4 +1,5 @@
-"""A problem and its gains from a TOML file, or everything that is wrong with it, each with its line."""
+"""A problem and its gains from a TOML file, or everything that is wrong with it, each with its
+line."""
 
 from __future__ import annotations
 
@@ -63,7 +64,9 @@ def parse_problem(text: str) -> Document:
     except RecursionError:
         rows = text.split("\n")
         line = max(range(len(rows)), key=lambda row: sum(map(rows[row].count, "[{."))) + 1
-        raise InputError([Mistake("", "nested too deeply; a task is a few levels deep", line)]) from None
+        raise InputError(
+            [Mistake("", "nested too deeply; a task is a few levels deep", line)]
+        ) from None
     if wrong.found or document is None:
         raise InputError(wrong.located(text))
     return document
@@ -90,7 +93,10 @@ def _unfit(status: os.stat_result) -> str:
     if stat.S_ISDIR(status.st_mode):
         return "is a directory; give the problem file in it"
     if not stat.S_ISREG(status.st_mode):  # reading a pipe or a device could wait forever
-        return "is a pipe or a device; save the problem to a file first, or give - to read standard input"
+        return (
+            "is a pipe or a device; save the problem to a file first, or give - to read standard"
+            " input"
+        )
     if status.st_size > LARGEST_FILE:
         size, limit = status.st_size / 10**6, LARGEST_FILE // 10**6
         return f"has {size:.1f} MB, the limit is {limit} MB; is it the right file?"
@@ -135,7 +141,10 @@ class _Mistakes:
             if mistake.what == "is missing" and mistake.where in HINTS:
                 mistake = replace(mistake, what=HINTS[mistake.where])
             self.found.append(
-                ((*place, *_keys(mistake.where)), replace(mistake, where=_cut(mistake.where)).under(label))
+                (
+                    (*place, *_keys(mistake.where)),
+                    replace(mistake, where=_cut(mistake.where)).under(label),
+                )
             )
 
     def adopt_named(self, mistakes: Iterable[Mistake], entries: Iterable[_Entry]) -> None:
@@ -176,7 +185,11 @@ class _Entry:
     @property
     def label(self) -> str:
         name = self.table.get("name")
-        named = isinstance(name, str) and name.isprintable() and 0 < len(name.strip()) <= len(name) <= 100
+        named = (
+            isinstance(name, str)
+            and name.isprintable()
+            and 0 < len(name.strip()) <= len(name) <= 100
+        )
         return f"{self.kind} {name!r}" if named else f"{self.kind} {self.index + 1}"
 
 
@@ -186,14 +199,21 @@ def _document(plain: dict[str, Any], wrong: _Mistakes) -> Document | None:
         if key not in TOP_KEYS:
             wrong.add((key,), _cut(key), HINTS.get(key) or f"unknown key; {hint(key)}")
     if plain.get("task", []) == [] and "tasks" not in plain:
-        wrong.add(("task",), "task", "there is no task; write [[task]] and below it a name and a cost")
+        wrong.add(
+            ("task",), "task", "there is no task; write [[task]] and below it a name and a cost"
+        )
     entries = {kind: _entries(plain.get(kind, []), kind, wrong) for kind in ("task", "cap")}
     tasks = [task for entry in entries["task"] if (task := _made(entry, Task.from_dict, wrong))]
     caps = [cap for entry in entries["cap"] if (cap := _made(entry, Cap.from_dict, wrong))]
     gains = _gains(entries["task"], dict.fromkeys(task.name for task in tasks), wrong)
     budget = _budget(plain, wrong)
     try:  # a cap's tasks cannot be judged where there are none
-        problem = Problem(tasks or [Task("?", 1)], budget, caps if tasks else (), plain.get("count_implied", False))
+        problem = Problem(
+            tasks or [Task("?", 1)],
+            budget,
+            caps if tasks else (),
+            plain.get("count_implied", False),
+        )
     except InputError as error:
         wrong.adopt_named(error.mistakes, [*entries["task"], *entries["cap"]])
         return None
@@ -210,15 +230,23 @@ def _entries(given: Any, kind: str, wrong: _Mistakes) -> list[_Entry]:
         if not isinstance(table, dict):
             what = f"{short(table)} is not a table; {advice}"
             wrong.add((kind, index), f"{kind} {index + 1}", what)
-    return [_Entry(kind, index, table) for index, table in enumerate(given) if isinstance(table, dict)]
+    return [
+        _Entry(kind, index, table) for index, table in enumerate(given) if isinstance(table, dict)
+    ]
 
 
 def _made(entry: _Entry, make: Callable[[dict[str, Any]], Made], wrong: _Mistakes) -> Made | None:
-    """What the table says; if part of that is wrong, a stand-in, since others may refer to its name."""
-    table = {key: value for key, value in entry.table.items() if (entry.kind, key) != ("task", "gain")}
+    """What the table says; if part of that is wrong, a stand-in, since others may refer to its
+    name."""
+    table = {
+        key: value for key, value in entry.table.items() if (entry.kind, key) != ("task", "gain")
+    }
     for key in {"budget", "count_implied"} & set(table):
         del table[key]
-        what = f"belongs to the whole problem, not to one {entry.kind}; move it above the first [[task]]"
+        what = (
+            f"belongs to the whole problem, not to one {entry.kind}; move it above the first"
+            " [[task]]"
+        )
         wrong.add((*entry.place, key), f"{entry.label}: {key}", what)
     try:
         return make(table)
@@ -239,14 +267,19 @@ def _budget(plain: dict[str, Any], wrong: _Mistakes) -> Any:
     if "budget" not in plain:
         wrong.add((), "budget", HINTS["budget"])
     elif isinstance(plain["budget"], dict | list):
-        wrong.add(("budget",), "budget", "must be one number; write budget = 6300 above the first [[task]]")
+        wrong.add(
+            ("budget",),
+            "budget",
+            "must be one number; write budget = 6300 above the first [[task]]",
+        )
     else:
         return plain["budget"]
     return 0
 
 
 def _with_have(gain: Any, have: Any) -> Any:
-    """A curve of labels at hand plus new ones, with the task's own number at hand where it gives none."""
+    """A curve of labels at hand plus new ones, with the task's own number at hand where it gives
+    none."""
     if isinstance(gain, dict) and isinstance(gain.get("parts"), list):
         return gain | {"parts": [_with_have(part, have) for part in gain["parts"]]}
     if isinstance(gain, dict) and gain.get("curve") in ("power", "logarithmic"):
@@ -254,7 +287,9 @@ def _with_have(gain: Any, have: Any) -> Any:
     return gain
 
 
-def _gains(entries: list[_Entry], names: dict[str, None], wrong: _Mistakes) -> dict[str, Curve] | None:
+def _gains(
+    entries: list[_Entry], names: dict[str, None], wrong: _Mistakes
+) -> dict[str, Curve] | None:
     gains: dict[str, Curve] = {}
     if not any("gain" in entry.table for entry in entries):
         return None
@@ -262,7 +297,11 @@ def _gains(entries: list[_Entry], names: dict[str, None], wrong: _Mistakes) -> d
     for entry in entries:
         place, label = (*entry.place, "gain"), f"{entry.label}: gain"
         if "gain" not in entry.table:
-            wrong.add(place, label, "is missing, but other tasks have one; give every task a gain, or none")
+            wrong.add(
+                place,
+                label,
+                "is missing, but other tasks have one; give every task a gain, or none",
+            )
             continue
         try:
             curve = curve_from_dict(_with_have(entry.table["gain"], entry.table.get("have", 0)))

@@ -1,8 +1,8 @@
 """What can go wrong, and how it is said.
 
 AllotmentError
-├── InputError     something given is wrong: every mistake at once, each with its key   (exit code 2)
-└── Infeasible     all of it is valid, but no plan meets it: which limits clash          (exit code 1)
+├── InputError     something given is wrong: every mistake at once, with its key   (exit code 2)
+└── Infeasible     all of it is valid, but no plan meets it: which limits clash     (exit code 1)
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class AllotmentError(Exception):
 
 @dataclass(frozen=True)
 class Mistake:
-    """One thing that is wrong: where (`task 'seg': cost`), what and, if it comes from a file, on which line."""
+    """One thing that is wrong: where (`task 'seg': cost`), what and, if it comes from a file, on
+    which line."""
 
     where: str
     what: str
@@ -58,13 +59,17 @@ class Infeasible(AllotmentError):
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Around what builds a value from plain ones: of these anything may be wrong that nobody has thought of."""
+    """Around what builds a value from plain ones: of these anything may be wrong that nobody has
+    thought of."""
     try:
         yield
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
         if isinstance(error, AllotmentError):
             raise
-        told = f"is not in the form that to_dict writes ({cut(f'{type(error).__name__}: {error}')}); write it again"
+        told = (
+            f"is not in the form that to_dict writes ({cut(f'{type(error).__name__}: {error}')});"
+            " write it again"
+        )
         raise InputError([Mistake(what, told)]) from None
 
 
@@ -78,7 +83,8 @@ def cut(text: object, most: int = 100) -> str:
 def suggest(name: object, known: Iterable[str]) -> str:
     """A hint after an unknown name: the nearest known one, or all of them."""
     choices = list(known)
-    near = difflib.get_close_matches(str(name)[:200], choices[:1000], n=1)  # more would take seconds
+    # more would take seconds
+    near = difflib.get_close_matches(str(name)[:200], choices[:1000], n=1)
     if near:
         return f"did you mean {near[0]!r}?"
     return _list(choices)
@@ -90,18 +96,22 @@ def _list(choices: Sequence[str]) -> str:
 
 
 def visible(text: str, keep: str = "") -> str:
-    """The text with escapes for what a terminal would act on rather than show, but for letters to `keep`.
+    """The text with escapes for what a terminal would act on rather than show, but for letters to
+    `keep`.
 
     >>> visible("a\\x1b[31m\\n")
     'a\\\\x1b[31m\\\\n'
     """
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() or each in keep else repr(each)[1:-1] for each in text)
+    return "".join(
+        each if each.isprintable() or each in keep else repr(each)[1:-1] for each in text
+    )
 
 
 def make_hints(known: Iterable[str]) -> Callable[[object], str]:
-    """`suggest` for names of which there may be very many: after the first few it says only what is known."""
+    """`suggest` for names of which there may be very many: after the first few it says only what is
+    known."""
     choices = list(known)
     count = 0
 
@@ -116,4 +126,8 @@ def make_hints(known: Iterable[str]) -> Callable[[object], str]:
 def shorten(mistakes: Sequence[Mistake], most: int = MOST_MISTAKES) -> list[Mistake]:
     """The first of them, the others counted."""
     rest = len(mistakes) - most
-    return [*mistakes[:most], Mistake("", f"and {rest:,} more mistakes")] if rest > 0 else list(mistakes)
+    return (
+        [*mistakes[:most], Mistake("", f"and {rest:,} more mistakes")]
+        if rest > 0
+        else list(mistakes)
+    )

@@ -39,7 +39,11 @@ def percent(share: float) -> str:
     >>> percent(0.463), percent(0.00042)
     ('46.3 %', '0.04 %')
     """
-    return f"{share:.1%}".replace("%", " %") if abs(share) >= 0.001 or not share else f"{share * 100:.1g} %"
+    return (
+        f"{share:.1%}".replace("%", " %")
+        if abs(share) >= 0.001 or not share
+        else f"{share * 100:.1g} %"
+    )
 
 
 def rounded(price: float | None) -> str:

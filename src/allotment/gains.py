@@ -1,8 +1,8 @@
 """What N labels are worth: concave curves, one for each task.
 
-Every curve says what `more` labels add after `count` of them (`rise`), which stays exact where the difference of two
-totals would lose its digits. A family's formulas take parameters that are numbers or arrays, so that the solver can ask
-a thousand tasks at once.
+Every curve says what `more` labels add after `count` of them (`rise`), which stays exact where the
+difference of two totals would lose its digits. A family's formulas take parameters that are numbers
+or arrays, so that the solver can ask a thousand tasks at once.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Floats: TypeAlias = float | Array
 class Curve:
     """The worth of 0, 1, 2, ... labels. Curves add (`a + b`) and scale (`2 * a`).
 
-    Plans are made of the curves of this module alone; a function of one's own becomes a table of its values
-    (`Tabulated`).
+    Plans are made of the curves of this module alone; a function of one's own becomes a table of
+    its values (`Tabulated`).
     """
 
     family: ClassVar[str]
@@ -152,7 +152,8 @@ class Geometric(Family):
 
 @dataclass(frozen=True)
 class Power(Family):
-    """A power law in labels at hand plus new ones: g(N) = worth (n^-a - (n + N)^-a), at most `ceiling`.
+    """A power law in labels at hand plus new ones: g(N) = worth (n^-a - (n + N)^-a), at most
+    `ceiling`.
 
     `have` below 1 counts as 1, since n^-a has no value at 0.
 
@@ -210,7 +211,8 @@ class Power(Family):
 
 @dataclass(frozen=True)
 class Logarithmic(Family):
-    """g(N) = worth log(1 + N / n). `have` below 1 counts as 1, since the first label of all has no finite ratio.
+    """g(N) = worth log(1 + N / n). `have` below 1 counts as 1, since the first label of all has no
+    finite ratio.
 
     >>> round(Logarithmic(2, have=100)(100), 3)
     1.386
@@ -239,10 +241,11 @@ class Logarithmic(Family):
 
 @dataclass(frozen=True, init=False)
 class Tabulated(Curve):
-    """The worth of N labels from a table: of 0, 1, 2, ... labels, or of the given `counts` with straight lines between.
+    """The worth of N labels from a table: of 0, 1, 2, ... labels, or of the given `counts` with
+    straight lines between.
 
-    It must be concave (no label worth more than one before it). Past its end nothing more is gained; a table that falls
-    at its end goes on falling.
+    It must be concave (no label worth more than one before it). Past its end nothing more is
+    gained; a table that falls at its end goes on falling.
 
     >>> Tabulated([0, 5, 8, 9])(2)
     8.0
@@ -263,7 +266,11 @@ class Tabulated(Curve):
         elif len(places) != len(worths):
             mistakes.append(Mistake("counts", f"{len(places)} counts for {len(worths)} values"))
         elif places[0] != 0:
-            mistakes.append(Mistake("counts", f"begin at {places[0]:g}; the first row says what 0 labels are worth"))
+            mistakes.append(
+                Mistake(
+                    "counts", f"begin at {places[0]:g}; the first row says what 0 labels are worth"
+                )
+            )
         elif any(b <= a or b != int(b) or b > 1e15 for a, b in itertools.pairwise(places)):
             mistakes.append(Mistake("counts", "must be whole numbers in rising order"))
         else:
@@ -280,13 +287,17 @@ class Tabulated(Curve):
         return worths[end] - worths[row] + (beyond - past)
 
     def _place(self, count: Array) -> tuple[NDArray[np.int64], Array]:
-        """The last row up to `count`, and what is gained past it: apart, so that a rise keeps the digits of a total."""
+        """The last row up to `count`, and what is gained past it: apart, so that a rise keeps the
+        digits of a total."""
         row = np.searchsorted(self.counts, count, side="right") - 1
-        return row, np.append(self.slopes, self.last_slope)[row] * (count - np.asarray(self.counts)[row])
+        return row, np.append(self.slopes, self.last_slope)[row] * (
+            count - np.asarray(self.counts)[row]
+        )
 
     @property
     def last_slope(self) -> float:
-        """What a label adds past the end: concave means that it can't be more than the last one did."""
+        """What a label adds past the end: concave means that it can't be more than the last one
+        did."""
         return min(0.0, float(self.slopes[-1])) if len(self.slopes) else 0.0
 
     @cached_property
@@ -301,7 +312,9 @@ class Tabulated(Curve):
     def __mul__(self, factor: float) -> Curve:
         factor = _number("factor", factor)
         if factor < 0 and self.sign:
-            raise InputError([Mistake("factor", "a table times a negative number is no longer concave")])
+            raise InputError(
+                [Mistake("factor", "a table times a negative number is no longer concave")]
+            )
         return Tabulated([worth * factor for worth in self.worths], self.counts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -338,9 +351,10 @@ class Sum(Curve):
 
 @dataclass(frozen=True, init=False)
 class Coupled(Curve):
-    """A curve of a weighted sum of several tasks' counts: labels of one task that count in part for another.
+    """A curve of a weighted sum of several tasks' counts: labels of one task that count in part for
+    another.
 
-    >>> classes = Coupled(Geometric(1.13, 0.999), {"cls": 1, "seg": 1})     # every mask is a class label too
+    >>> classes = Coupled(Geometric(1.13, 0.999), {"cls": 1, "seg": 1})  # masks are class labels
     >>> round(classes.of({"cls": 2000, "seg": 200}), 3)
     1004.93
     """
@@ -356,10 +370,16 @@ class Coupled(Curve):
         elif not isinstance(curve, Curve) or any(isinstance(term, Coupled) for term in curve.terms):
             mistakes.append(Mistake("curve", "must be a curve of one count"))
         elif curve.sign < 0:
-            mistakes.append(Mistake("curve", "is worth less with every label; only a rising curve can be coupled"))
+            mistakes.append(
+                Mistake(
+                    "curve", "is worth less with every label; only a rising curve can be coupled"
+                )
+            )
         shares: dict[str, Fraction] = {}
         if not isinstance(weights, Mapping) or not weights:
-            mistakes.append(Mistake("weights", "name at least one task and how much one of its labels counts"))
+            mistakes.append(
+                Mistake("weights", "name at least one task and how much one of its labels counts")
+            )
             weights = {}
         for name, weight in weights.items():
             try:
@@ -409,15 +429,16 @@ FAMILIES: dict[str, tuple[type[Curve], tuple[str, ...], tuple[str, ...]]] = {
 
 
 def find_strange(curve: Any) -> str | None:
-    """Why no plan can be made with a curve that is, or holds, one of another class; a subclass is another class too."""
+    """Why no plan can be made with a curve that is, or holds, one of another class; a subclass is
+    another class too."""
     if not isinstance(curve, Curve):
         return None
     cls = type(curve)
     if not any(cls is known for known, *_ in FAMILIES.values()):
         return (
-            f"{cls.__name__} is not a curve that plans are made with; give a table of its values instead: "
-            "al.Tabulated([curve(n) for n in counts], counts), where counts are 0 and as many more as you like, "
-            "in rising order up to the most that could be bought"
+            f"{cls.__name__} is not a curve that plans are made with; give a table of its values"
+            " instead: al.Tabulated([curve(n) for n in counts], counts), where counts are 0 and as"
+            " many more as you like, in rising order up to the most that could be bought"
         )
     inside: Iterable[Curve] = ()
     if isinstance(curve, Sum):
@@ -443,7 +464,9 @@ def curve_from_dict(plain: Any) -> Curve:
     known = (*needed, *optional)
     values = {key: value for key, value in plain.items() if key != "curve"}
     hint = make_hints(known)
-    mistakes = [Mistake(str(key), f"unknown key; {hint(key)}") for key in values if key not in known]
+    mistakes = [
+        Mistake(str(key), f"unknown key; {hint(key)}") for key in values if key not in known
+    ]
     mistakes += [Mistake(key, "is missing") for key in needed if key not in values]
     if mistakes:
         raise InputError(mistakes)
@@ -451,7 +474,13 @@ def curve_from_dict(plain: Any) -> Curve:
         if not isinstance(values["parts"], list) or not values["parts"]:
             raise InputError([Mistake("parts", "must be a list of curves")])
         if (count := len(values["parts"])) > MOST_PARTS:
-            raise InputError([Mistake("parts", f"there are {count:,}, the limit is {MOST_PARTS:,}; leave some out")])
+            raise InputError(
+                [
+                    Mistake(
+                        "parts", f"there are {count:,}, the limit is {MOST_PARTS:,}; leave some out"
+                    )
+                ]
+            )
         parts: list[Curve] = []
         for number, part in enumerate(values["parts"], 1):
             try:
@@ -472,7 +501,9 @@ def _number(key: str, value: Any) -> float:
             raise TypeError
         number = float(value)
     except OverflowError:
-        raise InputError([Mistake(key, f"{short(value)} is too large (the limit is 10^100)")]) from None
+        raise InputError(
+            [Mistake(key, f"{short(value)} is too large (the limit is 10^100)")]
+        ) from None
     except (TypeError, ValueError):
         raise InputError([Mistake(key, f"{short(value)} is not a number")]) from None
     if not math.isfinite(number):
@@ -489,7 +520,8 @@ def _numbers(key: str, values: Any) -> tuple[float, ...]:
 
 
 def _check(curve: Family, **ranges: tuple[float, float] | None) -> None:
-    """Turn a curve's parameters into numbers within their ranges, or say everything that is wrong with them."""
+    """Turn a curve's parameters into numbers within their ranges, or say everything that is wrong
+    with them."""
     mistakes: list[Mistake] = []
     for key, bounds in ranges.items():
         try:
@@ -498,15 +530,18 @@ def _check(curve: Family, **ranges: tuple[float, float] | None) -> None:
             mistakes += error.mistakes
             continue
         if bounds is not None and not bounds[0] <= number <= bounds[1]:
-            mistakes.append(Mistake(key, f"{number:g} is not between {bounds[0]:g} and {bounds[1]:g}"))
+            mistakes.append(
+                Mistake(key, f"{number:g} is not between {bounds[0]:g} and {bounds[1]:g}")
+            )
         object.__setattr__(curve, key, number)
     if mistakes:
         raise InputError(mistakes)
 
 
 def _rounding(worths: Array) -> Array:
-    """For each three rows: what their slopes may differ by. A share of what is gained from there on, since what came
-    before may be fixed and far larger, and the last digits of the rows themselves."""
+    """For each three rows: what their slopes may differ by. A share of what is gained from there
+    on, since what came before may be fixed and far larger, and the last digits of the rows
+    themselves."""
     highest = np.maximum.accumulate(worths[::-1])[::-1]
     lowest = np.minimum.accumulate(worths[::-1])[::-1]
     size = np.abs(worths)

@@ -1,4 +1,5 @@
-"""A job: what is to be computed, by kind and needs. Its key names all that its result may depend on."""
+"""A job: what is to be computed, by kind and needs. Its key names all that its result may depend
+on."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ _FINGERPRINT = re.compile("[0-9a-f]{64}")
 
 
 def canonical(value: JSON) -> str:
-    """The one text of a plain value: sorted keys, no spaces, ASCII. Raises InputError for what JSON has no form for.
+    """The one text of a plain value: sorted keys, no spaces, ASCII. Raises InputError for what JSON
+    has no form for.
 
     >>> canonical({"b": (1, 2.5), "a": None})
     '{"a":null,"b":[1,2.5]}'
@@ -40,7 +42,8 @@ def canonical(value: JSON) -> str:
 
 
 def parse(text: str | bytes) -> JSON:
-    """The value of a JSON text; raises ValueError for anything that `canonical` would not have written as JSON."""
+    """The value of a JSON text; raises ValueError for anything that `canonical` would not have
+    written as JSON."""
     try:
         return _DECODER.decode(text if isinstance(text, str) else text.decode())
     except RecursionError:
@@ -58,7 +61,9 @@ class Job:
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or not self.kind.strip() or not self.kind.isprintable():
-            raise InputError([Mistake("kind of a job", f"{short(self.kind)} is not a name; write 'probe'")])
+            raise InputError(
+                [Mistake("kind of a job", f"{short(self.kind)} is not a name; write 'probe'")]
+            )
         if not isinstance(self.needs, Mapping):
             what = f"{short(self.needs)} is not a mapping; write {{'task': 'seg', 'size': 100}}"
             raise InputError([Mistake(f"job {self.kind!r}: needs", what)])
@@ -67,7 +72,9 @@ class Job:
             try:  # a copy of its own, so that nobody changes it from afar
                 object.__setattr__(self, name, json.loads(canonical(given)))
             except InputError as error:
-                raise InputError(mistake.under(f"job {self.kind!r}: {name}") for mistake in error.mistakes) from None
+                raise InputError(
+                    mistake.under(f"job {self.kind!r}: {name}") for mistake in error.mistakes
+                ) from None
 
     @cached_property
     def key(self) -> str:
@@ -83,13 +90,16 @@ class Job:
 
     def __str__(self) -> str:
         # without fingerprints, which tell a reader nothing
-        needs = canonical({key: each for key, each in self.needs.items() if not _FINGERPRINT.search(str(each))})
+        needs = canonical(
+            {key: each for key, each in self.needs.items() if not _FINGERPRINT.search(str(each))}
+        )
         return f"job {self.kind!r} {needs if len(needs) <= 100 else needs[:97] + '...'}"
 
 
 @cache
 def installed() -> dict[str, str | None]:
-    """The versions that results depend on; torch's without the seconds that loading it would take."""
+    """The versions that results depend on; torch's without the seconds that loading it would
+    take."""
     try:
         torch: str | None = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
@@ -97,7 +107,8 @@ def installed() -> dict[str, str | None]:
     return {"allotment": __version__, "torch": torch}
 
 
-_Place: TypeAlias = tuple["_Place | None", str | int]  # of a value: that of what contains it, and its key there
+# of a value: that of what contains it, and its key there
+_Place: TypeAlias = tuple["_Place | None", str | int]
 
 
 def _plain(value: JSON, place: _Place | None, wrong: list[Mistake], levels: int) -> JSON:
@@ -107,20 +118,31 @@ def _plain(value: JSON, place: _Place | None, wrong: list[Mistake], levels: int)
     if isinstance(value, int):
         if value.bit_length() <= LONGEST_NUMBER:
             return value
-        wrong.append(Mistake(_spell(place), "is a number of more than 300 digits; write it as text"))
+        wrong.append(
+            Mistake(_spell(place), "is a number of more than 300 digits; write it as text")
+        )
     elif isinstance(value, float):
         if math.isfinite(value):
             return value
         wrong.append(Mistake(_spell(place), f"{float(value)} has no form in JSON; write None"))
     elif not isinstance(value, Mapping | list | tuple):
-        what = f"{short(value)} of type {type(value).__name__} has no form in JSON; make it a number, a text or a list"
+        what = (
+            f"{short(value)} of type {type(value).__name__} has no form in JSON; make it a number,"
+            " a text or a list"
+        )
         wrong.append(Mistake(_spell(place), what))
     elif not levels:
-        wrong.append(Mistake(_spell(place), f"is nested more than {DEEPEST} levels deep; make it flatter"))
+        wrong.append(
+            Mistake(_spell(place), f"is nested more than {DEEPEST} levels deep; make it flatter")
+        )
     elif isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                wrong.append(Mistake(_spell(place), f"the key {short(key)} is not text; write {str(key)[:40]!r}"))
+                wrong.append(
+                    Mistake(
+                        _spell(place), f"the key {short(key)} is not text; write {str(key)[:40]!r}"
+                    )
+                )
         return {key: _plain(part, (place, key), wrong, levels - 1) for key, part in value.items()}
     else:
         return [_plain(part, (place, index), wrong, levels - 1) for index, part in enumerate(value)]

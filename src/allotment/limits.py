@@ -1,4 +1,5 @@
-"""The limits of a purchase in words: which clash, which a plan breaks, which keep money from being spent."""
+"""The limits of a purchase in words: which clash, which a plan breaks, which keep money from being
+spent."""
 
 from __future__ import annotations
 
@@ -21,7 +22,11 @@ def find_clashes(problem: Problem) -> list[str]:
     for cap in problem.caps:
         used = cap.used(floors)
         if used > cap.limit:
-            who = _join(f"{_floor_name(task)} of {task.name}" for task in problem.tasks if cap.use.get(task.name))
+            who = _join(
+                f"{_floor_name(task)} of {task.name}"
+                for task in problem.tasks
+                if cap.use.get(task.name)
+            )
             clashes.append(
                 f"{who} needs {show(used)} of {cap.name!r}, its limit is {show(cap.limit)}: "
                 f"raise the limit to {show(used)} or lower {who}"
@@ -34,9 +39,15 @@ def _task_clashes(task: Task) -> list[str]:
     if task.frozen is not None:
         for key, limit in (("pool", task.pool), ("most", task.most)):
             if limit is not None and task.frozen > limit:
-                clashes.append(f"frozen of {name} is {task.frozen}, {key} is {limit}: lower frozen or raise {key}")
+                clashes.append(
+                    f"frozen of {name} is {task.frozen}, {key} is {limit}: lower frozen or raise"
+                    f" {key}"
+                )
         if task.frozen < task.least:
-            clashes.append(f"frozen of {name} is {task.frozen}, least is {task.least}: raise frozen or lower least")
+            clashes.append(
+                f"frozen of {name} is {task.frozen}, least is {task.least}: raise frozen or lower"
+                " least"
+            )
         if task.frozen % task.lot:
             near = task.frozen // task.lot * task.lot
             clashes.append(
@@ -57,10 +68,16 @@ def _task_clashes(task: Task) -> list[str]:
 
 def _budget_clash(problem: Problem, cost: Fraction) -> str:
     buyers = [task for task in problem.tasks if task.floor]
-    parts = [f"{_floor_name(task)} of {task.name} costs {show(task.price(task.floor))}" for task in buyers]
+    parts = [
+        f"{_floor_name(task)} of {task.name} costs {show(task.price(task.floor))}"
+        for task in buyers
+    ]
     names = _join(f"{_floor_name(task)} of {task.name}" for task in buyers)
     total = f" ({show(cost)} together)" if len(buyers) > 1 else ""
-    return f"{_join(parts)}{total}, budget is {show(problem.budget)}: raise the budget to {show(cost)} or lower {names}"
+    return (
+        f"{_join(parts)}{total}, budget is {show(problem.budget)}: raise the budget to {show(cost)}"
+        f" or lower {names}"
+    )
 
 
 def explain_idle_budget(problem: Problem) -> str | None:
@@ -78,8 +95,8 @@ def explain_idle_budget(problem: Problem) -> str | None:
         return None
     what = "label" if task.lot == 1 else f"lot of {task.lot}"
     return (
-        f"budget {show(problem.budget)} buys nothing: the cheapest {what} ({task.name}) costs {show(cost)}; "
-        f"raise the budget to at least {show(cost)}"
+        f"budget {show(problem.budget)} buys nothing: the cheapest {what} ({task.name}) costs"
+        f" {show(cost)}; raise the budget to at least {show(cost)}"
     )
 
 
@@ -106,21 +123,33 @@ def find_broken(problem: Problem, counts: Mapping[str, int]) -> list[str]:
     return broken
 
 
-def explain_rest(problem: Problem, counts: Mapping[str, int], worth_more: Mapping[str, bool]) -> list[str]:
-    """Why the money that a plan leaves is not spent: for every task, what keeps it from one more lot."""
+def explain_rest(
+    problem: Problem, counts: Mapping[str, int], worth_more: Mapping[str, bool]
+) -> list[str]:
+    """Why the money that a plan leaves is not spent: for every task, what keeps it from one more
+    lot."""
     left = problem.budget - problem.price(counts)
     if not left:
         return []
-    return [f"{task.name}: {_obstacle(problem, task, counts, left, worth_more[task.name])}" for task in problem.tasks]
+    return [
+        f"{task.name}: {_obstacle(problem, task, counts, left, worth_more[task.name])}"
+        for task in problem.tasks
+    ]
 
 
-def _obstacle(problem: Problem, task: Task, counts: Mapping[str, int], left: Fraction, worth_more: bool) -> str:
+def _obstacle(
+    problem: Problem, task: Task, counts: Mapping[str, int], left: Fraction, worth_more: bool
+) -> str:
     count = counts[task.name]
     if task.frozen is not None:
         return f"frozen at {task.frozen}"
     for key, limit in (("pool", task.pool), ("most", task.most)):
         if limit is not None and count + task.lot > limit:
-            return f"{key} of {limit} reached" if task.lot == 1 else f"{key} of {limit} leaves no whole lot"
+            return (
+                f"{key} of {limit} reached"
+                if task.lot == 1
+                else f"{key} of {limit} leaves no whole lot"
+            )
     label = "a label" if task.lot == 1 else f"a lot of {task.lot}"
     cost = task.price(count + task.lot) - task.price(count)
     if cost > left:
@@ -131,7 +160,10 @@ def _obstacle(problem: Problem, task: Task, counts: Mapping[str, int], left: Fra
     for cap in problem.caps:
         free = cap.limit - cap.used(counts)
         if cap.use.get(task.name, Fraction(0)) * task.lot > free:
-            return f"{label} takes {show(cap.use[task.name] * task.lot)} of {cap.name!r}, {show(free)} is left"
+            return (
+                f"{label} takes {show(cap.use[task.name] * task.lot)} of {cap.name!r}, {show(free)}"
+                " is left"
+            )
     return f"{label} adds less than rounding to the plan's worth"
 
 

@@ -1,7 +1,9 @@
-"""The machine: one place that settles how trainings run on it, what kind it is, and what its systems do differently.
+"""The machine: one place that settles how trainings run on it, what kind it is, and what its
+systems do differently.
 
-The same bytes are promised on one kind of CPU, whatever the number of its cores, threads and workers. Another kind
-rounds differently, and trainings make more of that: docs/learner.md says how much.
+The same bytes are promised on one kind of CPU, whatever the number of its cores, threads and
+workers. Another kind rounds differently, and trainings make more of that: docs/learner.md says how
+much.
 """
 
 from __future__ import annotations
@@ -19,30 +21,52 @@ from pathlib import Path
 from typing import Any
 
 THREADS = 1
-"""of torch in one training: sums of several threads round differently, and two trainings at once are faster than one
-with two threads"""
+"""of torch in one training: sums of several threads round differently, and two trainings at once
+are faster than one with two threads"""
 LIMITS = (
-    *("ONEDNN_MAX_CPU_ISA", "ONEDNN_DEFAULT_FPMATH_MODE", "ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR"),
+    *(
+        "ONEDNN_MAX_CPU_ISA",
+        "ONEDNN_DEFAULT_FPMATH_MODE",
+        "ATEN_CPU_CAPABILITY",
+        "MKL_ENABLE_INSTRUCTIONS",
+        "MKL_CBWR",
+    ),
     *("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE"),
 )
 """variables of the environment by which a CPU is told to compute as another one does"""
 TROUBLES = {
     getattr(errno, name, None)
-    for name in ("EIO", "ENOMEM", "EMFILE", "ENFILE", "ENODEV", "ENXIO", "EREMOTEIO", "ESTALE", "ETIMEDOUT", "ENOLCK")
+    for name in (
+        "EIO",
+        "ENOMEM",
+        "EMFILE",
+        "ENFILE",
+        "ENODEV",
+        "ENXIO",
+        "EREMOTEIO",
+        "ESTALE",
+        "ETIMEDOUT",
+        "ENOLCK",
+    )
 } - {None}
 """errors of a disk, a network or memory that say nothing of the file that was asked for"""
 _CPUS = Path("/proc/cpuinfo")
-_LEVELS = {"AVX-512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "AVX2": {"avx2", "fma"}, "SVE": {"sve"}}
+_LEVELS = {
+    "AVX-512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
+    "AVX2": {"avx2", "fma"},
+    "SVE": {"sve"},
+}
 
 _depth = 0
 
 
 @contextlib.contextmanager
 def settled(load: bool = True) -> Iterator[None]:
-    """Trainings in here give the same bytes in every process; outside of it everything is as it was.
+    """Trainings in here give the same bytes in every process; outside of it everything is as it
+    was.
 
-    Without `load` nothing is done unless torch is there already: whoever trains with something else need not wait for
-    it.
+    Without `load` nothing is done unless torch is there already: whoever trains with something else
+    need not wait for it.
     """
     global _depth
     if _depth or not ((load and importlib.util.find_spec("torch")) or "torch" in sys.modules):
@@ -63,7 +87,8 @@ def settled(load: bool = True) -> Iterator[None]:
 
 
 def _settle_cuda(torch: Any, stack: contextlib.ExitStack) -> None:
-    """No choosing among kernels by their speed, and none whose sums depend on the moment, where there is another."""
+    """No choosing among kernels by their speed, and none whose sums depend on the moment, where
+    there is another."""
     cudnn = torch.backends.cudnn
     stack.callback(setattr, cudnn, "benchmark", cudnn.benchmark)
     stack.callback(
@@ -79,7 +104,8 @@ def _settle_cuda(torch: Any, stack: contextlib.ExitStack) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of this machine lives; where that can't be asked without harm, it is taken to."""
+    """Whether a process of this machine lives; where that can't be asked without harm, it is taken
+    to."""
     if os.name != "posix":  # on Windows the question can end the process
         return True
     try:
@@ -97,7 +123,8 @@ def is_trouble(error: BaseException) -> bool:
 
 
 def sync_file(handle: int) -> None:
-    """Return once a file is on the disk itself; on macOS fsync alone leaves it in the disk's own memory."""
+    """Return once a file is on the disk itself; on macOS fsync alone leaves it in the disk's own
+    memory."""
     with contextlib.suppress(ImportError, AttributeError, OSError):
         import fcntl
 
@@ -143,7 +170,9 @@ def _name_cpu() -> str:
 
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
-            said = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout
+            said = subprocess.run(
+                command, capture_output=True, text=True, timeout=5, check=True
+            ).stdout
             return f"{said.strip()}, {machine}"
     return f"{platform.processor()}, {machine}"
 
@@ -152,7 +181,10 @@ def _read_cpu(text: str, machine: str) -> str:
     """The first processor of Linux's list; on arm it has numbers in place of a name."""
     found = dict(re.findall(r"^([^:\n]*?)\s*: *(.*)$", text.partition("\n\n")[0], re.MULTILINE))
     name = found.get("model name") or found.get("Processor") or machine
-    numbers = [found.get(key, "") for key in ("vendor_id", "cpu family", "model", "CPU implementer", "CPU part")]
+    numbers = [
+        found.get(key, "")
+        for key in ("vendor_id", "cpu family", "model", "CPU implementer", "CPU part")
+    ]
     flags = set((found.get("flags") or found.get("Features") or "").split())
     level = next((name for name, needed in _LEVELS.items() if needed <= flags), "")
     about = " ".join(filter(None, numbers))

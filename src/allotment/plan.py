@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -27,7 +27,8 @@ NEUTRAL_EXPONENT = 0.4
 
 @dataclass(frozen=True)
 class Outlook:
-    """How a plan compares with another one over all draws; D_T is the weighted mean of the tasks' gains in %."""
+    """How a plan compares with another one over all draws; D_T is the weighted mean of the tasks'
+    gains in %."""
 
     mean: float
     """of D_T(plan) - D_T(other)"""
@@ -44,23 +45,35 @@ class Outlook:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; `from_dict` reads them back."""
-        ranges = {key: {name: list(ends) for name, ends in getattr(self, key).items()} for key in ("plateau", "counts")}
-        return {key: getattr(self, key) for key in ("mean", "low", "high", "level", "chance")} | ranges
+        ranges = {
+            key: {name: list(ends) for name, ends in getattr(self, key).items()}
+            for key in ("plateau", "counts")
+        }
+        return {
+            key: getattr(self, key) for key in ("mean", "low", "high", "level", "chance")
+        } | ranges
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Outlook:
         """The outlook that `to_dict` wrote."""
         numbers, ranges = ("mean", "low", "high", "level", "chance"), ("plateau", "counts")
-        if missing := [Mistake(f"outlook.{key}", "is missing") for key in (*numbers, *ranges) if key not in plain]:
+        if missing := [
+            Mistake(f"outlook.{key}", "is missing")
+            for key in (*numbers, *ranges)
+            if key not in plain
+        ]:
             raise InputError(missing)
-        plateau, counts = ({name: (int(a), int(b)) for name, (a, b) in plain[key].items()} for key in ranges)
+        plateau, counts = (
+            {name: (int(a), int(b)) for name, (a, b) in plain[key].items()} for key in ranges
+        )
         found = {key: _number(f"outlook.{key}", plain[key]) for key in numbers}
         return cls(**found, plateau=plateau, counts=counts)
 
 
 @runtime_checkable
 class Evidence(Protocol):
-    """What was measured, in place of curves that are known: it gives curves for a problem, and how sure they are."""
+    """What was measured, in place of curves that are known: it gives curves for a problem, and how
+    sure they are."""
 
     def gains_for(self, problem: Problem) -> dict[str, Curve]:
         """The curves to plan with."""
@@ -104,31 +117,39 @@ def check_gains(problem: Problem, gains: Mapping[str, Curve] | Evidence) -> dict
         gains = gains.gains_for(problem)
     if not isinstance(gains, Mapping):
         raise InputError([Mistake("gains", "must be a dict from task name to curve")])
-    mistakes = []
     names = dict.fromkeys(problem.names)
     hint = make_hints(names)
-    for name in names:
-        if name not in gains:
-            mistakes.append(Mistake("gains", f"no curve for task {name!r}"))
-        elif not isinstance(gains[name], Curve):
-            mistakes.append(
-                Mistake(f"gain of {name!r}", f"{gains[name]!r} is not a curve such as al.Geometric(1, 0.99)")
-            )
-        elif strange := find_strange(gains[name]):
-            mistakes.append(Mistake(f"gain of {name!r}", strange))
-    for name in gains:
-        if name not in names:
-            mistakes.append(Mistake("gains", f"no task {name!r}; {hint(name)}"))
-    known = {name: curve for name, curve in gains.items() if isinstance(curve, Curve) and not find_strange(curve)}
-    for name, curve in known.items():
-        for term in curve.terms:
-            for other in term.weights if isinstance(term, Coupled) else ():
-                if other not in names:
-                    what = f"coupled to task {other!r}, which is not there; {hint(other)}"
-                    mistakes.append(Mistake(f"gain of {name!r}", what))
+    mistakes = [mistake for name in names for mistake in _judge_gain(name, gains)]
+    mistakes += [
+        Mistake("gains", f"no task {name!r}; {hint(name)}") for name in gains if name not in names
+    ]
+    for name, curve in gains.items():
+        for other in _list_coupled(curve):
+            if other not in names:
+                what = f"coupled to task {other!r}, which is not there; {hint(other)}"
+                mistakes.append(Mistake(f"gain of {name!r}", what))
     if mistakes:
         raise InputError(mistakes)
     return {name: gains[name] for name in problem.names}
+
+
+def _judge_gain(name: str, gains: Mapping[str, Curve]) -> Iterator[Mistake]:
+    """What is wrong with the curve of one task."""
+    if name not in gains:
+        yield Mistake("gains", f"no curve for task {name!r}")
+    elif not isinstance(gains[name], Curve):
+        what = f"{gains[name]!r} is not a curve such as al.Geometric(1, 0.99)"
+        yield Mistake(f"gain of {name!r}", what)
+    elif strange := find_strange(gains[name]):
+        yield Mistake(f"gain of {name!r}", strange)
+
+
+def _list_coupled(curve: Curve) -> Iterator[str]:
+    """The tasks whose counts a curve takes as well."""
+    if isinstance(curve, Curve) and not find_strange(curve):
+        for term in curve.terms:
+            if isinstance(term, Coupled):
+                yield from term.weights
 
 
 def check_counts(problem: Problem, counts: Mapping[str, Any]) -> dict[str, int]:
@@ -153,7 +174,10 @@ def check_counts(problem: Problem, counts: Mapping[str, Any]) -> dict[str, int]:
 
 
 def score(
-    problem: Problem, gains: Mapping[str, Curve] | Evidence, counts: Mapping[str, Any], name: str = "yours"
+    problem: Problem,
+    gains: Mapping[str, Curve] | Evidence,
+    counts: Mapping[str, Any],
+    name: str = "yours",
 ) -> Score:
     """What a plan of the user's own costs and is worth, and which limits it breaks."""
     gains = check_gains(problem, gains)
@@ -168,15 +192,21 @@ def score(
     )
 
 
-def own_gains(problem: Problem, gains: Mapping[str, Curve], counts: Mapping[str, int]) -> dict[str, float]:
+def own_gains(
+    problem: Problem, gains: Mapping[str, Curve], counts: Mapping[str, int]
+) -> dict[str, float]:
     """Each task's own gain from these counts, before weights."""
     return _own_rises(problem, gains, dict.fromkeys(problem.names, 0), counts)
 
 
 def _own_rises(
-    problem: Problem, gains: Mapping[str, Curve], before: Mapping[str, int], after: Mapping[str, int]
+    problem: Problem,
+    gains: Mapping[str, Curve],
+    before: Mapping[str, int],
+    after: Mapping[str, int],
 ) -> dict[str, float]:
-    """What each task gains from one plan to another: what is the same in both takes no digit of what is not."""
+    """What each task gains from one plan to another: what is the same in both takes no digit of
+    what is not."""
     found = {}
     for task in problem.tasks:
         given = [_labels(problem, task, counts) for counts in (before, after)]
@@ -202,20 +232,29 @@ def _labels(problem: Problem, task: Task, counts: Mapping[str, int]) -> float:
     return float(count)
 
 
-def _rise(problem: Problem, gains: Mapping[str, Curve], before: Mapping[str, int], after: Mapping[str, int]) -> float:
+def _rise(
+    problem: Problem,
+    gains: Mapping[str, Curve],
+    before: Mapping[str, int],
+    after: Mapping[str, int],
+) -> float:
     """By how much one plan is worth more than another."""
     own = _own_rises(problem, gains, before, after)
     return math.fsum(task.weight * own[task.name] for task in problem.tasks)
 
 
 def _decided(problem: Problem, gains: Mapping[str, Curve], counts: Mapping[str, int]) -> float:
-    """What a plan adds to the worth of what must be bought: the part of its value that was to be decided."""
+    """What a plan adds to the worth of what must be bought: the part of its value that was to be
+    decided."""
     return _rise(problem, gains, floors_of(problem), counts)
 
 
 def value_of(problem: Problem, gains: Mapping[str, Curve], counts: Mapping[str, int]) -> float:
-    """The sum of weight x gain; of two plans the one that adds more to the floors' worth never has the lower value."""
-    return _rise(problem, gains, dict.fromkeys(counts, 0), floors_of(problem)) + _decided(problem, gains, counts)
+    """The sum of weight x gain; of two plans the one that adds more to the floors' worth never has
+    the lower value."""
+    return _rise(problem, gains, dict.fromkeys(counts, 0), floors_of(problem)) + _decided(
+        problem, gains, counts
+    )
 
 
 def floors_of(problem: Problem) -> dict[str, int]:
@@ -227,8 +266,8 @@ def floors_of(problem: Problem) -> dict[str, int]:
 class Plan:
     """How many labels of each task to buy; `allocate` makes it.
 
-    `spent` and `unspent` are exact; `value` is the sum of weight x gain; `gap` is by how much a better plan could
-    exceed it: 0 when this one is proved best.
+    `spent` and `unspent` are exact; `value` is the sum of weight x gain; `gap` is by how much a
+    better plan could exceed it: 0 when this one is proved best.
     """
 
     problem: Problem
@@ -244,12 +283,15 @@ class Plan:
 
     def __post_init__(self) -> None:
         strange = {name: find_strange(curve) for name, curve in self.gains.items()}
-        if mistakes := [Mistake(f"gain of {name!r}", what) for name, what in strange.items() if what]:
+        if mistakes := [
+            Mistake(f"gain of {name!r}", what) for name, what in strange.items() if what
+        ]:
             raise InputError(mistakes)
 
     @cached_property
     def outlook(self) -> Outlook | None:
-        """How sure it is that the plan beats equal budget; None where its gains were given as curves."""
+        """How sure it is that the plan beats equal budget; None where its gains were given as
+        curves."""
         return None if self.evidence is None else self.evidence.outlook(self.problem, self)
 
     @property
@@ -272,7 +314,8 @@ class Plan:
 
     @cached_property
     def why_unspent(self) -> tuple[str, ...]:
-        """For each task, what keeps the rest of the money from buying more of it; empty when nothing is left."""
+        """For each task, what keeps the rest of the money from buying more of it; empty when
+        nothing is left."""
         tiny = 1e-12 * max(abs(_decided(self.problem, self.gains, self.counts)), 1e-300)
         worth_more = {}
         for task in self.problem.tasks:
@@ -290,17 +333,22 @@ class Plan:
         enough = _decided(self.problem, self.gains, self.counts) - share * abs(self.value)
         found = {}
         for index, task in enumerate(self.problem.tasks):
-            low, high = plateau_range(self._model, index, self.counts[task.name] - task.floor, enough)
+            low, high = plateau_range(
+                self._model, index, self.counts[task.name] - task.floor, enough
+            )
             found[task.name] = (task.floor + low, task.floor + high)
         return found
 
     @cached_property
     def break_even(self) -> dict[str, float | None]:
-        """The price of a label up to which each task is bought beyond its least, to three digits; None if at no price.
+        """The price of a label up to which each task is bought beyond its least, to three digits;
+        None if at no price.
 
         Tiers rise and fall with it in proportion; a fee stays as it is.
         """
-        return {task.name: self._find_break_even(index) for index, task in enumerate(self.problem.tasks)}
+        return {
+            task.name: self._find_break_even(index) for index, task in enumerate(self.problem.tasks)
+        }
 
     def _find_break_even(self, index: int) -> float | None:
         task, arms = self.problem.tasks[index], self._model.arms_of(index)
@@ -351,7 +399,9 @@ class Plan:
     def __str__(self) -> str:
         counts = ", ".join(f"{name} {count}" for name, count in self.counts.items())
         off = "" if self.exact else f" (a better plan is worth at most {self.gap:.3g} more)"
-        return f"{counts}: {show(self.problem.price(self.counts))} of {show(self.problem.budget)}{off}"
+        return (
+            f"{counts}: {show(self.problem.price(self.counts))} of {show(self.problem.budget)}{off}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; `from_dict` reads them back."""
@@ -378,7 +428,9 @@ class Plan:
         if not isinstance(plain["gains"], Mapping):
             raise InputError([Mistake("gains", "must be a table from task name to curve")])
         problem = Problem.from_dict(plain["problem"])
-        gains = check_gains(problem, {name: curve_from_dict(curve) for name, curve in plain["gains"].items()})
+        gains = check_gains(
+            problem, {name: curve_from_dict(curve) for name, curve in plain["gains"].items()}
+        )
         counts = check_counts(problem, plain["counts"])
         gap, money_worth = (_number(key, plain[key]) for key in ("gap", "money_worth"))
         plan = cls(problem, gains, counts, value_of(problem, gains, counts), gap, money_worth)
@@ -424,10 +476,11 @@ def check_limits(problem: Problem) -> None:
 
 
 def allocate(problem: Problem, gains: Mapping[str, Curve] | Evidence) -> Plan:
-    """The plan of greatest value that the budget and every limit allow, by given curves or by what was measured.
+    """The plan of greatest value that the budget and every limit allow, by given curves or by what
+    was measured.
 
-    Exact: no other plan is worth more (`plan.gap` is 0, or says by how much one could be). Of equal plans it is the one
-    of least money, then the one that buys more of earlier tasks.
+    Exact: no other plan is worth more (`plan.gap` is 0, or says by how much one could be). Of equal
+    plans it is the one of least money, then the one that buys more of earlier tasks.
 
     >>> from allotment import Geometric, Problem, Task, allocate
     >>> problem = Problem([Task("cls", cost=1), Task("seg", cost=20)], budget=6300)
@@ -444,17 +497,31 @@ def as_evidence(gains: Mapping[str, Curve] | Evidence) -> Evidence | None:
     return gains if isinstance(gains, Evidence) else None
 
 
-def solve_within(problem: Problem, gains: dict[str, Curve], evidence: Evidence | None = None) -> Plan:
+def solve_within(
+    problem: Problem, gains: dict[str, Curve], evidence: Evidence | None = None
+) -> Plan:
     solution = maximise(build(problem, gains))
-    counts = {task.name: task.floor + int(more) for task, more in zip(problem.tasks, solution.counts, strict=True)}
+    counts = {
+        task.name: task.floor + int(more)
+        for task, more in zip(problem.tasks, solution.counts, strict=True)
+    }
     money_worth = float(solution.prices[0]) / float(problem.unit)
     if problem.caps and _is_idle(problem, gains, counts):
         money_worth = 0.0  # the search for several prices at once leaves a little
-    return Plan(problem, gains, counts, value_of(problem, gains, counts), solution.gap, money_worth, evidence=evidence)
+    return Plan(
+        problem,
+        gains,
+        counts,
+        value_of(problem, gains, counts),
+        solution.gap,
+        money_worth,
+        evidence=evidence,
+    )
 
 
 def _is_idle(problem: Problem, gains: dict[str, Curve], counts: dict[str, int]) -> bool:
-    """Whether the rest of the money would pay for a lot that is worth something: then another limit is scarce."""
+    """Whether the rest of the money would pay for a lot that is worth something: then another limit
+    is scarce."""
     tiny = 1e-12 * abs(_decided(problem, gains, counts))
     left = problem.budget - problem.price(counts)
     for task in problem.tasks:
@@ -466,7 +533,9 @@ def _is_idle(problem: Problem, gains: dict[str, Curve], counts: dict[str, int]) 
     return False
 
 
-def cheapest(problem: Problem, gains: Mapping[str, Curve] | Evidence, target: float, task: str | None = None) -> Plan:
+def cheapest(
+    problem: Problem, gains: Mapping[str, Curve] | Evidence, target: float, task: str | None = None
+) -> Plan:
     """The plan of least money whose value is at least `target`, or whose gain for one `task` is.
 
     The problem's own budget plays no part; the plan's budget is the money that it needs.
@@ -521,7 +590,8 @@ def _only(problem: Problem, name: str) -> Problem:
 
 
 def _unlimited(problem: Problem) -> Problem:
-    """The same problem with money for everything that can be bought, or for as much as can be counted."""
+    """The same problem with money for everything that can be bought, or for as much as can be
+    counted."""
     ceilings = {task.name: task.ceiling for task in problem.tasks}
     most = Fraction(10**15) * problem.unit
     if None not in ceilings.values():
@@ -529,32 +599,45 @@ def _unlimited(problem: Problem) -> Problem:
     return problem.with_budget(min(most, Fraction(10**15)))
 
 
-def _fail_target(aim: Problem, gains: dict[str, Curve], units: int, wanted: float, task: str | None) -> None:
+def _fail_target(
+    aim: Problem, gains: dict[str, Curve], units: int, wanted: float, task: str | None
+) -> None:
     best = solve_within(aim.with_budget(units * aim.unit), gains)
     what = "value" if task is None else f"gain of {task}"
     raise Infeasible(
         [
-            f"no plan reaches a {what} of {wanted:g}: with all that can be bought it is {best.value:.6g}; "
-            "lower the target"
+            f"no plan reaches a {what} of {wanted:g}: with all that can be bought it is"
+            f" {best.value:.6g}; lower the target"
         ]
     )
 
 
 def neutral_gains(
-    problem: Problem, exponent: float = NEUTRAL_EXPONENT, headroom: Mapping[str, float] | None = None
+    problem: Problem,
+    exponent: float = NEUTRAL_EXPONENT,
+    headroom: Mapping[str, float] | None = None,
 ) -> dict[str, Curve]:
-    """Gains for when nothing is measured yet: every task worth the same, a power law in labels at hand plus new ones.
+    """Gains for when nothing is measured yet: every task worth the same, a power law in labels at
+    hand plus new ones.
 
-    `headroom` caps a task's gain at what is still to be won (in the same unit, where n labels of worth 1 leave n^-a).
+    `headroom` caps a task's gain at what is still to be won (in the same unit, where n labels of
+    worth 1 leave n^-a).
     """
     room = headroom or {}
-    return {task.name: Power(1.0, task.have, exponent, room.get(task.name, math.inf)) for task in problem.tasks}
+    return {
+        task.name: Power(1.0, task.have, exponent, room.get(task.name, math.inf))
+        for task in problem.tasks
+    }
 
 
 def baselines(problem: Problem) -> dict[str, dict[str, int]]:
-    """What a team would do anyway, under the same limits: the paper's baselines and the neutral plan, by name."""
+    """What a team would do anyway, under the same limits: the paper's baselines and the neutral
+    plan, by name."""
     check_limits(problem)
-    plans = {"equal images": fixed.equal_images(problem), "equal budget": fixed.equal_budget(problem)}
+    plans = {
+        "equal images": fixed.equal_images(problem),
+        "equal budget": fixed.equal_budget(problem),
+    }
     plans["neutral"] = solve_within(problem, neutral_gains(problem)).counts
     for name in problem.names:
         plans[f"all on {name}"] = fixed.one_task(problem, name)

@@ -56,7 +56,11 @@ class _Reader:
         if not isinstance(value, str) or not value.strip():
             self.wrong(key, f"{short(value)} is not a name: give a text of at least one letter")
         elif not value.isprintable() or len(value) > 100 or value != value.strip():
-            self.wrong(key, f"{value[:40]!r}: names are printable, at most 100 long, without spaces around them")
+            self.wrong(
+                key,
+                f"{value[:40]!r}: names are printable, at most 100 long, without spaces around"
+                " them",
+            )
         return value if isinstance(value, str) else short(value)
 
     def finish(self) -> None:
@@ -151,7 +155,9 @@ class Task:
         """(after, up to, price of one) for every tier, the first one included."""
         starts = [(0, self.cost), *self.tiers]
         ends = [after for after, _ in starts[1:]]
-        return tuple((after, end, price) for (after, price), end in zip(starts, [*ends, None], strict=True))
+        return tuple(
+            (after, end, price) for (after, price), end in zip(starts, [*ends, None], strict=True)
+        )
 
     def with_weight(self, weight: float) -> Task:
         """The same task with another importance."""
@@ -164,7 +170,9 @@ class Task:
         except ValueError as error:
             raise InputError([Mistake("cost", str(error))]) from None
         plain = self.to_dict() | {"cost": cost}
-        plain["tiers"] = [{"after": after, "cost": _round(price * factor)} for after, price in self.tiers]
+        plain["tiers"] = [
+            {"after": after, "cost": _round(price * factor)} for after, price in self.tiers
+        ]
         return Task.from_dict(plain)
 
     def price(self, count: int) -> Fraction:
@@ -188,7 +196,9 @@ class Task:
         if self.fee:
             plain["fee"] = show_exact(self.fee)
         if self.tiers:
-            plain["tiers"] = [{"after": after, "cost": show_exact(cost)} for after, cost in self.tiers]
+            plain["tiers"] = [
+                {"after": after, "cost": show_exact(cost)} for after, cost in self.tiers
+            ]
         if self.implies:
             plain["implies"] = list(self.implies)
         return plain
@@ -202,9 +212,14 @@ class Task:
         mistakes += [Mistake(key, "is missing") for key in ("name", "cost") if key not in given]
         values: dict[str, Any] = {"name": "?", "cost": 1} | given
         if isinstance(tiers := values.get("tiers"), list):
-            rows = [row if isinstance(row, Mapping) and set(row) == {"after", "cost"} else None for row in tiers]
+            rows = [
+                row if isinstance(row, Mapping) and set(row) == {"after", "cost"} else None
+                for row in tiers
+            ]
             if None in rows:
-                mistakes.append(Mistake("tiers", "each tier is a table with the keys after and cost"))
+                mistakes.append(
+                    Mistake("tiers", "each tier is a table with the keys after and cost")
+                )
             values["tiers"] = [(row["after"], row["cost"]) for row in rows if row is not None]
         try:
             task = cls(**values)
@@ -245,12 +260,22 @@ def _read_tiers(read: _Reader, tiers: Any) -> tuple[tuple[int, Fraction], ...]:
         read.wrong("tiers", "give pairs (after, cost), such as {1000: 15}")
         return ()
     if len(pairs) > MOST_TIERS:
-        read.wrong("tiers", f"there are {len(pairs):,}, the limit is {MOST_TIERS:,}; put neighbouring ones together")
+        read.wrong(
+            "tiers",
+            f"there are {len(pairs):,}, the limit is {MOST_TIERS:,}; put neighbouring ones"
+            " together",
+        )
         return ()
     for after, cost in pairs:
-        row = (read.count("tiers.after", after, least=1), read.amount("tiers.cost", cost, zero=False))
+        row = (
+            read.count("tiers.after", after, least=1),
+            read.amount("tiers.cost", cost, zero=False),
+        )
         if rows and row[0] <= rows[-1][0]:
-            read.wrong("tiers.after", f"{row[0]} does not come after {rows[-1][0]}: list tiers in rising order")
+            read.wrong(
+                "tiers.after",
+                f"{row[0]} does not come after {rows[-1][0]}: list tiers in rising order",
+            )
         rows.append(row)
     return tuple(rows)
 
@@ -303,7 +328,8 @@ class Cap:
             read.wrong("use", "name at least one task and how much one of its labels takes")
             use = {}
         amounts = {
-            (key := read.name("use", task)): read.amount(f"use.{key}", each, zero=True) for task, each in use.items()
+            (key := read.name("use", task)): read.amount(f"use.{key}", each, zero=True)
+            for task, each in use.items()
         }
         read.finish()
         object.__setattr__(self, "name", name)
@@ -354,7 +380,13 @@ class Problem:
     unit: Fraction = field(init=False, repr=False, compare=False)
     """the largest amount of which every price is a whole multiple"""
 
-    def __init__(self, tasks: Iterable[Task], budget: Any, caps: Iterable[Cap] = (), count_implied: bool = False):
+    def __init__(
+        self,
+        tasks: Iterable[Task],
+        budget: Any,
+        caps: Iterable[Cap] = (),
+        count_implied: bool = False,
+    ):
         read = _Reader()
         for key, given in (("tasks", tasks), ("caps", caps)):
             if not isinstance(given, Iterable):
@@ -363,10 +395,14 @@ class Problem:
         budget = read.amount("budget", budget, zero=True)
         mistakes = read.mistakes + _check_tasks(tasks) + _check_caps(caps, tasks)
         if not isinstance(count_implied, bool):
-            mistakes.append(Mistake("count_implied", f"{short(count_implied)} is neither true nor false"))
+            mistakes.append(
+                Mistake("count_implied", f"{short(count_implied)} is neither true nor false")
+            )
         unit = Fraction(1)
         if not mistakes:
-            unit = common_unit(amount for task in tasks for amount in (task.fee, *(p for _, _, p in task.prices)))
+            unit = common_unit(
+                amount for task in tasks for amount in (task.fee, *(p for _, _, p in task.prices))
+            )
             mistakes += _check_resolution(budget, unit, caps)
         if mistakes:
             raise InputError(mistakes)
@@ -392,7 +428,8 @@ class Problem:
 
     def price(self, counts: Mapping[str, int]) -> Fraction:
         """What the counts cost, fees and tiers included."""
-        scale, total = self.unit.denominator, 0  # whole numbers add up ten times as fast as fractions
+        # whole numbers add up ten times as fast as fractions
+        scale, total = self.unit.denominator, 0
         for task in self.tasks:
             if count := counts.get(task.name, 0):
                 money = task.price(count)
@@ -443,26 +480,36 @@ def _check_tasks(tasks: tuple[Task, ...]) -> list[Mistake]:
     if not tasks:
         return [Mistake("tasks", "there is no task; give at least one")]
     if len(tasks) > MOST_TASKS:
-        return [Mistake("tasks", f"there are {len(tasks):,}, the limit is {MOST_TASKS:,}; leave some out")]
+        return [
+            Mistake(
+                "tasks", f"there are {len(tasks):,}, the limit is {MOST_TASKS:,}; leave some out"
+            )
+        ]
     if strangers := [task for task in tasks if not isinstance(task, Task)]:
         return [Mistake("tasks", f"{short(strangers[0])} is not a Task")]
     names: dict[str, None] = {}  # in their order, for the suggestions
     mistakes = []
     for task in tasks:
         if task.name in names:
-            mistakes.append(Mistake(f"task {task.name!r}", "is there twice; every task needs its own name"))
+            mistakes.append(
+                Mistake(f"task {task.name!r}", "is there twice; every task needs its own name")
+            )
         names[task.name] = None
     hint = make_hints(names)
     for task in tasks:
         for other in task.implies:
             if other not in names:
-                mistakes.append(Mistake(f"task {task.name!r}: implies", f"no task {other!r}; {hint(other)}"))
+                mistakes.append(
+                    Mistake(f"task {task.name!r}: implies", f"no task {other!r}; {hint(other)}")
+                )
     return mistakes
 
 
 def _check_caps(caps: tuple[Cap, ...], tasks: tuple[Task, ...]) -> list[Mistake]:
     if len(caps) > MOST_CAPS:
-        return [Mistake("caps", f"there are {len(caps):,}, the limit is {MOST_CAPS:,}; leave some out")]
+        return [
+            Mistake("caps", f"there are {len(caps):,}, the limit is {MOST_CAPS:,}; leave some out")
+        ]
     names = dict.fromkeys(getattr(task, "name", "?") for task in tasks)
     hint = make_hints(names)
     mistakes = []
@@ -472,11 +519,15 @@ def _check_caps(caps: tuple[Cap, ...], tasks: tuple[Task, ...]) -> list[Mistake]
             mistakes.append(Mistake("caps", f"{short(cap)} is not a Cap"))
             continue
         if cap.name in seen:
-            mistakes.append(Mistake(f"cap {cap.name!r}", "is there twice; every cap needs its own name"))
+            mistakes.append(
+                Mistake(f"cap {cap.name!r}", "is there twice; every cap needs its own name")
+            )
         seen.add(cap.name)
         for task in cap.use:
             if task not in names:
-                mistakes.append(Mistake(f"cap {cap.name!r}: use", f"no task {task!r}; {hint(task)}"))
+                mistakes.append(
+                    Mistake(f"cap {cap.name!r}: use", f"no task {task!r}; {hint(task)}")
+                )
     return mistakes
 
 
@@ -484,9 +535,16 @@ def _check_resolution(budget: Fraction, unit: Fraction, caps: tuple[Cap, ...]) -
     """Amounts stay below 10^15 units, where they are exact in every type that they pass through."""
     mistakes = []
     if budget / unit > 10**15:
-        what = f"prices that differ by {show(unit)} are too fine for a budget of {show(budget)}; round them"
+        what = (
+            f"prices that differ by {show(unit)} are too fine for a budget of {show(budget)}; round"
+            " them"
+        )
         mistakes.append(Mistake("budget", what))
     for cap in caps:
         if cap.limit / common_unit(cap.use.values()) > 10**15:
-            mistakes.append(Mistake(f"cap {cap.name!r}: use", "differs too finely for its limit; round the numbers"))
+            mistakes.append(
+                Mistake(
+                    f"cap {cap.name!r}: use", "differs too finely for its limit; round the numbers"
+                )
+            )
     return mistakes

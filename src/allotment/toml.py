@@ -1,4 +1,5 @@
-"""TOML that somebody else wrote: what would keep the parser busy for minutes is refused before it begins."""
+"""TOML that somebody else wrote: what would keep the parser busy for minutes is refused before it
+begins."""
 
 from __future__ import annotations
 
@@ -26,15 +27,23 @@ _TABLES = {
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    """What a text holds, with exact decimals; raises InputError where it is far too much, and whatever tomllib does."""
+    """What a text holds, with exact decimals; raises InputError where it is far too much, and
+    whatever tomllib does."""
     for kind, (table, most) in _TABLES.items():
         if (count := sum(1 for _ in table.finditer(text))) > most:
-            raise InputError([Mistake(kind, f"there are {count:,}, the limit is {most:,}; leave some out")])
+            raise InputError(
+                [Mistake(kind, f"there are {count:,}, the limit is {most:,}; leave some out")]
+            )
     if (count := sum(map(text.count, "\n=,."))) > MOST_SIGNS:
-        what = f"has {count:,} line ends, equals signs, commas and dots, the limit is {MOST_SIGNS:,}"
+        what = (
+            f"has {count:,} line ends, equals signs, commas and dots, the limit is {MOST_SIGNS:,}"
+        )
         raise InputError([Mistake("", f"{what}; is it the right file?")])
     if text.count(".") >= DEEPEST and (deep := _DEEP.search(text)):
         line = text.count("\n", 0, deep.start(1)) + 1
-        what = f"a key has more than {DEEPEST} parts between dots, the limit; a task is a few levels deep"
+        what = (
+            f"a key has more than {DEEPEST} parts between dots, the limit; a task is a few levels"
+            " deep"
+        )
         raise InputError([Mistake("", what, line)])
     return tomllib.loads(text, parse_float=Decimal)

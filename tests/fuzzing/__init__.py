@@ -1,1 +1,2 @@
-"""Coverage-guided fuzzing of everything that reads what others wrote; `python tests/fuzz.py --help` tells how."""
+"""Coverage-guided fuzzing of everything that reads what others wrote; `python tests/fuzz.py --help`
+tells how."""

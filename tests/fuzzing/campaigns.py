@@ -30,7 +30,8 @@ from fuzzing.target import Target
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 HASH = "5" * 64
 SETTINGS = write_template({"name": "scenes", "count": 200, "size": 16, "seed": 0},
-                          {"classes": {"cost": 1, "have": 10}, "depth": {"cost": 6, "have": 5}}, "100", "neutral",
+                          {"classes": {"cost": 1, "have": 10}, "depth": {"cost": 6, "have": 5}},
+                          "100", "neutral",
                           {"network": "usual", "steps": 5})  # fmt: skip
 
 
@@ -41,15 +42,25 @@ def _fill(held: Store) -> None:
     held.put_result(job, {"score": 0.5})
     array = io.BytesIO()
     np.save(array, np.arange(4.0))
-    held.put_artifact(Job("weights", {"x": 1}, {}), {"a.npy": array.getvalue(), "b.json": b"[1]", "c.png": _mask()})
+    held.put_artifact(
+        Job("weights", {"x": 1}, {}),
+        {"a.npy": array.getvalue(), "b.json": b"[1]", "c.png": _mask()},
+    )
     held.add_value("plan", {"counts": {"seg": 3}}, "first")
     held.add_order({"counts": {"seg": 2}}, [("seg", "1"), ("seg", "2"), ("cls", "1")], "one")
     held.add_order({}, [("cls", "2")], "two")
     held.cancel(2)
     (held.folder / "labels").mkdir(exist_ok=True)
     (held.folder / "labels" / f"{HASH}.png").write_bytes(_mask())
-    held.add_delivery("masks.zip", "digest", [("seg", "1", {"png": HASH}), ("cls", "1", "cat")], [("line 1", "odd")])
-    held.add_delivery("more.csv", "digest 2", [("cls", "1", "dog"), ("cls", "1", ["a", {"b": 1.5}])])
+    held.add_delivery(
+        "masks.zip",
+        "digest",
+        [("seg", "1", {"png": HASH}), ("cls", "1", "cat")],
+        [("line 1", "odd")],
+    )
+    held.add_delivery(
+        "more.csv", "digest 2", [("cls", "1", "dog"), ("cls", "1", ["a", {"b": 1.5}])]
+    )
 
 
 def _mask() -> bytes:
@@ -96,7 +107,14 @@ def _look(folder: Path) -> None:
             held.latest(kind)
         for rule in ("first", "last", "majority"):
             held.delivered("cls", rule)
-        held.orders(), held.open_items(), held.ordered("seg"), held.cancelled(), held.deliveries(), held.conflicts()
+        (
+            held.orders(),
+            held.open_items(),
+            held.ordered("seg"),
+            held.cancelled(),
+            held.deliveries(),
+            held.conflicts(),
+        )
         held.kept_items(lambda task, name: False)
 
 
@@ -166,7 +184,9 @@ def _make_worked() -> Iterable[bytes]:
         campaign.record(campaign.plan()[1])
         campaign.order()
         campaign.buy()
-        (Path(top) / "campaign" / "campaign.toml").write_text(SETTINGS.replace("budget = 100", "budget = 400"))
+        (Path(top) / "campaign" / "campaign.toml").write_text(
+            SETTINGS.replace("budget = 100", "budget = 400")
+        )
         campaign.record(campaign.plan()[1])
         campaign.order()
         yield _plain_store(Path(top) / "campaign")
@@ -199,15 +219,19 @@ def _make_artifacts() -> Iterable[bytes]:
 
 
 _mutate_artifact = within(
-    lambda data, most, dice: data[:1] + change_member(f"x{ENDINGS[data[0] % len(ENDINGS)]}", data[1:], most, dice)
+    lambda data, most, dice: (
+        data[:1] + change_member(f"x{ENDINGS[data[0] % len(ENDINGS)]}", data[1:], most, dice)
+    )
 )
 STORE = ("campaign/schema", "campaign/store")
 
 TARGETS = (
-    Target("archive", _read_archive, _make_archives, ("campaign/archive", "campaign/disk", *STORE), archive_mutator,
+    Target("archive", _read_archive, _make_archives, ("campaign/archive", "campaign/disk", *STORE),
+    archive_mutator,
            (), 1 << 14),
     Target("store", _read_store, _make_stores, STORE, store_mutator, (), 1 << 18),
     Target("campaign", _read_campaign, _make_worked,
-           ("campaign/state", "campaign/summary", "campaign/campaign", *STORE), store_mutator, (), 1 << 18),
+           ("campaign/state", "campaign/summary", "campaign/campaign", *STORE), store_mutator, (),
+           1 << 18),
     Target("artifact", _read_artifact, _make_artifacts, ("campaign/disk",), _mutate_artifact),
 )  # fmt: skip

@@ -40,23 +40,28 @@ TASKS = {
 IDS = ("a", "b", "007", "=1+1", "deep/er", "Käse", "100", "x" * 50)
 AXES = {"regression": 0, "classification": 0, "multilabel": 1, "normals": 3}
 LABELS = {
-    "species": "cat", "tags": ["big", "old"], "age": 3.5, "points": [[1, 2], [3.5, 4]], "seg": "masks/a.png",
+    "species": "cat", "tags": ["big", "old"], "age": 3.5, "points": [[1, 2], [3.5, 4]],
+    "seg": "masks/a.png",
 }  # fmt: skip
 MODULES = ("connect/delivery", "connect/guard", "connect/rows", "connect/names", "connect/masks")
 WORDS = (
-    "order", "task", "instance", "label", "id", "species", "tags", "age", "seg", "depth", "points", "guinea pig",
+    "order", "task", "instance", "label", "id", "species", "tags", "age", "seg", "depth", "points",
+    "guinea pig",
     "cat|dog", "nan", "none", "null", "TRUE", "tags:big", "tags[big]", "\ufeff", "\0", "\r\n",
     "masks/a.png", "../a.png", "[[1,2]]", '{"big":1}', "'=", "1_000", "3,5", ";", "\t", '""',
 )  # fmt: skip
 
 
 def _read(path: Path, place: Path) -> None:
-    """What is accepted are labels, what is told can be shown to people, and nothing is touched elsewhere."""
+    """What is accepted are labels, what is told can be shown to people, and nothing is touched
+    elsewhere."""
     keep, before = place / "keep", _snapshot(place)
     (place / "temporary").mkdir()
     usual, tempfile.tempdir = tempfile.tempdir, str(place / "temporary")
     try:
-        parts = read_delivery(path, TASKS, IDS, size_of=lambda instance: SIZE, keep=keep, guessed=("species",))
+        parts = read_delivery(
+            path, TASKS, IDS, size_of=lambda instance: SIZE, keep=keep, guessed=("species",)
+        )
     finally:
         tempfile.tempdir = usual
         assert not os.listdir(place / "temporary")
@@ -117,7 +122,11 @@ def _read_folder(data: bytes, place: Path) -> None:
     (place / "delivery").mkdir()
     (place / "secret.png").write_bytes(_draw_masks()["seg/a.png"])
     for info, content in members[:50]:
-        parts = [part for part in info.filename.split("/") if part not in ("", ".", "..") and len(part) < 100][:12]
+        parts = [
+            part
+            for part in info.filename.split("/")
+            if part not in ("", ".", "..") and len(part) < 100
+        ][:12]
         path = (place / "delivery").joinpath(*parts)
         try:
             if os.path.lexists(path):
@@ -171,14 +180,20 @@ def _make_csv() -> Iterable[bytes]:
 def _cell(label: object) -> str:
     if isinstance(label, list) and isinstance(label[0], str):
         return "|".join(label)
-    return '"' + json.dumps(label).replace('"', '""') + '"' if isinstance(label, list) else str(label)
+    return (
+        '"' + json.dumps(label).replace('"', '""') + '"' if isinstance(label, list) else str(label)
+    )
 
 
 def _make_jsonl() -> Iterable[bytes]:
-    rows = [{"order": 1, "task": task, "instance": name, "label": label} for task, label in LABELS.items()
+    rows = [{"order": 1, "task": task, "instance": name, "label": label} for task,
+    label in LABELS.items()
             for name in IDS[:3]]  # fmt: skip
     yield "".join(json.dumps(row) + "\n" for row in rows).encode()
-    yield b'{"id": "a", "species": "cat", "tags": {"big": 1}, "age": 3}\n{"id": 7, "species": null, "points": []}\n'
+    yield (
+        b'{"id": "a", "species": "cat", "tags": {"big": 1}, "age": 3}\n{"id": 7, "species": null,'
+        b' "points": []}\n'
+    )
 
 
 def _make_zip() -> Iterable[bytes]:

@@ -1,4 +1,5 @@
-"""Mutations inside of containers: what changes is a member, a chunk or a value, and the container around it holds."""
+"""Mutations inside of containers: what changes is a member, a chunk or a value, and the container
+around it holds."""
 
 from __future__ import annotations
 
@@ -24,8 +25,10 @@ PNG = b"\x89PNG\r\n\x1a\n"
 MOST_UNPACKED = 1 << 20
 """bytes that a mutator looks at; larger members stay as they are"""
 ODD: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 2, 0.5, -0.0, 1e308, 5e-324, 10**15, 10**30, -(10**290), 2**53 + 1, float("nan"),
-    float("inf"), "", " ", "x", "0", "1/3", "1e5", "nan", "\ud800", "\0", "\x1b[2J", "é", "x" * 300, [], {}, [[]],
+    None, True, False, 0, 1, -1, 2, 0.5, -0.0, 1e308, 5e-324, 10**15, 10**30, -(10**290), 2**53 + 1,
+    float("nan"),
+    float("inf"), "", " ", "x", "0", "1/3", "1e5", "nan", "\ud800", "\0", "\x1b[2J", "é", "x" * 300,
+    [], {}, [[]],
     [None], [0], {"": None}, {"x": 1}, [[1, 2]], [1, 2, 3], "a", "b",
 )  # fmt: skip
 
@@ -77,7 +80,10 @@ def change_value(value: Any, dice: random.Random) -> Any:
         if choice < 0.06:
             return {other: part for other, part in value.items() if other != key}
         if choice < 0.12:
-            return {**value, dice.choice(("x", f"{key}x", "", dice.choice(list(value)))): dice.choice(ODD)}
+            return {
+                **value,
+                dice.choice(("x", f"{key}x", "", dice.choice(list(value)))): dice.choice(ODD),
+            }
         if choice < 0.18:
             return {**value, key: value[dice.choice(list(value))]}
         return {**value, key: change_value(value[key], dice)}
@@ -91,12 +97,26 @@ def change_value(value: Any, dice: random.Random) -> Any:
         return [*value[:at], change_value(value[at], dice), *value[at + 1 :]]
     if isinstance(value, int | float) and not isinstance(value, bool) and dice.random() < 0.5:
         return dice.choice(
-            (value + 1, value - 1, -value, value * 1000, value / 7 if abs(value) < 1e300 else 0, str(value))
+            (
+                value + 1,
+                value - 1,
+                -value,
+                value * 1000,
+                value / 7 if abs(value) < 1e300 else 0,
+                str(value),
+            )
         )
     if isinstance(value, str) and value and dice.random() < 0.5:
         at = dice.randrange(len(value) + 1)
         return dice.choice(
-            (value[:at], value[:at] + "x" + value[at:], value.upper(), value * 2, f"{value}\n", f"'{value}")
+            (
+                value[:at],
+                value[:at] + "x" + value[at:],
+                value.upper(),
+                value * 2,
+                f"{value}\n",
+                f"'{value}",
+            )
         )
     return dice.choice(ODD)
 
@@ -137,7 +157,11 @@ def _change_lines(data: bytes, most: int, dice: random.Random) -> bytes:
         other = dice.randrange(len(lines))
         lines[at], lines[other] = lines[other], lines[at]
     elif choice < 5 and b"=" in lines[at]:
-        odd = json.dumps(dice.choice(ODD)) if dice.random() < 0.6 else dice.choice(lines).rpartition(b"=")[2].decode()
+        odd = (
+            json.dumps(dice.choice(ODD))
+            if dice.random() < 0.6
+            else dice.choice(lines).rpartition(b"=")[2].decode()
+        )
         lines[at] = lines[at].partition(b"=")[0] + b"= " + odd.encode()
     else:
         lines[at] = mutate_plain(lines[at], max(1, len(lines[at]) + 20), dice)
@@ -155,17 +179,25 @@ def _change_gzip(data: bytes, most: int, dice: random.Random) -> bytes:
 
 def read_zip(data: bytes) -> list[tuple[zipfile.ZipInfo, bytes]]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return [(info, archive.read(info) if info.file_size <= MOST_UNPACKED else b"") for info in archive.infolist()]
+        return [
+            (info, archive.read(info) if info.file_size <= MOST_UNPACKED else b"")
+            for info in archive.infolist()
+        ]
 
 
 def write_zip(members: list[tuple[zipfile.ZipInfo, bytes]]) -> bytes:
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive, warnings.catch_warnings(action="ignore"):  # of names that are twice
+    # of names that are twice
+    with zipfile.ZipFile(made, "w") as archive, warnings.catch_warnings(action="ignore"):
         for info, content in members:
-            fresh = zipfile.ZipInfo(info.filename.encode(errors="replace").decode().replace("\0", "?"))
+            fresh = zipfile.ZipInfo(
+                info.filename.encode(errors="replace").decode().replace("\0", "?")
+            )
             fresh.external_attr, fresh.create_system = info.external_attr, 3
             usual = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-            fresh.compress_type = info.compress_type if info.compress_type in usual else zipfile.ZIP_STORED
+            fresh.compress_type = (
+                info.compress_type if info.compress_type in usual else zipfile.ZIP_STORED
+            )
             archive.writestr(fresh, content)
     return made.getvalue()
 
@@ -180,8 +212,10 @@ def _change_zip(data: bytes, most: int, dice: random.Random) -> bytes:
     if choice < 0.08 and len(members) > 1:
         del members[at]
     elif choice < 0.16:
-        info.filename = dice.choice((f"../{info.filename}", f"{info.filename}/", "x", dice.choice(members)[0].filename,
-                                     info.filename.upper(), info.filename.replace("/", "\\")))  # fmt: skip
+        info.filename = dice.choice((f"../{info.filename}", f"{info.filename}/", "x",
+        dice.choice(members)[0].filename,
+                                     info.filename.upper(), info.filename.replace("/",
+                                     "\\")))  # fmt: skip
     elif choice < 0.22:
         mode = dice.choice((0o120777, 0o040755, 0o010644, 0o100644))
         info.external_attr = mode << 16
@@ -189,7 +223,9 @@ def _change_zip(data: bytes, most: int, dice: random.Random) -> bytes:
     elif choice < 0.28:
         info.compress_type = dice.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
     elif choice < 0.34:
-        other = zipfile.ZipInfo(mutate_plain(info.filename.encode(), 60, dice).decode(errors="replace") or "x")
+        other = zipfile.ZipInfo(
+            mutate_plain(info.filename.encode(), 60, dice).decode(errors="replace") or "x"
+        )
         members.append((other, content))
     else:
         members[at] = info, change_member(info.filename, content, most, dice)
@@ -210,7 +246,11 @@ def change_member(name: str, content: bytes, most: int, dice: random.Random) -> 
     """The content of a file, changed as its ending suggests."""
     change = {"json": _change_json, "jsonl": _change_jsonl, "png": _change_png, "npy": _change_npy,
               "toml": _change_lines}.get(name.rpartition(".")[2].lower())  # fmt: skip
-    return within(change)(content, most, dice.randrange(2**32)) if change else mutate_plain(content, most, dice)
+    return (
+        within(change)(content, most, dice.randrange(2**32))
+        if change
+        else mutate_plain(content, most, dice)
+    )
 
 
 def _change_png(data: bytes, most: int, dice: random.Random) -> bytes:
@@ -228,14 +268,32 @@ def _change_png(data: bytes, most: int, dice: random.Random) -> bytes:
     elif choice < 0.16:
         chunks.insert(dice.randrange(len(chunks) + 1), chunks[at])
     elif choice < 0.3:
-        extra = dice.choice((b"zTXt", b"iCCP", b"tRNS", b"eXIf", b"acTL", b"PLTE", b"gAMA", b"iTXt", b"fcTL", b"tEXt"))
-        body = dice.choice((b"", b"x\0\0" + zlib.compress(bytes(100_000)), bytes(6), bytes(26), b"x" * 300))
+        extra = dice.choice(
+            (
+                b"zTXt",
+                b"iCCP",
+                b"tRNS",
+                b"eXIf",
+                b"acTL",
+                b"PLTE",
+                b"gAMA",
+                b"iTXt",
+                b"fcTL",
+                b"tEXt",
+            )
+        )
+        body = dice.choice(
+            (b"", b"x\0\0" + zlib.compress(bytes(100_000)), bytes(6), bytes(26), b"x" * 300)
+        )
         chunks.insert(dice.randrange(len(chunks) + 1), (extra, body))
     elif name == b"IHDR" and len(content) == 13 and choice < 0.9:
         width, height, *rest = struct.unpack(">LLBBBBB", content)
         sides = (0, 1, 3, 5, 7, 255, 4000, 65536, 2**31 - 1)
         if dice.random() < 0.5:
-            width, height = dice.choice((width, dice.choice(sides))), dice.choice((height, dice.choice(sides)))
+            width, height = (
+                dice.choice((width, dice.choice(sides))),
+                dice.choice((height, dice.choice(sides))),
+            )
         else:
             at_rest = dice.randrange(5)
             rest[at_rest] = dice.choice((0, 1, 2, 3, 4, 6, 8, 16, 255))
@@ -246,7 +304,8 @@ def _change_png(data: bytes, most: int, dice: random.Random) -> bytes:
     else:
         chunks[at] = name, mutate_plain(content, most, dice)
     return PNG + b"".join(
-        struct.pack(">L", len(body)) + name + body + struct.pack(">L", zlib.crc32(name + body)) for name, body in chunks
+        struct.pack(">L", len(body)) + name + body + struct.pack(">L", zlib.crc32(name + body))
+        for name, body in chunks
     )
 
 
@@ -258,14 +317,19 @@ def _change_npy(data: bytes, most: int, dice: random.Random) -> bytes:
     if dice.random() < 0.4:
         return data[: 8 + wide] + head + mutate_plain(rest, most, dice)
     pairs = [
-        (b"'<f8'", dice.choice((b"'<f4'", b"'>f8'", b"'|u1'", b"'<U3'", b"'|S3'", b"'|O'", b"'<M8[s]'", b"'<c16'",
+        (b"'<f8'", dice.choice((b"'<f4'", b"'>f8'", b"'|u1'", b"'<U3'", b"'|S3'", b"'|O'",
+        b"'<M8[s]'", b"'<c16'",
                                 b"'|b1'", b"'<i8'", b"'<f2'", b"'|V8'", b"[('a', '<f8')]"))),
-        (b"False", b"True"), (b"(", b"(1, "), (b"(", b"(0, "), (b"(", b"(1000000, "), (b"(", b"(-1, "),
-        (b", )", b", 2)"), (b"4", b"3"), (b"4", b"99999999999999"), (b"'|u1'", b"'<f8'"), (b"'<U", b"'<f"),
+        (b"False", b"True"), (b"(", b"(1, "), (b"(", b"(0, "), (b"(", b"(1000000, "), (b"(",
+        b"(-1, "),
+        (b", )", b", 2)"), (b"4", b"3"), (b"4", b"99999999999999"), (b"'|u1'", b"'<f8'"), (b"'<U",
+        b"'<f"),
     ]  # fmt: skip
     old, new = dice.choice(pairs)
     head = (
-        head.replace(old, new, 1) if old in head and dice.random() < 0.8 else mutate_plain(head, len(head) + 20, dice)
+        head.replace(old, new, 1)
+        if old in head and dice.random() < 0.8
+        else mutate_plain(head, len(head) + 20, dice)
     )
     head = head[: 2 ** (8 * wide) - 1]
     return data[:8] + len(head).to_bytes(wide, "little") + head + rest
@@ -281,7 +345,8 @@ def _change_safetensors(data: bytes, most: int, dice: random.Random) -> bytes:
 
 
 def _change_archive(data: bytes, most: int, dice: random.Random) -> bytes:
-    """As in any zip archive; mostly with a list of members, keys and digests that are right again."""
+    """As in any zip archive; mostly with a list of members, keys and digests that are right
+    again."""
     changed = _change_zip(data, most, dice)
     if dice.random() < 0.25:
         return changed
@@ -309,14 +374,27 @@ def signed(members: dict[str, bytes]) -> dict[str, bytes]:
         for table, columns in schema.COLUMNS[1].items():
             for number, text in enumerate(members[f"{table}.jsonl"].splitlines(), 1):
                 row = json.loads(text)
-                place = number if table == "items" else row["id"] if "id" in columns else row[next(iter(columns))]
+                place = (
+                    number
+                    if table == "items"
+                    else row["id"]
+                    if "id" in columns
+                    else row[next(iter(columns))]
+                )
                 plain = columns.items()
-                cells = [canonical(row[name]) if kind in schema.JSON_KINDS else row[name] for name, kind in plain]
+                cells = [
+                    canonical(row[name]) if kind in schema.JSON_KINDS else row[name]
+                    for name, kind in plain
+                ]
                 before = journal.sign(before, table, place, cells)
-                lines.append({"number": len(lines) + 1, "part": table, "place": place, "hash": before})
+                lines.append(
+                    {"number": len(lines) + 1, "part": table, "place": place, "hash": before}
+                )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return members
-    return members | {"journal.jsonl": b"".join(json.dumps(line).encode() + b"\n" for line in lines)}
+    return members | {
+        "journal.jsonl": b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    }
 
 
 def _sign_again(held: sqlite3.Connection) -> None:
@@ -345,11 +423,20 @@ def _mend_row(line: bytes, texts: dict[str, bytes]) -> bytes:
 def _change_store(data: bytes, most: int, dice: random.Random) -> bytes:
     """A cell, a row, a table or a pragma of a SQLite file changed."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as held:
-        held.deserialize(data[:18] + b"\1\1" + data[20:])  # without a log beside it, which memory has no place for
-        for pragma in ("ignore_check_constraints = ON", "writable_schema = ON", "foreign_keys = OFF"):
+        # without a log beside it, which memory has no place for
+        held.deserialize(data[:18] + b"\1\1" + data[20:])
+        for pragma in (
+            "ignore_check_constraints = ON",
+            "writable_schema = ON",
+            "foreign_keys = OFF",
+        ):
             held.execute(f"PRAGMA {pragma}")
-        tables = [name for (name,) in held.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        guards = held.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        tables = [
+            name for (name,) in held.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+        guards = held.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+        ).fetchall()
         for name, _ in guards:  # which let nobody change a row
             held.execute(f"DROP TRIGGER {name}")
         for _ in range(dice.choice((1, 1, 2, 3))):
@@ -362,7 +449,9 @@ def _change_store(data: bytes, most: int, dice: random.Random) -> bytes:
         return held.serialize()
 
 
-def _change_table(held: sqlite3.Connection, table: str, tables: list[str], dice: random.Random) -> None:
+def _change_table(
+    held: sqlite3.Connection, table: str, tables: list[str], dice: random.Random
+) -> None:
     choice = dice.random()
     columns = [row[1] for row in held.execute(f"PRAGMA table_info({table})")]
     if choice < 0.05:
@@ -372,8 +461,12 @@ def _change_table(held: sqlite3.Connection, table: str, tables: list[str], dice:
     elif choice < 0.13:
         held.execute(f"ALTER TABLE {table} RENAME COLUMN {dice.choice(columns)} TO renamed")
     elif choice < 0.18:
-        body = dice.choice(("SELECT 1 / 0; ", "SELECT RAISE(ABORT, 'x');", f"DELETE FROM {dice.choice(tables)};"))
-        held.execute(f"CREATE TRIGGER odd{dice.randrange(10**9)} BEFORE INSERT ON {table} BEGIN {body} END")
+        body = dice.choice(
+            ("SELECT 1 / 0; ", "SELECT RAISE(ABORT, 'x');", f"DELETE FROM {dice.choice(tables)};")
+        )
+        held.execute(
+            f"CREATE TRIGGER odd{dice.randrange(10**9)} BEFORE INSERT ON {table} BEGIN {body} END"
+        )
     elif choice < 0.23:
         held.execute(f"ALTER TABLE {table} RENAME TO hidden")
         held.execute(f"CREATE VIEW {table} AS SELECT * FROM hidden")
@@ -382,16 +475,27 @@ def _change_table(held: sqlite3.Connection, table: str, tables: list[str], dice:
     else:
         rows = held.execute(f"SELECT rowid, * FROM {table}").fetchall()
         row, at = dice.choice(rows), dice.randrange(len(columns))
-        held.execute(f"UPDATE {table} SET {columns[at]} = ? WHERE rowid = ?", (_change_cell(row[at + 1], dice), row[0]))
+        held.execute(
+            f"UPDATE {table} SET {columns[at]} = ? WHERE rowid = ?",
+            (_change_cell(row[at + 1], dice), row[0]),
+        )
 
 
 def _change_cell(cell: Any, dice: random.Random) -> Any:
     if isinstance(cell, str) and cell[:1] in "{[" and dice.random() < 0.85:
         return json.dumps(change_value(json.loads(cell), dice))
-    odd = change_value(cell, dice) if dice.random() < 0.5 else dice.choice((*ODD, b"\xff", b"x", 2**63 - 1))
+    odd = (
+        change_value(cell, dice)
+        if dice.random() < 0.5
+        else dice.choice((*ODD, b"\xff", b"x", 2**63 - 1))
+    )
     if isinstance(odd, str):
         return odd.encode(errors="replace").decode()
-    return json.dumps(odd) if isinstance(odd, list | dict) or (isinstance(odd, int) and abs(odd) >= 2**63) else odd
+    return (
+        json.dumps(odd)
+        if isinstance(odd, list | dict) or (isinstance(odd, int) and abs(odd) >= 2**63)
+        else odd
+    )
 
 
 json_mutator = within(_change_json)

@@ -19,7 +19,13 @@ from allotment.errors import InputError
 from fuzzing.mutators import png_mutator
 from fuzzing.target import Target, check_told
 
-KINDS = {"segmentation": ("ground", "animal"), "depth": (), "normals": (), "edges": (), "keypoints": ()}
+KINDS = {
+    "segmentation": ("ground", "animal"),
+    "depth": (),
+    "normals": (),
+    "edges": (),
+    "keypoints": (),
+}
 
 
 def draw_png(form: str) -> bytes:
@@ -28,7 +34,11 @@ def draw_png(form: str) -> bytes:
         "grey": lambda: Image.fromarray(array),
         "deep": lambda: Image.fromarray(array.astype(np.uint16) * 1000),
         "rgb": lambda: Image.fromarray(np.full((5, 7, 3), (128, 128, 255), np.uint8)),
-        "palette": lambda: Image.fromarray(array % 2).convert("P", palette=Image.Palette.ADAPTIVE, colors=4),
+        "palette": (
+            lambda: Image.fromarray(array % 2).convert(
+                "P", palette=Image.Palette.ADAPTIVE, colors=4
+            )
+        ),
         "clear": lambda: Image.fromarray(array).convert("RGBA"),
         "two": lambda: Image.fromarray(array * 7).convert("1"),
     }[form]()
@@ -105,8 +115,11 @@ def _read_mask(data: bytes, place: Path) -> None:
 
 
 TARGETS = (
-    Target("pixels", _read_pixels, _make_any, ("data/pixels", "data/voc", "data/taskonomy"), png_mutator, (), 1 << 12,
+    Target("pixels", _read_pixels, _make_any, ("data/pixels", "data/voc", "data/taskonomy"),
+    png_mutator, (), 1 << 12,
            10.0, 1000),
-    Target("picture", _read_picture, _make_any, ("data/pictures",), png_mutator, (), 1 << 12, 10.0, 1000),
-    Target("mask", _read_mask, _make_png, ("connect/masks", "data/pixels"), png_mutator, (), 1 << 12, 10.0, 1000),
+    Target("picture", _read_picture, _make_any, ("data/pictures",), png_mutator, (), 1 << 12, 10.0,
+    1000),
+    Target("mask", _read_mask, _make_png, ("connect/masks", "data/pixels"), png_mutator, (),
+    1 << 12, 10.0, 1000),
 )  # fmt: skip

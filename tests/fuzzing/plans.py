@@ -36,8 +36,10 @@ from allotment.plan import Outlook, Plan
 from fuzzing.mutators import json_mutator, lines_mutator
 from fuzzing.target import Target, check_told
 
-TOML = ("[[task]]", "[task.gain]", "[[cap]]", "[data]", "[training]", "'''", '"""', "\\u0000", "\\U0010ffff", "1e400",
-        "0x", "0b1", "inf", "nan", "true", "1979-05-27", "07:32:00", "[[", "]]", "{", "}", "= ", "#")  # fmt: skip
+TOML = ("[[task]]", "[task.gain]", "[[cap]]", "[data]", "[training]", "'''", '"""', "\\u0000",
+"\\U0010ffff", "1e400",
+        "0x", "0b1", "inf", "nan", "true", "1979-05-27", "07:32:00", "[[", "]]", "{", "}", "= ",
+        "#")  # fmt: skip
 PROBLEM = """
 budget = 100.5
 count_implied = true
@@ -139,15 +141,18 @@ def _make_settings() -> Iterable[bytes]:
         tasks = {task: {"cost": cost, "have": have} for task, (cost, have) in PRESETS[name].items()}
         data = {"name": name, **({} if name == "scenes" else {"root": "."}), **OPTIONS[name]}
         yield write_template(data, tasks, "2580", "response", training).encode()
-    yield write_template({"name": "table", "root": "table.csv", "id": "id"}, {"y": {"cost": "1"}}, "5", "neutral",
+    yield write_template({"name": "table", "root": "table.csv", "id": "id"}, {"y": {"cost": "1"}},
+    "5", "neutral",
                          training).encode()  # fmt: skip
 
 
 # Forms that were written by `to_dict`
 
 FORMS: dict[str, Any] = {
-    "plan": Plan, "problem": al.Problem, "estimates": Estimates, "order": Order, "points": Points, "fit": Fit,
-    "verdict": Verdict, "response": Response, "probes": Probes, "transfer": Transfer, "backtest": Backtest,
+    "plan": Plan, "problem": al.Problem, "estimates": Estimates, "order": Order, "points": Points,
+    "fit": Fit,
+    "verdict": Verdict, "response": Response, "probes": Probes, "transfer": Transfer,
+    "backtest": Backtest,
     "diagnosis": Diagnosis, "price": Price, "evaluation": Evaluation, "outlook": Outlook,
 }  # fmt: skip
 
@@ -167,37 +172,74 @@ def _read_form(data: bytes, place: Path) -> None:
 
 def _make_forms() -> Iterable[bytes]:
     problem = al.Problem(
-        [al.Task("a", cost="0.5", pool=50, lot=2, tiers=[(10, "0.25")]), al.Task("b", cost=2, implies=["a"])],
+        [al.Task("a", cost="0.5", pool=50, lot=2, tiers=[(10, "0.25")]), al.Task("b", cost=2,
+        implies=["a"])],
         budget=30, caps=[al.Cap("hours", 100, {"a": 1, "b": 2})], count_implied=True,
     )  # fmt: skip
-    gains = {"a": al.Power(3, 10, 0.5), "b": al.Geometric(1, 0.9) + al.Coupled(al.Logarithmic(1, 5), {"a": 1.0})}
-    estimates = Estimates(("a", "b"), (10, 5), np.ones((3, 2, 2)), np.full((3, 2), 0.5), about={"method": "response"})
-    points = Points(sizes=(10, 20, 40), scores=[[0.3, 0.4, 0.45], [0.31, 0.38, 0.46]], higher_is_better=True, have=40)
-    outlook = Outlook(mean=1.0, low=0.5, high=2.0, level=0.8, chance=0.9, plateau={"a": (1, 2)}, counts={"a": (1, 2)})
+    gains = {
+        "a": al.Power(3, 10, 0.5),
+        "b": al.Geometric(1, 0.9) + al.Coupled(al.Logarithmic(1, 5), {"a": 1.0}),
+    }
+    estimates = Estimates(
+        ("a", "b"), (10, 5), np.ones((3, 2, 2)), np.full((3, 2), 0.5), about={"method": "response"}
+    )
+    points = Points(
+        sizes=(10, 20, 40),
+        scores=[[0.3, 0.4, 0.45], [0.31, 0.38, 0.46]],
+        higher_is_better=True,
+        have=40,
+    )
+    outlook = Outlook(
+        mean=1.0,
+        low=0.5,
+        high=2.0,
+        level=0.8,
+        chance=0.9,
+        plateau={"a": (1, 2)},
+        counts={"a": (1, 2)},
+    )
     response = Response(
-        ("a", "b"), (10, 5), np.array([[10, 5], [5, 5], [10, 2], [2, 2]]), np.ones((4, 2)), np.zeros((4, 2)),
+        ("a", "b"), (10, 5), np.array([[10, 5], [5, 5], [10, 2], [2, 2]]), np.ones((4, 2)),
+        np.zeros((4, 2)),
         (True, False), np.array([0, 0, 1, 1]),
     )  # fmt: skip
     scores = Scores(np.ones((2, 2)), np.ones((2, 2, 2)))
     probes = Probes(("a", "b"), (True, False), 3, ("r", "r"), np.array([1, 2]), scores, scores)
     transfer = Transfer(("a", "b"), "pooled", "metric", "r", np.ones((2, 2, 2)), np.ones((2, 2)))
-    backtest = Backtest(("response", "equal"), ((1.0, 2.0), (0.5, 1.5)), (({"a": 1},) * 2,) * 2, {"a": 3}, "30")
+    backtest = Backtest(
+        ("response", "equal"), ((1.0, 2.0), (0.5, 1.5)), (({"a": 1},) * 2,) * 2, {"a": 3}, "30"
+    )
     evaluation = Evaluation(
-        ("a",), (1.0,), (True,), (Trial("plan", {"a": 3}),), np.array([[0.5], [0.5]]), np.array([[[0.6], [0.7]]])
+        ("a",),
+        (1.0,),
+        (True,),
+        (Trial("plan", {"a": 3}),),
+        np.array([[0.5], [0.5]]),
+        np.array([[[0.6], [0.7]]]),
     )
     finding = Finding(**dict.fromkeys(Finding.__dataclass_fields__, "x"))
     diagnosis = Diagnosis({"a": 3}, {"a": 2}, outlook, "%", (finding,))
     price = Price(**dict.fromkeys(Price.__dataclass_fields__, 1))
-    order = Order((("a", "1"), ("b", "2")), seed=1, together=False, costs={"a": Fraction(1, 2), "b": Fraction(2)})
+    order = Order(
+        (("a", "1"), ("b", "2")),
+        seed=1,
+        together=False,
+        costs={"a": Fraction(1, 2), "b": Fraction(2)},
+    )
     made = {
-        "plan": al.allocate(problem, gains), "problem": problem, "estimates": estimates, "points": points,
-        "fit": fit_exact(points, draws=3), "verdict": judge(points), "response": response, "probes": probes,
-        "transfer": transfer, "backtest": backtest, "diagnosis": diagnosis, "price": price, "evaluation": evaluation,
+        "plan": al.allocate(problem, gains), "problem": problem, "estimates": estimates,
+        "points": points,
+        "fit": fit_exact(points, draws=3), "verdict": judge(points), "response": response,
+        "probes": probes,
+        "transfer": transfer, "backtest": backtest, "diagnosis": diagnosis, "price": price,
+        "evaluation": evaluation,
         "order": order,
     }  # fmt: skip
     for name, each in made.items():
         yield json.dumps([name, each.to_dict()], default=str).encode()
-    plan = al.allocate(al.Problem([al.Task("a", cost=1), al.Task("b", cost=2)], budget=30), estimates)
+    plan = al.allocate(
+        al.Problem([al.Task("a", cost=1), al.Task("b", cost=2)], budget=30), estimates
+    )
     yield json.dumps(["plan", plan.to_dict()]).encode()
     for curve in (*gains.values(), al.Tabulated([0, 2, 3])):
         yield json.dumps(["curve", curve.to_dict()]).encode()
@@ -253,7 +295,9 @@ def _read_lock(data: bytes, place: Path) -> None:
 
 
 def _make_locks() -> Iterable[bytes]:
-    yield json.dumps({"pid": 1, "host": "here", "command": "allot order x", "since": "2026-07-01T12:00:00"}).encode()
+    yield json.dumps(
+        {"pid": 1, "host": "here", "command": "allot order x", "since": "2026-07-01T12:00:00"}
+    ).encode()
 
 
 TARGETS = (
@@ -267,13 +311,17 @@ TARGETS = (
     ),
     Target(
         "forms", _read_form, _make_forms,
-        ("plan", "problem", "gains", "orders/order", "estimates/estimates", "estimates/curves", "estimates/verdict",
-         "estimates/response", "estimates/probes", "estimates/transfer", "advice/backtest", "advice/doctor",
+        ("plan", "problem", "gains", "orders/order", "estimates/estimates", "estimates/curves",
+        "estimates/verdict",
+         "estimates/response", "estimates/probes", "estimates/transfer", "advice/backtest",
+         "advice/doctor",
          "advice/price", "campaign/evaluation"), json_mutator, (), 1 << 14,
     ),
-    Target("job", _read_job, lambda: [b'{"a": [1, 2.5, null, "x", {"b": true}]}'], ("job",), json_mutator),
+    Target("job", _read_job, lambda: [b'{"a": [1, 2.5, null, "x", {"b": true}]}'], ("job",),
+    json_mutator),
     Target(
-        "amount", _read_amount, lambda: [b"0.035", b"1/3", b"seg=20", b"-1e15", b"a=b=0.000000000001"],
+        "amount", _read_amount, lambda: [b"0.035", b"1/3", b"seg=20", b"-1e15",
+        b"a=b=0.000000000001"],
         ("amounts",), None, ("1e", "/", "=", "-", "_", "inf", "nan", ".", "0000"), 1 << 10,
     ),
     Target(

@@ -1,4 +1,5 @@
-"""Every target by its name, and the module that it is in: loading all would take seconds, and torch."""
+"""Every target by its name, and the module that it is in: loading all would take seconds, and
+torch."""
 
 from __future__ import annotations
 
@@ -10,7 +11,14 @@ ROOMS = {
     "plans": ("problem", "settings", "forms", "job", "amount", "cell", "lock"),
     "deliveries": ("delivery-csv", "delivery-jsonl", "delivery-zip", "delivery-folder"),
     "campaigns": ("archive", "store", "campaign", "artifact"),
-    "tables": ("table-csv", "table-tsv-gz", "table-parquet", "table-npz", "voc-list", "taskonomy-names"),
+    "tables": (
+        "table-csv",
+        "table-tsv-gz",
+        "table-parquet",
+        "table-npz",
+        "voc-list",
+        "taskonomy-names",
+    ),
     "pictures": ("pixels", "picture", "mask"),
     "weights": ("weights-pth", "weights-npz", "weights-safetensors"),
 }

@@ -1,4 +1,5 @@
-"""Tables and lists of images: CSV, gzip, Parquet, npz, the lists of VOC and the names of Taskonomy."""
+"""Tables and lists of images: CSV, gzip, Parquet, npz, the lists of VOC and the names of
+Taskonomy."""
 
 from __future__ import annotations
 
@@ -23,15 +24,27 @@ from fuzzing.target import Target
 
 TABLES = (
     "id,x,colour,target:y,label:z\n1,0.5,red,p,cat|dog\n2,1.5,blue,q,|\n3,2.5,red,p,cat\n4,3.5,blue,,dog\n",
-    "id,g,target:price,target:style\n" + "".join(f"{k},{k // 3},{k * 1.5},{'ab'[k % 2]}\n" for k in range(20)),
-    'name,picture,text,target:t\na,"x, ""y""",long words here,1\nb,x/y.png,more words,0\nc,,nothing,NaN\n',
+    "id,g,target:price,target:style\n"
+    + "".join(f"{k},{k // 3},{k * 1.5},{'ab'[k % 2]}\n" for k in range(20)),
+    (
+        'name,picture,text,target:t\na,"x, ""y""",long words here,1\nb,x/y.png,more'
+        " words,0\nc,,nothing,NaN\n"
+    ),
     "\ufeffa,tox:1,tox:2,target:b\n1,0,1,3\n2,1,,4\n3,,0,5\n",
 )
 WORDS = (
-    "id", "target:", "label:", "tox:*", "nan", "NaN", "inf", "1e999", "1_000", "null", "True", "\ufeff", "\0", "\r",
+    "id", "target:", "label:", "tox:*", "nan", "NaN", "inf", "1e999", "1_000", "null", "True",
+    "\ufeff", "\0", "\r",
     "|", '"', "2020-01-01", ".png", "-0.0", "é",
 )  # fmt: skip
-MODULES = ("data/sources", "data/columns", "data/roles", "data/table", "data/features", "data/targets")
+MODULES = (
+    "data/sources",
+    "data/columns",
+    "data/roles",
+    "data/table",
+    "data/features",
+    "data/targets",
+)
 
 
 def _read(path: Path) -> None:
@@ -53,13 +66,27 @@ def _make_parquet() -> Iterable[bytes]:
     columns = {
         "id": [1, 2, 3, 4], "x": [0.5, None, 2.5, 3.5],
         "colour": pa.array(["red", "blue", None, "red"]).dictionary_encode(),
-        "flag": [True, False, None, True], "target:y": ["p", "q", "p", None], "target:n": [1, 2, 3, None],
+        "flag": [True, False, None, True], "target:y": ["p", "q", "p", None], "target:n": [1, 2, 3,
+        None],
     }  # fmt: skip
-    odd = {"day": pa.array([1, 2, 3, 4], pa.date32()), "list": [[1], [2, 3], [], None], "raw": [b"a", b"b", None, b""],
-           "deep": [{"a": 1}] * 4, "target:d": pa.array([1, 2, 3, 4], pa.decimal128(5, 2))}  # fmt: skip
-    for held, packed in ((columns, "none"), (columns, "snappy"), (columns | odd, "none"), (odd, "none")):
+    odd = {"day": pa.array([1, 2, 3, 4], pa.date32()), "list": [[1], [2, 3], [], None],
+    "raw": [b"a", b"b", None, b""],
+           "deep": [{"a": 1}] * 4, "target:d": pa.array([1, 2, 3, 4], pa.decimal128(5,
+           2))}  # fmt: skip
+    for held, packed in (
+        (columns, "none"),
+        (columns, "snappy"),
+        (columns | odd, "none"),
+        (odd, "none"),
+    ):
         made = io.BytesIO()
-        pq.write_table(pa.table(held), made, compression=packed, write_statistics=False, store_schema=packed != "none")
+        pq.write_table(
+            pa.table(held),
+            made,
+            compression=packed,
+            write_statistics=False,
+            store_schema=packed != "none",
+        )
         yield made.getvalue()
 
 
@@ -78,8 +105,10 @@ def _make_npz() -> Iterable[bytes]:
     rng = np.random.default_rng(0)
     for arrays in (
         {"X": rng.normal(size=(6, 2)), "Y": np.array([[0.0, 1.0]] * 6)},
-        {"X": rng.integers(0, 255, (4, 3, 2, 2)).astype(np.uint8), "Y": np.arange(4.0), "tasks": np.array(["t"])},
-        {"X": np.eye(4, dtype=np.float32), "Y": np.arange(8).reshape(4, 2), "features": np.array(["a", "b", "c", "d"]),
+        {"X": rng.integers(0, 255, (4, 3, 2, 2)).astype(np.uint8), "Y": np.arange(4.0),
+        "tasks": np.array(["t"])},
+        {"X": np.eye(4, dtype=np.float32), "Y": np.arange(8).reshape(4, 2),
+        "features": np.array(["a", "b", "c", "d"]),
          "tasks": np.array(["t", "u"]), "id": np.array(["p", "q", "r", "s"])},
     ):  # fmt: skip
         made = io.BytesIO()
@@ -105,7 +134,9 @@ def _read_voc(data: bytes, place: Path) -> None:
 def _read_taskonomy(data: bytes, place: Path) -> None:
     """Names of files, one in each line; the folders are made as they say."""
     for line in data.decode(errors="replace").splitlines()[:60]:
-        parts = [part for part in line.split("/") if part not in ("", ".", "..") and len(part) < 100][:6]
+        parts = [
+            part for part in line.split("/") if part not in ("", ".", "..") and len(part) < 100
+        ][:6]
         try:
             path = place.joinpath("root", *parts)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -116,20 +147,33 @@ def _read_taskonomy(data: bytes, place: Path) -> None:
 
 
 def _make_names() -> Iterable[bytes]:
-    flat = [f"{names[0]}/point_0_view_{k}_domain_{names[0]}.png" for names in DOMAINS.values() for k in range(2)]
+    flat = [
+        f"{names[0]}/point_0_view_{k}_domain_{names[0]}.png"
+        for names in DOMAINS.values()
+        for k in range(2)
+    ]
     yield "\n".join(flat).encode()
-    full = [f"house/{names[-1]}/point_7_view_1_domain_{names[-1]}.png" for names in DOMAINS.values()]
+    full = [
+        f"house/{names[-1]}/point_7_view_1_domain_{names[-1]}.png" for names in DOMAINS.values()
+    ]
     yield "\n".join(full).encode()
-    yield "\n".join(f"{names[0]}/a/b/point_0_view_0_domain_{names[0]}.png" for names in DOMAINS.values()).encode()
+    yield "\n".join(
+        f"{names[0]}/a/b/point_0_view_0_domain_{names[0]}.png" for names in DOMAINS.values()
+    ).encode()
 
 
 TARGETS = (
-    Target("table-csv", _reads(".csv"), lambda: [each.encode() for each in TABLES], MODULES, None, WORDS),
-    Target("table-tsv-gz", _reads(".tsv.gz"), lambda: [gzip.compress(each.replace(",", "\t").encode(), mtime=0)
+    Target("table-csv", _reads(".csv"), lambda: [each.encode() for each in TABLES], MODULES, None,
+    WORDS),
+    Target("table-tsv-gz", _reads(".tsv.gz"), lambda: [gzip.compress(each.replace(",",
+    "\t").encode(), mtime=0)
            for each in TABLES], MODULES, gzip_mutator, WORDS),
-    Target("table-parquet", _reads(".parquet"), _make_parquet, MODULES, within(_change_parquet, 0.9)),
+    Target("table-parquet", _reads(".parquet"), _make_parquet, MODULES, within(_change_parquet,
+    0.9)),
     Target("table-npz", _reads(".npz"), _make_npz, MODULES, zip_mutator),
-    Target("voc-list", _read_voc, lambda: [b"a\nb\n", b"2007_000032\na\n\n a \n../x\n"], ("data/voc",), lines_mutator),
-    Target("taskonomy-names", _read_taskonomy, _make_names, ("data/taskonomy", "data/folder"), lines_mutator,
+    Target("voc-list", _read_voc, lambda: [b"a\nb\n", b"2007_000032\na\n\n a \n../x\n"],
+    ("data/voc",), lines_mutator),
+    Target("taskonomy-names", _read_taskonomy, _make_names, ("data/taskonomy", "data/folder"),
+    lines_mutator,
            ("point_", "_view_", "_domain_", "rgb", "depth_zbuffer", ".png", "house/")),
 )  # fmt: skip

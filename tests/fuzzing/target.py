@@ -1,4 +1,5 @@
-"""What is fuzzed: a parser that gets bytes, may refuse them with InputError, and may do nothing else."""
+"""What is fuzzed: a parser that gets bytes, may refuse them with InputError, and may do nothing
+else."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ class Target:
 
     name: str
     read: Callable[[bytes, Path], object]
-    """reads the bytes, with a folder to put them in; whatever it raises but InputError is a finding"""
+    """reads the bytes, with a folder to put them in; whatever it raises but InputError is a
+    finding"""
     seeds: Callable[[], Iterable[bytes]]
     covers: tuple[str, ...]
     """modules of allotment that do the reading: their lines are counted"""
@@ -83,9 +85,14 @@ def attempt(target: Target, data: bytes, scratch: Path) -> Outcome:
         finding = _describe(error)
     seconds, megabytes = time.process_time() - begin, max(0.0, _read_peak() - held)
     if finding is None and seconds > target.seconds:
-        finding = Finding("too slow", f"{seconds:.1f} s of CPU time; {target.seconds:g} are allowed")
+        finding = Finding(
+            "too slow", f"{seconds:.1f} s of CPU time; {target.seconds:g} are allowed"
+        )
     if finding is None and megabytes > target.megabytes:
-        finding = Finding("too much memory", f"{megabytes:.0f} MB more than before; {target.megabytes} are allowed")
+        finding = Finding(
+            "too much memory",
+            f"{megabytes:.0f} MB more than before; {target.megabytes} are allowed",
+        )
     return Outcome(seconds, megabytes, finding)
 
 
@@ -118,7 +125,9 @@ def _describe(error: BaseException) -> Finding:
 def _place(error: BaseException) -> str:
     """The innermost function of allotment that it came through, or else of the target."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if f"{os.sep}allotment{os.sep}" in frame.filename] or frames[-1:]
+    ours = [frame for frame in frames if f"{os.sep}allotment{os.sep}" in frame.filename] or frames[
+        -1:
+    ]
     return f"{Path(ours[-1].filename).stem}.{ours[-1].name}" if ours else "nowhere"
 
 
@@ -135,6 +144,8 @@ def _reset_peak() -> float:
 def _read_peak() -> float:
     try:
         with open("/proc/self/status") as file:
-            return next((int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM")), 0.0)
+            return next(
+                (int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM")), 0.0
+            )
     except OSError:
         return 0.0

@@ -27,7 +27,9 @@ def _reads(ending: str) -> Callable[[bytes, Path], None]:
         path = place / f"weights{ending}"
         path.write_bytes(data)
         found = read_weights(path)
-        assert all(isinstance(name, str) and isinstance(part, Tensor) for name, part in found.items())
+        assert all(
+            isinstance(name, str) and isinstance(part, Tensor) for name, part in found.items()
+        )
         load_weights(_network(), path, skip_other_classes=True)
 
     return read
@@ -57,7 +59,12 @@ def _make_npz() -> Iterable[bytes]:
     np.savez(made, **{key: part.numpy() for key, part in _state().items()})
     yield made.getvalue()
     made = io.BytesIO()
-    shapes = {"0.kernel": (1, 1, 1, 2), "0.bias": (2,), "1.gamma": (2,), "2.depthwise_kernel": (1, 1, 2, 1)}
+    shapes = {
+        "0.kernel": (1, 1, 1, 2),
+        "0.bias": (2,),
+        "1.gamma": (2,),
+        "2.depthwise_kernel": (1, 1, 2, 1),
+    }
     np.savez(made, **{name: np.ones(shape, np.float32) for name, shape in shapes.items()})
     yield made.getvalue()
 
@@ -65,5 +72,11 @@ def _make_npz() -> Iterable[bytes]:
 TARGETS = (
     Target("weights-pth", _reads(".pth"), _make_pth, MODULES, zip_mutator, (), 1 << 14),
     Target("weights-npz", _reads(".npz"), _make_npz, MODULES, zip_mutator, (), 1 << 14),
-    Target("weights-safetensors", _reads(".safetensors"), lambda: [save(_state())], MODULES, safetensors_mutator),
+    Target(
+        "weights-safetensors",
+        _reads(".safetensors"),
+        lambda: [save(_state())],
+        MODULES,
+        safetensors_mutator,
+    ),
 )

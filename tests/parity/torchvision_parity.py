@@ -1,7 +1,8 @@
-"""How far our networks' answers are from torchvision's with the same weights; run where torchvision is installed.
+"""How far our networks' answers are from torchvision's with the same weights; run where torchvision
+is installed.
 
-Prints one JSON object: of each network the largest difference and the largest answer. `tests/test_backbones.py` makes
-the environment and judges the numbers.
+Prints one JSON object: of each network the largest difference and the largest answer.
+`tests/test_backbones.py` makes the environment and judges the numbers.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from allotment.learners.deeplab import DeepLab, DeepLabHead
 from allotment.learners.resnet import ResNet
 from allotment.learners.weights import load_weights
 
-for operator in ("nms", "qnms"):  # torchvision's compiled part does not go with every build of torch; none is used here
-    torch.library.define(f"torchvision::{operator}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+# torchvision's compiled part does not go with every build of torch; none is used here
+for operator in ("nms", "qnms"):
+    torch.library.define(
+        f"torchvision::{operator}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+    )
 
 import torchvision  # noqa: E402 (only once its operators are there)
 
@@ -31,7 +35,8 @@ CLASSES = tuple(map(str, range(21)))
 
 
 def shake(network: nn.Module) -> nn.Module:
-    """Weights, biases and statistics of batch norms away from 1, 0, 0 and 1, so that each of them matters."""
+    """Weights, biases and statistics of batch norms away from 1, 0, 0 and 1, so that each of them
+    matters."""
     for module in network.modules():
         if isinstance(module, nn.BatchNorm2d):
             nn.init.uniform_(module.weight, 0.5, 1.5)
@@ -56,25 +61,37 @@ def features_of(network: nn.Module, batch: Tensor) -> Tensor:
 
 def compare(ours: list[Tensor], theirs: list[Tensor]) -> dict[str, float]:
     pairs = list(zip(ours, theirs, strict=True))
-    assert all(one.shape == other.shape for one, other in pairs), [(a.shape, b.shape) for a, b in pairs]
+    assert all(one.shape == other.shape for one, other in pairs), [
+        (a.shape, b.shape) for a, b in pairs
+    ]
     difference = max(float((one - other).abs().max()) for one, other in pairs)
-    return {"difference": difference, "largest": max(float(other.abs().max()) for _, other in pairs)}
+    return {
+        "difference": difference,
+        "largest": max(float(other.abs().max()) for _, other in pairs),
+    }
 
 
-def compare_resnet(depth: int, dilated: bool, images: list[Tensor], folder: Path) -> dict[str, float]:
+def compare_resnet(
+    depth: int, dilated: bool, images: list[Tensor], folder: Path
+) -> dict[str, float]:
     options = {"replace_stride_with_dilation": [False, True, True]} if dilated else {}
     theirs = shake(getattr(torchvision.models, f"resnet{depth}")(**options))
     ours = ResNet(depth, 8 if dilated else 32).eval()
     path = folder / "resnet.safetensors"
     save_file(theirs.state_dict(), path)
     load_weights(ours, path)
-    return compare([ours(each) for each in images], [features_of(theirs, normalise(each)) for each in images])
+    return compare(
+        [ours(each) for each in images], [features_of(theirs, normalise(each)) for each in images]
+    )
 
 
 def compare_deeplab(images: list[Tensor], folder: Path) -> dict[str, float]:
-    """Our multi-task network as a whole, from a checkpoint with all that torchvision's COCO files hold."""
+    """Our multi-task network as a whole, from a checkpoint with all that torchvision's COCO files
+    hold."""
     make = torchvision.models.segmentation.deeplabv3_resnet50
-    theirs = shake(make(weights=None, weights_backbone=None, num_classes=len(CLASSES), aux_loss=True))
+    theirs = shake(
+        make(weights=None, weights_backbone=None, num_classes=len(CLASSES), aux_loss=True)
+    )
     path = folder / "deeplab.pth"
     torch.save(theirs.state_dict(), path)
     backbone, head = ResNet(50), DeepLabHead(2048, len(CLASSES))
@@ -83,7 +100,9 @@ def compare_deeplab(images: list[Tensor], folder: Path) -> dict[str, float]:
     targets = [Target("tags", "multilabel", CLASSES), Target("seg", "segmentation", CLASSES)]
     ours = DeepLab(backbone, targets, heads={"seg": head}).eval()
     ours.reset([torch.Generator().manual_seed(0)])
-    return compare([ours(each, "seg") for each in images], [theirs(normalise(each))["out"] for each in images])
+    return compare(
+        [ours(each, "seg") for each in images], [theirs(normalise(each))["out"] for each in images]
+    )
 
 
 def main() -> None:

@@ -1,1 +1,2 @@
-"""What needs both estimates and plans: what measuring costs, how far it can be trusted, and which way has paid."""
+"""What needs both estimates and plans: what measuring costs, how far it can be trusted, and which
+way has paid."""

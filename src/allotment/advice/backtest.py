@@ -1,4 +1,5 @@
-"""What a method would have brought already: it plans from a quarter of the labels at hand and buys from the rest."""
+"""What a method would have brought already: it plans from a quarter of the labels at hand and buys
+from the rest."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Backtest:
-    """What plans from a quarter of the labels brought when they were trained on; gains are D_T in %."""
+    """What plans from a quarter of the labels brought when they were trained on; gains are D_T in
+    %."""
 
     names: tuple[str, ...]
     """equal budget and neutral, then methods"""
@@ -64,25 +66,38 @@ class Backtest:
 
     def _at(self, name: str) -> int:
         if name not in self.names:
-            raise InputError([Mistake("name", f"no plan {name!r}; there are {', '.join(self.names)}")])
+            raise InputError(
+                [Mistake("name", f"no plan {name!r}; there are {', '.join(self.names)}")]
+            )
         return self.names.index(name)
 
     def __str__(self) -> str:
         rows = [["plan", "gain in %", *(f"over {name}" for name in ALWAYS), "better"]]
         for name in self.names:
             wins = sum(row[self._at(name)] > row[0] for row in self.gains)
-            leads = ["-" if name == other else _show(*self.lead(name, other), sign=True) for other in ALWAYS]
+            leads = [
+                "-" if name == other else _show(*self.lead(name, other), sign=True)
+                for other in ALWAYS
+            ]
             better = "-" if name == self.names[0] else f"{wins} of {self.repeats}"
             rows.append([name, _show(*self.gain(name)), *leads, better])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+            for row in rows
+        ]
         have = ", ".join(f"{task} {count}" for task, count in self.have.items())
-        told = f"{several(self.repeats, 'repeat')}; each plans from {have} and spends {self.budget}."
+        told = (
+            f"{several(self.repeats, 'repeat')}; each plans from {have} and spends {self.budget}."
+        )
         return "\n".join([*lines, told, self._verdict()])
 
     def _verdict(self) -> str:
         if all(each == row[0] for row in self.counts for each in row):
-            return "All plans bought the same, so that nothing can be compared: there are too few labels."
+            return (
+                "All plans bought the same, so that nothing can be compared: there are too few"
+                " labels."
+            )
         if self.best == self.names[0]:
             return "Nothing beats equal budget here."
         lead, error = self.lead(self.best)
@@ -104,7 +119,9 @@ class Backtest:
     @reading("the backtest")
     def from_dict(cls, plain: Mapping[str, Any]) -> Backtest:
         """The backtest that `to_dict` wrote."""
-        if missing := [Mistake(item.name, "is missing") for item in fields(cls) if item.name not in plain]:
+        if missing := [
+            Mistake(item.name, "is missing") for item in fields(cls) if item.name not in plain
+        ]:
             raise InputError(missing)
         gains = tuple(tuple(map(float, row)) for row in plain["gains"])
         counts = tuple(tuple(dict(each) for each in row) for row in plain["counts"])
@@ -134,12 +151,14 @@ def backtest(
     retrainings: int = 2,
     progress: Progress | None = None,
 ) -> Backtest:
-    """Plans by each method, equal budget and neutral, from a quarter of the labels, trained out on the other three.
+    """Plans by each method, equal budget and neutral, from a quarter of the labels, trained out on
+    the other three.
 
-    In every repeat another quarter is drawn, all plans buy from the rest in the same order, and are trained with the
-    same `retrainings` seeds, so that they differ in their counts alone. Prices and weights are the problem's. The
-    budget stands to the quarter as the problem's stands to all labels, but is at most half of what the rest costs;
-    other limits are left out. Scores are those of the learner's validation labels, or of a part kept out for it.
+    In every repeat another quarter is drawn, all plans buy from the rest in the same order, and are
+    trained with the same `retrainings` seeds, so that they differ in their counts alone. Prices and
+    weights are the problem's. The budget stands to the quarter as the problem's stands to all
+    labels, but is at most half of what the rest costs; other limits are left out. Scores are those
+    of the learner's validation labels, or of a part kept out for it.
     """
     chosen = tuple(dict.fromkeys(methods))
     _check(learner, labels, problem, chosen, repeats, retrainings)
@@ -151,7 +170,10 @@ def backtest(
         if progress is not None:
             progress(repeat, repeats, "backtest")
         scorer, known = job.parts[repeat % job.folds]
-        orders = {task: shuffle(known[task].instances, "backtest", seed, repeat, task) for task in learner.tasks}
+        orders = {
+            task: shuffle(known[task].instances, "backtest", seed, repeat, task)
+            for task in learner.tasks
+        }
         quarter, rest = _cut(orders)
         small = _shrink(problem, quarter, rest)
         plans = _plan(learner, quarter, small, names, seed + repeat, trainings)
@@ -165,7 +187,12 @@ def backtest(
 
 
 def _check(
-    learner: Learner, labels: Labels, problem: Problem, methods: Sequence[str], repeats: int, retrainings: int
+    learner: Learner,
+    labels: Labels,
+    problem: Problem,
+    methods: Sequence[str],
+    repeats: int,
+    retrainings: int,
 ) -> None:
     mistakes = [
         Mistake(key, f"{value} is below 1")
@@ -174,11 +201,14 @@ def _check(
     ]
     if set(problem.names) != set(learner.tasks):
         what = (
-            f"has the tasks {', '.join(problem.names)}, the learner {', '.join(learner.tasks)}; they must be the same"
+            f"has the tasks {', '.join(problem.names)}, the learner {', '.join(learner.tasks)};"
+            " they must be the same"
         )
         mistakes.append(Mistake("problem", what))
     if max((len(labels[task]) for task in learner.tasks), default=0) < FEWEST:
-        mistakes.append(Mistake("labels", f"no task has {FEWEST} of them; a quarter would teach nothing"))
+        mistakes.append(
+            Mistake("labels", f"no task has {FEWEST} of them; a quarter would teach nothing")
+        )
     for name in methods:
         if name not in ALWAYS:
             try:
@@ -202,16 +232,30 @@ def _cut(orders: Orders) -> tuple[Orders, Orders]:
 def _shrink(problem: Problem, quarter: Orders, rest: Orders) -> Problem:
     """The same prices and weights, with a budget in proportion."""
     tasks = [
-        Task(each.name, each.cost, len(quarter[each.name]), pool=len(rest[each.name]), weight=each.weight)
+        Task(
+            each.name,
+            each.cost,
+            len(quarter[each.name]),
+            pool=len(rest[each.name]),
+            weight=each.weight,
+        )
         for each in problem.tasks
     ]
-    here, there = (sum((each.cost * len(part[each.name]) for each in tasks), Fraction(0)) for part in (quarter, rest))
+    here, there = (
+        sum((each.cost * len(part[each.name]) for each in tasks), Fraction(0))
+        for part in (quarter, rest)
+    )
     budget = min(problem.budget * here / (here + there), there / 2)
     return Problem(tasks, max(math.floor(budget / problem.unit), 1) * problem.unit)
 
 
 def _plan(
-    learner: Learner, quarter: Orders, small: Problem, names: Sequence[str], seed: int, trainings: int | None
+    learner: Learner,
+    quarter: Orders,
+    small: Problem,
+    names: Sequence[str],
+    seed: int,
+    trainings: int | None,
 ) -> list[dict[str, int]]:
     fixed = baselines(small)
     plans = []
@@ -225,11 +269,18 @@ def _plan(
 
 
 def _buy(quarter: Orders, rest: Orders, counts: Mapping[str, int]) -> Labels:
-    return Labels({task: np.concatenate([mine, rest[task][: counts[task]]]) for task, mine in quarter.items()})
+    return Labels(
+        {task: np.concatenate([mine, rest[task][: counts[task]]]) for task, mine in quarter.items()}
+    )
 
 
 def _train_out(
-    scorer: Learner, quarter: Orders, bought: Sequence[Labels], problem: Problem, seed: int, retrainings: int
+    scorer: Learner,
+    quarter: Orders,
+    bought: Sequence[Labels],
+    problem: Problem,
+    seed: int,
+    retrainings: int,
 ) -> tuple[float, ...]:
     """D_T of each purchase over the quarter alone; equal purchases are trained once."""
     sets = {labels.fingerprint: labels for labels in (Labels(quarter), *bought)}
@@ -243,6 +294,8 @@ def _train_out(
     weights = np.array([task.weight for task in problem.tasks])
     gains = []
     for labels in bought:
-        relative = sign * (scores[labels.fingerprint] - before) / np.maximum(np.abs(before), 1e-12) * 100
+        relative = (
+            sign * (scores[labels.fingerprint] - before) / np.maximum(np.abs(before), 1e-12) * 100
+        )
         gains.append(float(relative @ weights / max(weights.sum(), 1e-300)))
     return tuple(gains)

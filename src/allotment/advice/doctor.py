@@ -1,4 +1,5 @@
-"""How much there is to win, how far the figures behind a plan can be trusted, and what would mend them."""
+"""How much there is to win, how far the figures behind a plan can be trusted, and what would mend
+them."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from allotment.solver.baselines import equal_budget
 Array = NDArray[np.float64]
 
 SURE = 0.8
-"""a plan less likely than this to beat equal budget, and perhaps worse than it, wins nothing that could be told"""
+"""a plan less likely than this to beat equal budget, and perhaps worse than it, wins nothing that
+could be told"""
 LEAST = 0.1
 """% of D_T: nobody will notice less"""
 SAME = 0.01
@@ -38,7 +40,8 @@ FIRM = 1.645
 WIDE = 0.6
 """width of a cell's interval that still tells a third of a label from none"""
 ENOUGH = 4.0
-"""times as many trainings: the labels at hand are one sample, and beyond that trainings repeat its accidents"""
+"""times as many trainings: the labels at hand are one sample, and beyond that trainings repeat its
+accidents"""
 MOST = 100
 """times as much of something is not worth advising"""
 SMALL = 0.01
@@ -60,7 +63,11 @@ class Finding:
     mend: str = ""
 
     def __str__(self) -> str:
-        hangs = f"{percent(self.share)} of the budget hangs on it." if self.share else "The plan does not hang on it."
+        hangs = (
+            f"{percent(self.share)} of the budget hangs on it."
+            if self.share
+            else "The plan does not hang on it."
+        )
         mend = f" To mend it: {self.mend}." if self.mend else ""
         return f"{self.title}: {self.grade}. {_sentence(self.why)} {hangs}{mend}"
 
@@ -98,14 +105,25 @@ class Diagnosis:
     def equal_is_fine(self) -> bool:
         """Whether what the plan promises over equal budget is lost in the noise."""
         unsure = self.outlook.low <= 0 and self.outlook.chance < SURE
-        return unsure or (self.unit == "%" and self.outlook.mean < LEAST) or self.counts == self.equal
+        return (
+            unsure or (self.unit == "%" and self.outlook.mean < LEAST) or self.counts == self.equal
+        )
 
     def graded(self, *grades: str) -> tuple[Finding, ...]:
         """The findings of these grades, those first on which most of the budget hangs."""
-        return tuple(sorted((each for each in self.findings if each.grade in grades), key=lambda each: -each.share))
+        return tuple(
+            sorted(
+                (each for each in self.findings if each.grade in grades),
+                key=lambda each: -each.share,
+            )
+        )
 
     def __str__(self) -> str:
-        lines = [_headline(self), f"  plan          {_list(self.counts)}", f"  equal budget  {_list(self.equal)}"]
+        lines = [
+            _headline(self),
+            f"  plan          {_list(self.counts)}",
+            f"  equal budget  {_list(self.equal)}",
+        ]
         bad = self.graded("weak", "unusable")
         large = [each for each in bad if each.share >= SMALL or each.kind == "method"]
         if bad:
@@ -113,17 +131,25 @@ class Diagnosis:
         if small := len(bad) - len(large):
             figures = several(small, "other figure" if large else "figure")
             on = "it" if small == 1 else "each"
-            lines.append(f"- {figures}: not to be trusted, but less than {percent(SMALL)} of the budget hangs on {on}.")
+            lines.append(
+                f"- {figures}: not to be trusted, but less than {percent(SMALL)} of the budget"
+                f" hangs on {on}."
+            )
         if good := self.graded("sound"):
             kinds = [sum(each.kind == kind for each in good) for kind in _TITLES]
-            told = [several(count, kind) for kind, count in zip(_TITLES, kinds, strict=True) if count]
+            told = [
+                several(count, kind) for kind, count in zip(_TITLES, kinds, strict=True) if count
+            ]
             lines += ["", f"Sound: {', '.join(told)}."]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; `from_dict` reads them back."""
         plain = {key: getattr(self, key) for key in ("counts", "equal", "unit")}
-        return plain | {"outlook": self.outlook.to_dict(), "findings": [asdict(each) for each in self.findings]}
+        return plain | {
+            "outlook": self.outlook.to_dict(),
+            "findings": [asdict(each) for each in self.findings],
+        }
 
     @classmethod
     @reading("the diagnosis")
@@ -133,7 +159,9 @@ class Diagnosis:
         if mistakes := [Mistake(key, "is missing") for key in known if key not in plain]:
             raise InputError(mistakes)
         findings = tuple(Finding(**each) for each in plain["findings"])
-        counts, equal = ({name: int(count) for name, count in plain[key].items()} for key in ("counts", "equal"))
+        counts, equal = (
+            {name: int(count) for name, count in plain[key].items()} for key in ("counts", "equal")
+        )
         return cls(counts, equal, Outlook.from_dict(plain["outlook"]), str(plain["unit"]), findings)
 
 
@@ -143,22 +171,38 @@ def _list(counts: dict[str, int]) -> str:
 
 def _headline(found: Diagnosis) -> str:
     look = found.outlook
-    unit = " % of the score" if found.unit == "%" else " (in labels; this method does not say how much score that is)"
+    unit = (
+        " % of the score"
+        if found.unit == "%"
+        else " (in labels; this method does not say how much score that is)"
+    )
     if math.isclose(look.low, look.high):
         range_ = "one estimate, so that nothing says how sure that is"
     else:
-        range_ = f"{look.level:.0%} sure to lie between {_two(look.low)} and {_two(look.high)}".replace("%", " %")
-        range_ += f", better than equal budget with a chance of {look.chance:.0%}".replace("%", " %")
+        range_ = (
+            f"{look.level:.0%} sure to lie between {_two(look.low)} and {_two(look.high)}".replace(
+                "%", " %"
+            )
+        )
+        range_ += f", better than equal budget with a chance of {look.chance:.0%}".replace(
+            "%", " %"
+        )
     if abs(look.mean) < SAME:
         told = f"The plan promises as much as equal budget: {range_}."
     else:
         how = "more" if look.mean > 0 else "less"
         told = f"The plan promises {_two(abs(look.mean))}{unit} {how} than equal budget: {range_}."
     if any(each.kind == "method" for each in found.graded("unusable")):
-        return f"The plan cannot be relied on: its method found nothing to go by (see below). {told}"
+        return (
+            f"The plan cannot be relied on: its method found nothing to go by (see below). {told}"
+        )
     if found.equal_is_fine:
         return f"Equal budget is fine. {told} That is within the noise."
-    return f"The plan is worth following. {told}" if look.low > 0 else f"The plan is probably better. {told}"
+    return (
+        f"The plan is worth following. {told}"
+        if look.low > 0
+        else f"The plan is probably better. {told}"
+    )
 
 
 def _two(value: float) -> str:
@@ -177,8 +221,8 @@ def diagnose(
 ) -> Diagnosis:
     """How much the plan from these estimates can win, and how sound each figure behind it is.
 
-    What `al.estimate` measured on the way is looked up in the estimates where it is not given. `fits` are the geometric
-    fits that were planned with; left out, the points are fitted anew.
+    What `al.estimate` measured on the way is looked up in the estimates where it is not given.
+    `fits` are the geometric fits that were planned with; left out, the points are fitted anew.
     """
     measured = estimates.about.get("measured", {})
     if transfer is None and "transfer" in measured:
@@ -192,7 +236,9 @@ def diagnose(
     look, bench = estimates.outlook(problem, plan), _Bench(problem, estimates)
     findings = [_judge_method(plan, look, bench, transfer, points)]
     findings += [_judge_task(task, bench, response) for task in estimates.tasks]
-    findings += [_judge_curve(task, each, (fits or {}).get(task), bench) for task, each in points.items()]
+    findings += [
+        _judge_curve(task, each, (fits or {}).get(task), bench) for task, each in points.items()
+    ]
     if transfer is not None:
         findings += _judge_cells(transfer, bench)
     unit = str(estimates.about.get("unit", "%"))
@@ -230,23 +276,30 @@ class _Bench:
         self._before = self._spend(estimates.worths, estimates.shapes)
 
     def _spend(self, worths: Array, shapes: Array) -> Array:
-        """Money for each task. Transfer is additive: what counts is what a label does for all tasks together."""
+        """Money for each task. Transfer is additive: what counts is what a label does for all tasks
+        together."""
         together = (self.weights @ worths)[:, None, :] * np.eye(len(self.weights))
         curves = replace(self.estimates, worths=together, shapes=shapes).mean_gains()
         counts = allocate(self._flat, curves).counts
-        return np.array([float(self.problem[task].price(counts[task])) for task in self.estimates.tasks])
+        return np.array(
+            [float(self.problem[task].price(counts[task])) for task in self.estimates.tasks]
+        )
 
     def moved(self, worths: Array | None = None, shapes: Array | None = None) -> float:
         """The share of the budget that is spent elsewhere with other worths or shapes."""
         given = self.estimates
-        after = self._spend(given.worths if worths is None else worths, given.shapes if shapes is None else shapes)
+        after = self._spend(
+            given.worths if worths is None else worths, given.shapes if shapes is None else shapes
+        )
         return self.apart(self._before, after)
 
     def apart(self, one: Array, other: Array) -> float:
         return float(np.abs(one - other).sum()) / 2 / max(float(self.problem.budget), 1e-300)
 
     def spent(self, counts: Mapping[str, int]) -> Array:
-        return np.array([float(self.problem[task].price(counts[task])) for task in self.estimates.tasks])
+        return np.array(
+            [float(self.problem[task].price(counts[task])) for task in self.estimates.tasks]
+        )
 
 
 # --- the method as a whole ---
@@ -255,35 +308,57 @@ _FIRST = "measure (allot estimate; in Python al.estimate)"
 
 
 def _judge_method(
-    plan: Plan, look: Outlook, bench: _Bench, transfer: Transfer | None, points: Mapping[str, Points]
+    plan: Plan,
+    look: Outlook,
+    bench: _Bench,
+    transfer: Transfer | None,
+    points: Mapping[str, Points],
 ) -> Finding:
     about = bench.estimates.about
     name, trainings = str(about.get("method", "unknown")), int(about.get("trainings", 0))
     share = bench.apart(bench.spent(plan.counts), bench.spent(equal_budget(bench.problem)))
     if fallbacks := about.get("fallbacks"):
-        given = f"{len(fallbacks)} of {several(len(bench.estimates.tasks), 'task')} have no reduction rate of their own"
+        given = (
+            f"{len(fallbacks)} of {several(len(bench.estimates.tasks), 'task')} have no reduction"
+            " rate of their own"
+        )
         grade = "unusable" if len(fallbacks) == len(bench.estimates.tasks) else "weak"
         mend = f"more labels of {', '.join(fallbacks)}, or " if grade == "weak" else ""
         return Finding(
-            "method", name, grade, given, share, f"{mend}method 'response', which needs no rate of each task"
+            "method",
+            name,
+            grade,
+            given,
+            share,
+            f"{mend}method 'response', which needs no rate of each task",
         )
-    if transfer is not None and (vague := [each for each in transfer.tasks if transfer.firmness[each] < FIRM]):
+    if transfer is not None and (
+        vague := [each for each in transfer.tasks if transfer.firmness[each] < FIRM]
+    ):
         why = f"transfer to {', '.join(vague)} is divided by what may be nothing"
         return Finding("method", name, "weak", why, share, "more trainings, or method 'response'")
     if not trainings and not points:
         why = "nothing was measured: the plan follows prices and labels at hand alone"
         return Finding("method", name, "weak", why, share, _FIRST)
     if look.low > 0 or look.chance >= SETTLED:
-        return Finding("method", name, "sound", f"{percent(look.chance)} of its draws beat equal budget", share)
+        return Finding(
+            "method", name, "sound", f"{percent(look.chance)} of its draws beat equal budget", share
+        )
     why = f"its draws disagree: {_two(look.low)} to {_two(look.high)} over equal budget"
     if max(abs(look.low), abs(look.high)) < SAME:
         why = "it can't tell its plan from equal budget"
     times = ((look.high - look.low) / 2 / look.mean) ** 2 if look.mean > 0 else math.inf
     if times <= ENOUGH:
-        mend = f"about {max(math.ceil(trainings * times), trainings + 1)} trainings in place of {trainings}"
+        mend = (
+            f"about {max(math.ceil(trainings * times), trainings + 1)} trainings in place of"
+            f" {trainings}"
+        )
         return Finding("method", name, "weak", why, share, mend)
     first = _list({task: _tranche(bench, task) for task in bench.estimates.tasks})
-    mend = f"no number of trainings on these labels would tell; buy a first part ({first}) and estimate again"
+    mend = (
+        f"no number of trainings on these labels would tell; buy a first part ({first}) and"
+        " estimate again"
+    )
     return Finding("method", name, "weak", why, share, mend)
 
 
@@ -292,12 +367,17 @@ def _judge_method(
 
 def _judge_task(task: str, bench: _Bench, response: Response | None) -> Finding:
     given, at = bench.estimates, bench.estimates.tasks.index(task)
-    share = bench.moved(worths=_like_others(given, bench.weights, at)) if len(given.tasks) > 1 else 0.0
+    share = (
+        bench.moved(worths=_like_others(given, bench.weights, at)) if len(given.tasks) > 1 else 0.0
+    )
 
     def find(grade: str, why: str, mend: str = "") -> Finding:
         return Finding("task", task, grade, why, share, mend)
 
-    tranche = f"buy {several(_tranche(bench, task), 'label')} of it and estimate again before it is given up"
+    tranche = (
+        f"buy {several(_tranche(bench, task), 'label')} of it and estimate again before it is"
+        " given up"
+    )
     if not given.have[at]:
         return find("unusable", "it has no label yet, so that nothing is known of it", tranche)
     if not given.about.get("trainings", 1):
@@ -305,10 +385,18 @@ def _judge_task(task: str, bench: _Bench, response: Response | None) -> Finding:
     if response is not None and task in response.tasks and not find_scored(response, task).any():
         few = "one label can't be both trained on and scored on"
         many = "no training on its labels could be scored: they are too few, or all alike"
-        return find("unusable", f"{few if given.have[at] == 1 else many}, so that nothing is known of it", tranche)
+        return find(
+            "unusable",
+            f"{few if given.have[at] == 1 else many}, so that nothing is known of it",
+            tranche,
+        )
     level = find_level(response, task)
     if level is not None and level.near_chance:
-        chance = "the best answer that is the same everywhere" if level.is_constant else "an untrained network"
+        chance = (
+            "the best answer that is the same everywhere"
+            if level.is_constant
+            else "an untrained network"
+        )
         told = f"near chance: with {several(given.have[at], 'label')} it scores {level.score:.3g}"
         return find("unusable", f"{told}, {chance} {level.chance:.3g}", tranche)
     count, gains = _own_gains(given)
@@ -318,16 +406,27 @@ def _judge_task(task: str, bench: _Bench, response: Response | None) -> Finding:
     if not known and task in given.about.get("fallbacks", ()):
         why = "its own curve says nothing, so that how soon its labels are worth less is not known"
         return find("unusable", why, f"method 'response', or {tranche}")
-    told = f": with {several(count, 'more label')} it gains {_two(low)} to {_two(high)} %" if known else ""
+    told = (
+        f": with {several(count, 'more label')} it gains {_two(low)} to {_two(high)} %"
+        if known
+        else ""
+    )
     if idle >= SETTLED:
         return find("sound", f"saturated, or nearly so{told}")
     if idle > 1 - SETTLED:
-        return find("weak", f"may be dead or saturated (a chance of {percent(idle)}){told}", tranche)
+        return find(
+            "weak", f"may be dead or saturated (a chance of {percent(idle)}){told}", tranche
+        )
     if low < middle / 3:
         trainings = int(given.about.get("trainings", 0))
         times = min(((middle - low) / (middle * 2 / 3)) ** 2, ENOUGH)
-        mend = f"about {max(math.ceil(trainings * times), trainings + 1)} trainings in place of {trainings}"
-        return find("weak", f"it learns, but how fast is not known{told}", f"{mend}, or more labels at hand")
+        mend = (
+            f"about {max(math.ceil(trainings * times), trainings + 1)} trainings in place of"
+            f" {trainings}"
+        )
+        return find(
+            "weak", f"it learns, but how fast is not known{told}", f"{mend}, or more labels at hand"
+        )
     return find("sound", f"it learns{told}")
 
 
@@ -341,7 +440,9 @@ def _own_gains(given: Estimates) -> tuple[int, Array]:
 def _like_others(given: Estimates, weights: Array, at: int) -> Array:
     """Worths in which one task's labels bring what the mean of the others' do."""
     usual = dict.fromkeys(given.tasks, max(1, round(float(np.mean(given.have)))))
-    gains = replace(given, worths=np.broadcast_to(np.eye(len(given.tasks)), given.worths.shape)).gains_of(usual)
+    gains = replace(
+        given, worths=np.broadcast_to(np.eye(len(given.tasks)), given.worths.shape)
+    ).gains_of(usual)
     total = weights @ given.worths  # for all tasks together
     wanted = np.delete(total * gains, at, axis=1).mean(axis=1) / np.maximum(gains[:, at], 1e-300)
     worths = given.worths.copy()
@@ -350,7 +451,8 @@ def _like_others(given: Estimates, weights: Array, at: int) -> Array:
 
 
 def _tranche(bench: _Bench, task: str) -> int:
-    """A tenth of the task's equal share of the budget, or a tenth of its labels at hand if that is more."""
+    """A tenth of the task's equal share of the budget, or a tenth of its labels at hand if that is
+    more."""
     bought, given = bench.problem[task], bench.estimates
     fair = float(bench.problem.budget) / len(given.tasks) / float(bought.cost)
     most = fair if bought.ceiling is None else min(fair, bought.ceiling)
@@ -366,7 +468,9 @@ def _judge_curve(task: str, points: Points, fit: Fit | None, bench: _Bench) -> F
     at = given.tasks.index(task)
     if given.law == "geometric" and len(given.tasks) > 1:
         shapes = given.shapes.copy()
-        shapes[:, at] = 1 - np.exp(np.mean(np.log(np.maximum(1 - np.delete(shapes, at, axis=1), 1e-12)), axis=1))
+        shapes[:, at] = 1 - np.exp(
+            np.mean(np.log(np.maximum(1 - np.delete(shapes, at, axis=1), 1e-12)), axis=1)
+        )
         share = bench.moved(shapes=shapes)
     why = "; ".join(verdict.why) or f"it rises by {verdict.rise:.2g} and bends as the law says"
     mend = "; ".join(verdict.mend)
@@ -388,12 +492,19 @@ def _judge_cells(transfer: Transfer, bench: _Bench) -> list[Finding]:
             share = _hangs_on(transfer, bench, i, j)
             told = f"{low[i, j]:.2g} to {high[i, j]:.2g} of its own"
             if firm < FIRM or not math.isfinite(width):
-                grade, why = "unusable", f"an own mini-batch of {target} helps it by {firm:.1f} standard errors only"
+                grade, why = (
+                    "unusable",
+                    f"an own mini-batch of {target} helps it by {firm:.1f} standard errors only",
+                )
                 times = (2 * FIRM / max(firm, 0.1)) ** 2
             elif called[i, j] or width <= WIDE:
                 grade, why, times = "sound", f"a label is worth {told}", 0.0
             else:
-                grade, why, times = "weak", f"a label is worth anything from {told}", (width / WIDE) ** 2
+                grade, why, times = (
+                    "weak",
+                    f"a label is worth anything from {told}",
+                    (width / WIDE) ** 2,
+                )
             mend = "" if not times else _more_probes(times, float(probes[j]), transfer.estimator)
             found.append(Finding("cell", f"{source} to {target}", grade, why, share, mend))
     return found

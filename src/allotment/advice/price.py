@@ -1,4 +1,5 @@
-"""What estimating costs, before it starts: trainings, time on this machine, money, and that beside the label budget."""
+"""What estimating costs, before it starts: trainings, time on this machine, money, and that beside
+the label budget."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from allotment.problem import Problem
 WARM, TIMED = 2, 5
 """steps before the clock runs (the first ones are slow), and steps that it times"""
 QUICK = 0.5
-"""seconds: a training that is over in less is rehearsed whole, since stacked ones take far less than their steps say"""
+"""seconds: a training that is over in less is rehearsed whole, since stacked ones take far less
+than their steps say"""
 TOGETHER = 8
 """trainings in one stack, as methods run them"""
 
@@ -53,7 +55,10 @@ class Price:
     def __str__(self) -> str:
         if not self.trainings:
             return f"Method {self.method} trains nothing and costs nothing."
-        told = f"Method {self.method}: {several(self.trainings, 'training')}, {several(self.steps, 'step')}, "
+        told = (
+            f"Method {self.method}: {several(self.trainings, 'training')},"
+            f" {several(self.steps, 'step')}, "
+        )
         told += f"about {_duration(self.seconds)} on this machine."
         if self.money is not None:
             money = _or_less(self.money, 0.01, f"{self.money:.2f}")
@@ -105,18 +110,25 @@ def price(
     clock: Callable[[], float] = time.perf_counter,
     **options: Any,
 ) -> Price:
-    """What `estimate` with the same arguments takes; a few steps and one scoring of a real state are timed for it.
+    """What `estimate` with the same arguments takes; a few steps and one scoring of a real state
+    are timed for it.
 
-    `hourly` is the price of this machine, in the currency of the problem; with both, the price is set against the label
-    budget.
+    `hourly` is the price of this machine, in the currency of the problem; with both, the price is
+    set against the label budget.
     """
     rate = read_rate(hourly)
-    request = prepare(learner, labels, seed, method=method, trainings=trainings, folds=folds, **options)
+    request = prepare(
+        learner, labels, seed, method=method, trainings=trainings, folds=folds, **options
+    )
     work = METHODS[method].weigh(request)
     seconds = 0.0
     if work.trainings:
         alone, stacked, score = _time(request, clock)
-        seconds = work.probing * alone + (work.mini_batches - work.probing) * stacked + work.scores * score
+        seconds = (
+            work.probing * alone
+            + (work.mini_batches - work.probing) * stacked
+            + work.scores * score
+        )
     budget = None if problem is None else float(problem.budget)
     return Price(method, work.trainings, work.steps, seconds, rate, budget)
 
@@ -130,16 +142,21 @@ def read_rate(hourly: Any) -> float | None:
     except ValueError as error:
         raise InputError([Mistake("hourly", str(error))]) from None
     if rate < 0:
-        raise InputError([Mistake("hourly", f"{short(hourly)} is below 0; give the money that an hour costs")])
+        raise InputError(
+            [Mistake("hourly", f"{short(hourly)} is below 0; give the money that an hour costs")]
+        )
     return rate
 
 
 def _time(request: Request, clock: Callable[[], float]) -> tuple[float, float, float]:
-    """Seconds for one mini-batch of one task, by itself and in a stack, and for one score of one task."""
+    """Seconds for one mini-batch of one task, by itself and in a stack, and for one score of one
+    task."""
     learner, labels = _choose_part(request)
     tasks = labelled(learner, labels)
     if not tasks:
-        raise InputError([Mistake("labels", "no task has any; buy a few of each before estimating")])
+        raise InputError(
+            [Mistake("labels", "no task has any; buy a few of each before estimating")]
+        )
     state = learner.start(labels, request.seed)
     for _ in range(WARM):
         state = learner.step(state, tasks)
@@ -151,14 +168,18 @@ def _time(request: Request, clock: Callable[[], float]) -> tuple[float, float, f
         learner.score(state, task)
     score = (clock() - trained) / len(tasks)
     alone = stacked = (trained - begin) / TIMED / len(tasks)
-    if hasattr(learner, "stack") and 0 < (size := learner.steps(labels) * len(tasks)) < QUICK / max(alone, 1e-9):
+    if hasattr(learner, "stack") and 0 < (size := learner.steps(labels) * len(tasks)) < QUICK / max(
+        alone, 1e-9
+    ):
         stacked = _rehearse(request, clock) / TOGETHER / size
     return alone, stacked, score
 
 
 def _choose_part(request: Request) -> tuple[Learner, Labels]:
     """One with most labels to train on: few labels may all lie in one fold."""
-    return max(request.parts, key=lambda part: sum(part[1].counts.values()) if request.folds > 1 else 0)
+    return max(
+        request.parts, key=lambda part: sum(part[1].counts.values()) if request.folds > 1 else 0
+    )
 
 
 def _rehearse(request: Request, clock: Callable[[], float]) -> float:

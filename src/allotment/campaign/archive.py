@@ -1,4 +1,5 @@
-"""A whole campaign as one .zip of plain JSON, npy and png files; nothing in one that comes from elsewhere is trusted.
+"""A whole campaign as one .zip of plain JSON, npy and png files; nothing in one that comes from
+elsewhere is trusted.
 
 campaign.json              format, version and the names of all other members
 TABLE.jsonl                one row a line, for each table of the store
@@ -42,7 +43,14 @@ from allotment.campaign.disk import (
     sync_tree,
 )
 from allotment.campaign.journal import find_damage
-from allotment.campaign.schema import ARTIFACTS, COLUMNS, JSON_KINDS, LARGEST_BODY, MIGRATIONS, judge_row
+from allotment.campaign.schema import (
+    ARTIFACTS,
+    COLUMNS,
+    JSON_KINDS,
+    LARGEST_BODY,
+    MIGRATIONS,
+    judge_row,
+)
 from allotment.campaign.store import Store
 from allotment.errors import InputError, Mistake
 from allotment.job import JSON, Job, canonical, parse
@@ -64,7 +72,8 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MEMBER = re.compile(r"artifacts/([0-9a-f]{64})/([^/]+)|labels/([0-9a-f]{64})\.png")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _BROKEN = (
-    zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError, EOFError,
+    zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, NotImplementedError,
+    RuntimeError, EOFError,
     ValueError, OverflowError, LookupError, OSError,
 )  # fmt: skip
 """what reading a damaged archive may raise"""
@@ -74,7 +83,9 @@ def pack(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
     """Write a campaign into a new archive: the same bytes for the same campaign."""
     folder, path = Path(folder), Path(path)
     if path.exists():
-        raise InputError([Mistake(repr(str(path)), "is there already; choose another name, or remove it")])
+        raise InputError(
+            [Mistake(repr(str(path)), "is there already; choose another name, or remove it")]
+        )
     with Store.open(folder, write=False) as store, plainly(path):
         files = _list_files(store)
         clear_halves_of(path)
@@ -95,13 +106,26 @@ def pack(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
 
 
 def _list_files(store: Store) -> dict[str, Path]:
-    """The files that the rows speak of, by the names of their members; raises InputError if any is missing."""
-    names = {name for table in ("artifacts", "labels") for row in store.table(table) for name in _files_of(table, row)}
+    """The files that the rows speak of, by the names of their members; raises InputError if any is
+    missing."""
+    names = {
+        name
+        for table in ("artifacts", "labels")
+        for row in store.table(table)
+        for name in _files_of(table, row)
+    }
     files = {name: store.folder / name for name in sorted(names)}
     missing = [path for path in files.values() if not path.is_file()]
-    wrong = [Mistake(repr(str(path)), "is missing; put it back from a copy of the campaign") for path in missing]
+    wrong = [
+        Mistake(repr(str(path)), "is missing; put it back from a copy of the campaign")
+        for path in missing
+    ]
     if len(files) > MOST_FILES:
-        wrong.append(Mistake(repr(str(store.folder)), f"has {len(files)} files, an archive holds {MOST_FILES}"))
+        wrong.append(
+            Mistake(
+                repr(str(store.folder)), f"has {len(files)} files, an archive holds {MOST_FILES}"
+            )
+        )
     if wrong:
         raise InputError(wrong[:SHOWN])
     if (store.folder / SETTINGS).is_file():
@@ -112,7 +136,10 @@ def _list_files(store: Store) -> dict[str, Path]:
 def _files_of(table: str, row: Mapping[str, JSON]) -> dict[str, JSON]:
     """The files that a row speaks of, with what it says about each."""
     if table == "artifacts":
-        return {f"{ARTIFACTS}/{row['key']}/{name}": described for name, described in row["files"].items()}
+        return {
+            f"{ARTIFACTS}/{row['key']}/{name}": described
+            for name, described in row["files"].items()
+        }
     png = row["value"].get("png") if table == "labels" and isinstance(row["value"], dict) else None
     return {f"{MASKS}/{png}.png": None} if isinstance(png, str) and _HASH.fullmatch(png) else {}
 
@@ -120,10 +147,17 @@ def _files_of(table: str, row: Mapping[str, JSON]) -> dict[str, JSON]:
 def _write_members(archive: zipfile.ZipFile, store: Store, files: Mapping[str, Path]) -> None:
     tables = list(COLUMNS[len(MIGRATIONS)])
     names = sorted([*(f"{table}.jsonl" for table in tables), *files])
-    head = {"format": FORMAT, "version": len(MIGRATIONS), "allotment": __version__, "members": names}
+    head = {
+        "format": FORMAT,
+        "version": len(MIGRATIONS),
+        "allotment": __version__,
+        "members": names,
+    }
     _write_text(archive, HEAD, canonical(head) + "\n")
     for table in tables:
-        _write_text(archive, f"{table}.jsonl", "".join(canonical(row) + "\n" for row in store.table(table)))
+        _write_text(
+            archive, f"{table}.jsonl", "".join(canonical(row) + "\n" for row in store.table(table))
+        )
     for name in sorted(files):
         with files[name].open("rb") as file:
             info = _member(name, os.fstat(file.fileno()).st_size)
@@ -147,7 +181,9 @@ def _member(name: str, size: int) -> zipfile.ZipInfo:
 
 
 def unpack(
-    path: str | os.PathLike[str], folder: str | os.PathLike[str], judge: Callable[[Path], Sequence[str]] | None = None
+    path: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    judge: Callable[[Path], Sequence[str]] | None = None,
 ) -> Path:
     """Make a campaign from an archive, in a new folder. All of it is right, or nothing is made.
 
@@ -155,7 +191,9 @@ def unpack(
     """
     path, folder = Path(path), Path(folder)
     if os.path.lexists(folder):
-        raise InputError([Mistake(repr(str(folder)), "is there already; give the name of a new folder")])
+        raise InputError(
+            [Mistake(repr(str(folder)), "is there already; give the name of a new folder")]
+        )
     check_local(folder)
     with _open(path) as archive:
         members = _check_members(archive, path)
@@ -174,7 +212,10 @@ def unpack(
                 sync_folder(folder.parent)
         except schema.Damaged as error:  # what was written a moment ago cannot be read
             shutil.rmtree(half, ignore_errors=True)
-            what = f"could not be unpacked ({error.how}); check the disk, then run the same command again"
+            what = (
+                f"could not be unpacked ({error.how}); check the disk, then run the same command"
+                " again"
+            )
             raise InputError([Mistake(repr(str(path)), what)]) from error
         except BaseException:
             shutil.rmtree(half, ignore_errors=True)
@@ -186,8 +227,15 @@ def unpack(
 def _open(path: Path) -> Iterator[zipfile.ZipFile]:
     with contextlib.ExitStack() as stack:
         try:
-            if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe or a device could wait for ever
-                raise InputError([Mistake(repr(str(path)), "is not a file; give an archive made by `allot pack`")])
+            # reading a pipe or a device could wait for ever
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise InputError(
+                    [
+                        Mistake(
+                            repr(str(path)), "is not a file; give an archive made by `allot pack`"
+                        )
+                    ]
+                )
             file = stack.enter_context(path.open("rb"))
         except OSError as error:
             what = f"cannot be read ({error.strerror}); check the path and its permissions"
@@ -195,7 +243,12 @@ def _open(path: Path) -> Iterator[zipfile.ZipFile]:
         with _reading(path):
             if _listing_size(file) > LARGEST_LISTING:
                 raise InputError(
-                    [Mistake(repr(str(path)), f"lists more than {MOST_FILES} files; is it the right one?")]
+                    [
+                        Mistake(
+                            repr(str(path)),
+                            f"lists more than {MOST_FILES} files; is it the right one?",
+                        )
+                    ]
                 )
             archive = stack.enter_context(zipfile.ZipFile(file))
         yield archive
@@ -215,7 +268,8 @@ def _reading(path: Path, member: str = "") -> Iterator[None]:
 
 
 def _listing_size(file: BinaryIO) -> int:
-    """Of the list of members, which zipfile reads at once however long it is; an archive of ours has no comment."""
+    """Of the list of members, which zipfile reads at once however long it is; an archive of ours
+    has no comment."""
     size = file.seek(0, io.SEEK_END)
     file.seek(-min(98, size), io.SEEK_END)
     end = file.read(98)
@@ -226,7 +280,8 @@ def _listing_size(file: BinaryIO) -> int:
 
 
 def _check_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
-    """The members by name; raises InputError with all that are not what an archive of a campaign has."""
+    """The members by name; raises InputError with all that are not what an archive of a campaign
+    has."""
     wrong: list[Mistake] = []
     seen: dict[str, zipfile.ZipInfo] = {}
     infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
@@ -260,12 +315,19 @@ def _judge_member(info: zipfile.ZipInfo) -> str:
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return "is compressed in an unusual way; pack the campaign again"
     if info.file_size > 10**6 + RATIO * info.compress_size:
-        return f"would grow from {info.compress_size} to {info.file_size} bytes; such archives fill disks"
+        return (
+            f"would grow from {info.compress_size} to {info.file_size} bytes; such archives fill"
+            " disks"
+        )
     return ""
 
 
 def _judge_place(name: str) -> str:
-    if name in {HEAD, SETTINGS, *(f"{table}.jsonl" for version in COLUMNS.values() for table in version)}:
+    if name in {
+        HEAD,
+        SETTINGS,
+        *(f"{table}.jsonl" for version in COLUMNS.values() for table in version),
+    }:
         return ""
     match = _MEMBER.fullmatch(name)
     if match is None:
@@ -280,7 +342,13 @@ def _show(name: str) -> str:
 class _Import:
     """An archive on its way into a folder that nobody sees yet."""
 
-    def __init__(self, archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], path: Path, folder: Path):
+    def __init__(
+        self,
+        archive: zipfile.ZipFile,
+        members: Mapping[str, zipfile.ZipInfo],
+        path: Path,
+        folder: Path,
+    ):
         self.archive, self.members, self.path, self.folder = archive, members, path, folder
         self.named: dict[str, JSON] = {}  # files that the rows speak of
         self.wrong: list[Mistake] = []
@@ -298,7 +366,10 @@ class _Import:
             self._raise()
             connection.execute("COMMIT")
             schema.migrate(connection, len(MIGRATIONS))
-            self.wrong += [self._mistake("", f"{what}; pack it again") for what in find_damage(connection, COLUMNS[1])]
+            self.wrong += [
+                self._mistake("", f"{what}; pack it again")
+                for what in find_damage(connection, COLUMNS[1])
+            ]
             self._raise()
             keep_copy(connection, self.folder)
         finally:
@@ -320,20 +391,33 @@ class _Import:
         with _reading(self.path, HEAD):
             head = parse(self.archive.read(self.members[HEAD]))
         match head:
-            case {"format": str(name), "version": int(version), "allotment": str(), "members": list(members), **rest}:
+            case {
+                "format": str(name),
+                "version": int(version),
+                "allotment": str(),
+                "members": list(members),
+                **rest,
+            }:
                 good = name == FORMAT and not rest and not isinstance(version, bool)
             case _:
                 good = False
         if not good or not all(isinstance(member, str) for member in members):
-            raise InputError([self._mistake(HEAD, "is not the head of a campaign's archive; pack it again")])
+            raise InputError(
+                [self._mistake(HEAD, "is not the head of a campaign's archive; pack it again")]
+            )
         if version not in COLUMNS:
-            what = f"is of version {short(version)}, this program knows {max(COLUMNS)}; upgrade allotment"
+            what = (
+                f"is of version {short(version)}, this program knows {max(COLUMNS)}; upgrade"
+                " allotment"
+            )
             raise InputError([self._mistake(HEAD, what)])
         tables = {f"{table}.jsonl" for table in COLUMNS[version]}
         there = set(self.members) - {HEAD}
         if there != set(members) or len(set(members)) < len(members) or not tables <= there:
             odd = sorted((set(members) | tables) ^ there)
-            what = f"members are missing or too many ({', '.join(map(_show, odd[:5]))}); pack it again"
+            what = (
+                f"members are missing or too many ({', '.join(map(_show, odd[:5]))}); pack it again"
+            )
             raise InputError([self._mistake("", what)])
         return int(version)
 
@@ -351,7 +435,10 @@ class _Import:
             if "needs" in columns and _key(row) != row["key"]:
                 self._note(table, "the key is not that of the job", line)
             self.named |= _files_of(table, row)
-            cells = [canonical(row[name]) if kind in JSON_KINDS else row[name] for name, kind in columns.items()]
+            cells = [
+                canonical(row[name]) if kind in JSON_KINDS else row[name]
+                for name, kind in columns.items()
+            ]
             try:
                 connection.execute(sql, cells)
             except sqlite3.IntegrityError as error:
@@ -362,7 +449,9 @@ class _Import:
         if len(self.wrong) >= SHOWN:
             self._raise()
 
-    def _lines(self, table: str, columns: Mapping[str, str]) -> Iterator[tuple[int, dict[str, JSON]]]:
+    def _lines(
+        self, table: str, columns: Mapping[str, str]
+    ) -> Iterator[tuple[int, dict[str, JSON]]]:
         """The rows of a table that have the right columns, each with a value of its kind."""
         member = f"{table}.jsonl"
         with _reading(self.path, member), self.archive.open(self.members[member]) as file:
@@ -381,12 +470,18 @@ class _Import:
     def _check_numbers(self, connection: sqlite3.Connection) -> None:
         """What is numbered begins at 1 and has no gaps: whoever adds the next relies on it."""
         for table, column, group in (
-            ("settings", "number", "''"), ("results", "number", "''"), ("deliveries", "number", "''"),
+            ("settings", "number", "''"), ("results", "number", "''"), ("deliveries", "number",
+            "''"),
             ("records", "number", "kind"), ("items", "position + 1", "order_id"),
         ):  # fmt: skip
-            sql = f"SELECT 1 FROM {table} GROUP BY {group} HAVING COUNT(*) != MAX({column}) OR MIN({column}) != 1"
+            sql = (
+                f"SELECT 1 FROM {table} GROUP BY {group} HAVING COUNT(*) != MAX({column}) OR"
+                f" MIN({column}) != 1"
+            )
             if connection.execute(sql).fetchone():
-                self.wrong.append(self._mistake(f"{table}.jsonl", "has gaps in its numbers; pack it again"))
+                self.wrong.append(
+                    self._mistake(f"{table}.jsonl", "has gaps in its numbers; pack it again")
+                )
 
     def _extract(self) -> None:
         """The files, each of which the rows must speak of."""

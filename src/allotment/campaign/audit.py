@@ -1,4 +1,5 @@
-"""A campaign held against itself: whether everything on record can be read, and agrees with everything else."""
+"""A campaign held against itself: whether everything on record can be read, and agrees with
+everything else."""
 
 from __future__ import annotations
 
@@ -36,16 +37,23 @@ class Audit:
     """what, and what was found, in words"""
     faults: tuple[str, ...]
     copies: tuple[tuple[str, str, int], ...]
-    """of each copy: its file, when it was made, and how many entries it lacks; below 0 where it has more"""
+    """of each copy: its file, when it was made, and how many entries it lacks; below 0 where it has
+    more"""
 
     def to_dict(self) -> dict[str, JSON]:
         keys = ("file", "made", "lacks")
         kept = [dict(zip(keys, each, strict=True)) for each in self.copies]
-        return {"sound": not self.faults, "found": dict(self.lines), "faults": list(self.faults), "copies": kept}
+        return {
+            "sound": not self.faults,
+            "found": dict(self.lines),
+            "faults": list(self.faults),
+            "copies": kept,
+        }
 
 
 def check(store: Store) -> None:
-    """Raises InputError unless items, orders and money agree and everything on record can be read."""
+    """Raises InputError unless items, orders and money agree and everything on record can be
+    read."""
     seen = (store.path.resolve(), store.position)
     if seen in _SOUND:
         return
@@ -55,7 +63,8 @@ def check(store: Store) -> None:
 
 
 _SOUND: set[tuple[Path, Position]] = set()
-"""what this process has checked; that its rows are the same still is checked whenever it is opened"""
+"""what this process has checked; that its rows are the same still is checked whenever it is
+opened"""
 
 
 def audit(folder: Path) -> Audit:
@@ -131,7 +140,8 @@ def _describe(copy: copies.Copy, position: Position) -> tuple[str, str, int]:
 
 
 def judge_bodies(store: Store) -> list[str]:
-    """Values on record that nothing can be made of; those who use them can then rely on their form."""
+    """Values on record that nothing can be made of; those who use them can then rely on their
+    form."""
     return [
         f"{value.kind} {value.number} on record cannot be read ({_shorten(error)})"
         for kind, read in _READ.items()
@@ -192,7 +202,9 @@ def _expect(holds: bool, what: str) -> None:
 
 def _read_scores(needs: Any, body: Any) -> None:
     tasks = list(body["tasks"])
-    _expect(len(body["scores"]) == len(needs["seeds"]) and len(body["higher"]) == len(tasks), "scores")
+    _expect(
+        len(body["scores"]) == len(needs["seeds"]) and len(body["higher"]) == len(tasks), "scores"
+    )
     _expect(all(len(row) == len(tasks) for row in body["scores"]), "scores")
 
 
@@ -215,7 +227,11 @@ def _judge_masks(store: Store) -> tuple[list[str], int]:
     from allotment.connect.masks import is_sound
 
     values = (row["value"] for row in store.table("labels"))
-    names = {value["png"] for value in values if isinstance(value, dict) and isinstance(value.get("png"), str)}
+    names = {
+        value["png"]
+        for value in values
+        if isinstance(value, dict) and isinstance(value.get("png"), str)
+    }
     harmed = [name for name in sorted(names) if not is_sound(store.folder / MASKS, name)]
     mend = "put it back from a copy, or ingest its delivery again"
     return [f"{MASKS}/{name}.png is gone or not what it was; {mend}" for name in harmed], len(names)

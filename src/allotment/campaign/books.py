@@ -1,4 +1,5 @@
-"""The books of a campaign: its orders, by what they ask for and cost, and whether items, orders and money agree."""
+"""The books of a campaign: its orders, by what they ask for and cost, and whether items, orders and
+money agree."""
 
 from __future__ import annotations
 
@@ -27,13 +28,15 @@ _SHEET = re.compile(rf"[0-9]{{1,9}}-([0-9a-f]{{{WIDTH}}})-[0-9a-f]{{{WIDTH}}}")
 
 
 def name_campaign(store: Store) -> str:
-    """A short name of a campaign that every copy of it has: it is made of the settings that it began with."""
+    """A short name of a campaign that every copy of it has: it is made of the settings that it
+    began with."""
     first = next(store.table("settings"), {"text": ""})
     return hashlib.sha256(first["text"].encode()).hexdigest()[:WIDTH]
 
 
 def name_order(store: Store, value: Value) -> str:
-    """What an order is called on its sheet: its number, the campaign's name, and a hash of what it is."""
+    """What an order is called on its sheet: its number, the campaign's name, and a hash of what it
+    is."""
     name = value.body.get("sheet")
     return str(name) if name else f"{value.number}-{name_campaign(store)}-{value.key[:WIDTH]}"
 
@@ -45,19 +48,29 @@ def is_own(name: str, campaign: str) -> bool:
 
 
 def find_unknown(store: Store, asked: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """Of what sheets ask for, as (name of the order, task, instance), that of this campaign's orders which are not on
-    record. Of one that was put on record again, that is what was not in the part of its sheet that came back then.
+    """Of what sheets ask for, as (name of the order, task, instance), that of this campaign's
+    orders which are not on record. Of one that was put on record again, that is what was not in the
+    part of its sheet that came back then.
     """
     campaign, orders = name_campaign(store), store.orders()
     parts = {value.number for value in orders if "sheet" in value.body}
     names = {value.number: name_order(store, value) for value in orders}
     whole = {name for number, name in names.items() if number not in parts}
-    known = {(names[number], task, instance) for number, task, instance in store.items() if number in parts}
-    return [each for each in asked if is_own(each[0], campaign) and each[0] not in whole and each not in known]
+    known = {
+        (names[number], task, instance)
+        for number, task, instance in store.items()
+        if number in parts
+    }
+    return [
+        each
+        for each in asked
+        if is_own(each[0], campaign) and each[0] not in whole and each not in known
+    ]
 
 
 def list_lost(store: Store) -> list[Path]:
-    """Sheets in the campaign's folder of its own orders that are not on record: then the store is older than they."""
+    """Sheets in the campaign's folder of its own orders that are not on record: then the store is
+    older than they."""
     campaign, known = name_campaign(store), {name_order(store, value) for value in store.orders()}
     found = []
     for path in sorted(store.folder.glob("order-*"))[:MOST_SHEETS]:
@@ -77,7 +90,9 @@ def _read_name(path: Path) -> str:
         if path.suffix.lower() in (".jsonl", ".ndjson"):
             row = json.loads(lines[0])
         else:
-            names, cells = csv.reader(lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+            names, cells = csv.reader(
+                lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ","
+            )
             row = dict(zip(names, cells, strict=False))
         return str(row.get("order", ""))
     except (OSError, ValueError, AttributeError, RecursionError, csv.Error):
@@ -93,13 +108,15 @@ def read_order(store: Store, value: Value) -> Order:
 
 
 def find_terms(store: Store, value: Value) -> dict[str, Task] | None:
-    """The tasks of an order at the prices of its day: as its plan knew them, or as it says itself. None where that is
-    not on record.
+    """The tasks of an order at the prices of its day: as its plan knew them, or as it says itself.
+    None where that is not on record.
     """
     try:
         asked = {task for task, _ in value.body["order"]["items"]}
         plan = store.find_value("plan", value.body["plan"] or "")
-        tasks = value.body.get("terms") or ([] if plan is None else plan.body["plan"]["problem"]["tasks"])
+        tasks = value.body.get("terms") or (
+            [] if plan is None else plan.body["plan"]["problem"]["tasks"]
+        )
         terms = {task["name"]: Task.from_dict(task) for task in tasks if task["name"] in asked}
     except (AttributeError, KeyError, TypeError, ValueError):  # an archive may hold anything
         return None
@@ -122,12 +139,19 @@ def balance(store: Store) -> Balance:
     items: dict[int, list[tuple[str, str]]] = {}
     for number, task, instance in store.items():
         items.setdefault(number, []).append((task, instance))
-    faults = [fault for value in orders for fault in _judge_order(store, value, items.get(value.number, []))]
+    faults = [
+        fault
+        for value in orders
+        for fault in _judge_order(store, value, items.get(value.number, []))
+    ]
     fresh = store.count_fresh()
     for each in deliveries:
         if fresh.get(each.number, 0) != each.new:
             there = fresh.get(each.number, 0)
-            faults.append(f"delivery {each.number} brought {each.new} new labels, and {there} of them are there")
+            faults.append(
+                f"delivery {each.number} brought {each.new} new labels, and {there} of them are"
+                " there"
+            )
     return Balance(len(orders), sum(map(len, items.values())), len(deliveries), tuple(faults))
 
 

@@ -1,4 +1,5 @@
-"""A campaign: one folder that holds everything from the first measurement to the last label, and its verbs."""
+"""A campaign: one folder that holds everything from the first measurement to the last label, and
+its verbs."""
 
 from __future__ import annotations
 
@@ -15,7 +16,15 @@ from allotment.advice.price import Price, read_rate
 from allotment.amounts import show
 from allotment.campaign import archive, audit
 from allotment.campaign.books import find_unknown, name_order, read_order
-from allotment.campaign.evaluation import BASE, Evaluation, Trial, check_oracle, list_trials, tell_dear, whole_problem
+from allotment.campaign.evaluation import (
+    BASE,
+    Evaluation,
+    Trial,
+    check_oracle,
+    list_trials,
+    tell_dear,
+    whole_problem,
+)
 from allotment.campaign.intake import Intake, compare_with_data, list_guessed, note_strange
 from allotment.campaign.jobs import (
     Pieces,
@@ -100,7 +109,8 @@ class Ordered:
 
 
 class Campaign:
-    """The verbs, each of which reads the folder anew; `learner` is FILE.py:FUNCTION for code of the user's own."""
+    """The verbs, each of which reads the folder anew; `learner` is FILE.py:FUNCTION for code of the
+    user's own."""
 
     def __init__(self, folder: str | Path, learner: str | None = None):
         self.folder = Path(folder)
@@ -115,7 +125,8 @@ class Campaign:
             what = f"is a campaign already; look at it with: allot status {quote(folder)}"
             raise InputError([Mistake(str(folder), what)])
         check_place(folder)
-        begun = (folder / STORE).exists()  # by one that was stopped before it had written its settings
+        # by one that was stopped before it had written its settings
+        begun = (folder / STORE).exists()
         with Store.open(folder, write=True) if begun else Store.create(folder) as store:
             store.add_settings(text)
             place_file(folder / FILE, text.encode())
@@ -154,15 +165,24 @@ class Campaign:
         rate, timed = read_rate(hourly), list[JSON]()
         job = Job("price", list_needs(state, self.own, 0))
         place = 0 if workers == 0 else 1
-        run_jobs([job], PERFORM, self._context(state), workers=place, done=lambda _, body: timed.append(body))
-        return replace(Price.from_dict(timed[-1]), hourly=rate, budget=float(state.settings.problem().budget))
+        run_jobs(
+            [job],
+            PERFORM,
+            self._context(state),
+            workers=place,
+            done=lambda _, body: timed.append(body),
+        )
+        return replace(
+            Price.from_dict(timed[-1]), hourly=rate, budget=float(state.settings.problem().budget)
+        )
 
     def list_jobs(self, state: State) -> list[Job]:
         """What estimates of the labels at hand are made of."""
         return self._list(state)[0]
 
     def _list(self, state: State) -> tuple[list[Job], Paper | None]:
-        """The jobs of estimates and, where these are the paper's, what says when there are enough of them."""
+        """The jobs of estimates and, where these are the paper's, what says when there are enough
+        of them."""
         _check_measurable(state)
         if METHODS[state.settings.method].paper is None:
             folds = FOLDS if self.own is None else count_folds(self.set_up(state))
@@ -179,7 +199,8 @@ class Campaign:
             return any(store.result(job.key) is not None for job in jobs)
 
     def estimate(self, workers: int | None = None, progress: Progress | None = None) -> Measured:
-        """What labels are worth, from trainings on those at hand; what is done already is looked up, not done again."""
+        """What labels are worth, from trainings on those at hand; what is done already is looked
+        up, not done again."""
         with self._write("estimate") as store:
             state = self._begin(store)
             jobs, paper = self._list(state)
@@ -201,9 +222,14 @@ class Campaign:
             estimates = Estimates.from_dict(value.body["estimates"])
             diagnosis = _diagnose(store, state, value, estimates)
         trained = sum(size_of(job) for job in jobs if job.key in done)
-        kept, used = sum(map(size_of, jobs)) - trained, sum(each.body["needs"]["trainings"] for each in earlier)
+        kept, used = (
+            sum(map(size_of, jobs)) - trained,
+            sum(each.body["needs"]["trainings"] for each in earlier),
+        )
         idle = "" if diagnosis is not None else tell_spent(state)
-        return Measured(value, estimates, diagnosis, trained, kept, used, left_over, idle, state.account.open)
+        return Measured(
+            value, estimates, diagnosis, trained, kept, used, left_over, idle, state.account.open
+        )
 
     def _do(
         self,
@@ -230,35 +256,55 @@ class Campaign:
             store.put_result(_name_machine(describe_cpu()), {})
         tell(0, len(todo))
         count = self.count_workers(state, workers)
-        run_jobs(todo, PERFORM, self._context(state), workers=count, done=keep, progress=tell, enough=enough)
+        run_jobs(
+            todo,
+            PERFORM,
+            self._context(state),
+            workers=count,
+            done=keep,
+            progress=tell,
+            enough=enough,
+        )
         if len(done) < len(todo) and progress is not None:
             progress(total - left + sum(done.values()), total - left + sum(done.values()))
         return set(done)
 
     def tell_machine(self) -> str:
-        """That trainings so far were done on another kind of CPU; nothing if none were, or if some were on this one."""
+        """That trainings so far were done on another kind of CPU; nothing if none were, or if some
+        were on this one."""
         with self._read() as store:
             known = [needs["cpu"] for _, needs, _ in store.results(MACHINE)]
         if not known or describe_cpu() in known:
             return ""
-        kinds = f"so far this campaign was trained on another kind of CPU ({known[-1]}); this one ({describe_cpu()})"
-        kept = "What is done is kept; figures to come agree with it closely, but not to the last digit"
+        kinds = (
+            f"so far this campaign was trained on another kind of CPU ({known[-1]}); this one"
+            f" ({describe_cpu()})"
+        )
+        kept = (
+            "What is done is kept; figures to come agree with it closely, but not to the last digit"
+        )
         return f"{kinds} rounds differently. {kept}"
 
     def count_workers(self, state: State, workers: int | None = None) -> int:
-        """How many processes train unless somebody says: one for each core, but one where they would share a GPU."""
+        """How many processes train unless somebody says: one for each core, but one where they
+        would share a GPU."""
         if workers is not None:
             return workers
         return default_workers() if state.settings.training.get("device", "cpu") == "cpu" else 1
 
     def _context(self, state: State) -> JSON:
         """Where jobs find what they need."""
-        return {"folder": os.path.realpath(self.folder), "settings": state.text, "learner": self.own}
+        return {
+            "folder": os.path.realpath(self.folder),
+            "settings": state.text,
+            "learner": self.own,
+        }
 
     # Planning and buying
 
     def plan(self, budget: Any = None) -> tuple[State, Proposal]:
-        """Where it stands, and the best plan for the money that is left; `budget` is another one for all of it."""
+        """Where it stands, and the best plan for the money that is left; `budget` is another one
+        for all of it."""
         state = self.look()
         state.check_lost()
         if budget is None and not state.is_affordable:
@@ -272,12 +318,19 @@ class Campaign:
             return store.add_value("plan", proposal.to_dict(), proposal.job.key)
 
     def order(
-        self, path: str | Path | None = None, *, everything: bool = False, together: bool = False, more: bool = False
+        self,
+        path: str | Path | None = None,
+        *,
+        everything: bool = False,
+        together: bool = False,
+        more: bool = False,
     ) -> Ordered:
-        """Order the tranche that the plan proposes, or all of it, and write the sheet to be filled in.
+        """Order the tranche that the plan proposes, or all of it, and write the sheet to be filled
+        in.
 
-        While an order is open its sheet is written again and nothing is ordered, unless `more` is wanted. Whoever was
-        stopped before the sheet was there gets that one first, whatever is wanted.
+        While an order is open its sheet is written again and nothing is ordered, unless `more` is
+        wanted. Whoever was stopped before the sheet was there gets that one first, whatever is
+        wanted.
         """
         if path is not None:
             check_name(Path(path))
@@ -301,22 +354,36 @@ class Campaign:
         except InputError as error:
             if not is_new:
                 raise
-            what = f"is placed all the same; to write its sheet: allot order {quote(self.folder)} -o FILE"
+            what = (
+                f"is placed all the same; to write its sheet: allot order {quote(self.folder)} -o"
+                " FILE"
+            )
             raise InputError([*error.mistakes, Mistake(f"order {value.number}", what)]) from None
         with self._write("order") as store:
             store.put_result(_name_sheet(value), {})
-        options = [*(f"--{name}" for name, wanted in (("all", everything), ("together", together)) if wanted), "--more"]
+        options = [
+            *(
+                f"--{name}"
+                for name, wanted in (("all", everything), ("together", together))
+                if wanted
+            ),
+            "--more",
+        ]
         return Ordered(value, order, sheet, is_new, " ".join(options))
 
     def cancel(self, number: int) -> int:
-        """Give up what did not come back of an order; its money can be planned again. How many labels that were."""
+        """Give up what did not come back of an order; its money can be planned again. How many
+        labels that were."""
         with self._write("order") as store:
             state = self._begin(store)
             store.cancel(number)
             return sum(each == number for each, _, _ in state.open)
 
-    def ingest(self, path: str | Path, *, task: str | None = None, id_column: str | None = None) -> Intake:
-        """Take labels back: all that can be used goes in, all else is listed in a file with the reason."""
+    def ingest(
+        self, path: str | Path, *, task: str | None = None, id_column: str | None = None
+    ) -> Intake:
+        """Take labels back: all that can be used goes in, all else is listed in a file with the
+        reason."""
         with self._write("ingest") as store:
             state = self._begin(store)
             stock = state.stock
@@ -340,9 +407,12 @@ class Campaign:
             had = compare_with_data(parts.accepted, stock, before)
             delivery = store.add_delivery(parts.name, parts.digest, parts.accepted, parts.rejected)
         listed = self.folder / f"rejected-{parts.digest[:8]}.csv" if parts.rejected else None
-        if listed is not None and not listed.exists():  # one that is there may have been mended since
+        # one that is there may have been mended since
+        if listed is not None and not listed.exists():
             write_rejected(parts, listed)
-        return Intake(parts, delivery, listed, had.count(True), had.count(False), state.settings.conflicts)
+        return Intake(
+            parts, delivery, listed, had.count(True), had.count(False), state.settings.conflicts
+        )
 
     def buy(self) -> Intake:
         """Take the labels on order from the data set itself, where it has them."""
@@ -350,7 +420,11 @@ class Campaign:
             state = self._begin(store)
             check_oracle(state)
             if not state.open:
-                what = f"type: allot order {quote(self.folder)}" if state.can_buy else tell_spent(state)
+                what = (
+                    f"type: allot order {quote(self.folder)}"
+                    if state.can_buy
+                    else tell_spent(state)
+                )
                 raise InputError([Mistake("", f"nothing is on order; {what}")])
             accepted = tuple((task, name, OWN) for _, task, name in state.open)
             digest = hashlib.sha256(repr(sorted(state.open)).encode()).hexdigest()
@@ -360,10 +434,13 @@ class Campaign:
     # Judging
 
     def list_trials(
-        self, state: State, yours: Sequence[Mapping[str, Any]] = (), beside: Collection[str] | None = None
+        self,
+        state: State,
+        yours: Sequence[Mapping[str, Any]] = (),
+        beside: Collection[str] | None = None,
     ) -> list[Trial]:
-        """The campaign's own purchase, with what is still planned, beside what a team would do anyway: every baseline,
-        or those named in `beside`.
+        """The campaign's own purchase, with what is still planned, beside what a team would do
+        anyway: every baseline, or those named in `beside`.
         """
         check_oracle(state)
         problem = whole_problem(state)
@@ -371,7 +448,11 @@ class Campaign:
         if state.can_buy:
             planned = state.propose().plan.counts
             own = {name: count + planned[name] for name, count in own.items()}
-        others = {name: counts for name, counts in baselines(problem).items() if beside is None or name in beside}
+        others = {
+            name: counts
+            for name, counts in baselines(problem).items()
+            if beside is None or name in beside
+        }
         return list_trials(own, others, [check_counts(problem, counts) for counts in yours])
 
     def judge_prices(self, yours: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -389,7 +470,8 @@ class Campaign:
         progress: Progress | None = None,
         beside: Collection[str] | None = None,
     ) -> tuple[Value, Evaluation]:
-        """Buy every plan from the data set's own labels, again and again, retrain, and score on the test part."""
+        """Buy every plan from the data set's own labels, again and again, retrain, and score on the
+        test part."""
         with self._write("evaluate") as store:
             state = self._begin(store)
             nothing = Trial(BASE, dict.fromkeys(state.settings.names, 0))
@@ -407,7 +489,8 @@ class Campaign:
         return audit.audit(self.folder)
 
     def restore(self) -> Restored:
-        """Put the last sound copy of the store in the place of one that is harmed, gone or older."""
+        """Put the last sound copy of the store in the place of one that is harmed, gone or
+        older."""
         return restore(self.folder)
 
     def pack(self, path: str | Path) -> Path:
@@ -428,7 +511,9 @@ class Campaign:
         with self._read() as store:
             state = look(self.folder, store, data)
             recorded = [value.key for value in store.values("plan")]
-            return state, summarise(state, len(store.conflicts()), store.latest("evaluation") is not None, recorded)
+            return state, summarise(
+                state, len(store.conflicts()), store.latest("evaluation") is not None, recorded
+            )
 
     def report(self) -> dict[str, JSON]:
         """All that a report shows, as far as it is known."""
@@ -448,7 +533,10 @@ class Campaign:
 
 def _tell_faults(folder: Path, faults: Sequence[str]) -> str:
     told = "; ".join(faults[:3]) + (" and more" if faults[3:] else "")
-    return f"is not sound, so that it is not packed: {told}. See all of it with: allot verify {quote(folder)}"
+    return (
+        f"is not sound, so that it is not packed: {told}. See all of it with: allot verify"
+        f" {quote(folder)}"
+    )
 
 
 def _checked(store: Store) -> Store:
@@ -481,7 +569,8 @@ def _diagnose(store: Store, state: State, value: Value, estimates: Estimates) ->
 
 
 def _place(store: Store, state: State, form: Mapping[str, bool], sheet: Path) -> Value:
-    """Put a plan and an order of it on record, if its sheet can be written; the same plan is ordered once in a form."""
+    """Put a plan and an order of it on record, if its sheet can be written; the same plan is
+    ordered once in a form."""
     if not state.is_affordable:
         raise Infeasible([tell_spent(state)])
     proposal = state.propose()
@@ -493,14 +582,19 @@ def _place(store: Store, state: State, form: Mapping[str, bool], sheet: Path) ->
     check_free(sheet)
     store.add_value("plan", proposal.to_dict(), proposal.job.key)
     candidates = {name: state.stock.candidates(name, state.ordered[name]) for name in counts}
-    costs = {task.name: task.price(counts[task.name]) for task in plan.problem.tasks if counts[task.name]}
+    costs = {
+        task.name: task.price(counts[task.name]) for task in plan.problem.tasks if counts[task.name]
+    }
     order = choose(candidates, counts, state.settings.seed, form["together"], costs=costs)
     body = {"order": order.to_dict(), "plan": proposal.job.key, "form": dict(form)}
-    return store.add_order(body, order.items, _name_order(store, {"plan": proposal.job.key, "form": dict(form)}))
+    return store.add_order(
+        body, order.items, _name_order(store, {"plan": proposal.job.key, "form": dict(form)})
+    )
 
 
 def _take_up(store: Store, state: State, parts: Parts) -> list[str]:
-    """Put orders on record that a sheet of this campaign speaks of and that are not: what was sent is to be paid."""
+    """Put orders on record that a sheet of this campaign speaks of and that are not: what was sent
+    is to be paid."""
     lost: dict[str, list[tuple[str, str]]] = {}
     for name, task, instance in find_unknown(store, parts.asked):
         lost.setdefault(name, []).append((task, instance))
@@ -512,35 +606,51 @@ def _take_up(store: Store, state: State, parts: Parts) -> list[str]:
             continue
         value = _record_lost(store, state, name, missing)
         order = read_order(store, value)
-        what = f"order {name} was not on record: the campaign was put back to an earlier state since it was sent"
+        what = (
+            f"order {name} was not on record: the campaign was put back to an earlier state since"
+            " it was sent"
+        )
         again = (
-            f"It is on record again as order {value.number}, {several(len(missing), 'label')} for {show(order.total)}"
+            f"It is on record again as order {value.number}, {several(len(missing), 'label')} for"
+            f" {show(order.total)}"
         )
         notes.append(f"{what}. {again} at the prices of today")
         if twice := len(items) - len(missing):
-            notes.append(f"labels of order {name} that another order asks for as well, to be cancelled there: {twice}")
+            notes.append(
+                f"labels of order {name} that another order asks for as well, to be cancelled"
+                f" there: {twice}"
+            )
         state = look(state.folder, store)
     return notes
 
 
-def _record_lost(store: Store, state: State, name: str, items: tuple[tuple[str, str], ...]) -> Value:
+def _record_lost(
+    store: Store, state: State, name: str, items: tuple[tuple[str, str], ...]
+) -> Value:
     try:
         problem = state.rest()
     except Infeasible:  # more is spent than there is, which makes it no cheaper
         problem = state.settings.problem()
     counts = Counter(task for task, _ in items)
     order = Order(
-        items, state.settings.seed, costs={task: problem[task].price(count) for task, count in counts.items()}
+        items,
+        state.settings.seed,
+        costs={task: problem[task].price(count) for task, count in counts.items()},
     )
     terms = [problem[task].to_dict() for task in counts]
     body = {"order": order.to_dict(), "plan": None, "form": {}, "sheet": name, "terms": terms}
-    return store.add_order(body, items, Job("order", {"sheet": name, "items": list(map(list, items))}).key)
+    return store.add_order(
+        body, items, Job("order", {"sheet": name, "items": list(map(list, items))}).key
+    )
 
 
 def _name_order(store: Store, needs: dict[str, JSON]) -> str:
-    """The same for the same plan in the same form, unless it was cancelled: then it can be ordered again."""
+    """The same for the same plan in the same form, unless it was cancelled: then it can be ordered
+    again."""
     cancelled = store.cancelled()
-    while (known := store.find_value("order", Job("order", needs).key)) and known.number in cancelled:
+    while (
+        known := store.find_value("order", Job("order", needs).key)
+    ) and known.number in cancelled:
         needs = needs | {"after": known.number}
     return Job("order", needs).key
 
@@ -553,12 +663,25 @@ def _find_open(store: Store, state: State) -> Value | None:
 
 def _check_measurable(state: State) -> None:
     if state.settings.method == "neutral":
-        raise InputError([Mistake("method", f"neutral measures nothing; go on with: allot plan {quote(state.folder)}")])
+        raise InputError(
+            [
+                Mistake(
+                    "method",
+                    f"neutral measures nothing; go on with: allot plan {quote(state.folder)}",
+                )
+            ]
+        )
     if not any(state.stock.have.values()):
         what = 'no task has a label yet; label a few of each, or plan with method = "neutral"'
         raise InputError([Mistake("labels at hand", what)])
     if max(state.stock.have.values()) < FOLDS:
         counts = ", ".join(f"{name} {count}" for name, count in state.stock.have.items())
-        what = f"{counts}: too few to train on some and to score on others; label {FOLDS} or more of each task"
-        what += f' (each of {FOLDS} parts scores in turn), or plan and order them with method = "neutral"'
+        what = (
+            f"{counts}: too few to train on some and to score on others; label {FOLDS} or more of"
+            " each task"
+        )
+        what += (
+            f" (each of {FOLDS} parts scores in turn), or plan and order them with method ="
+            ' "neutral"'
+        )
         raise InputError([Mistake("labels at hand", what)])

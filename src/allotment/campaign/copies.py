@@ -1,4 +1,5 @@
-"""Copies of a store from when it was last seen to be sound, kept beside it: for the day on which it is harmed."""
+"""Copies of a store from when it was last seen to be sound, kept beside it: for the day on which it
+is harmed."""
 
 from __future__ import annotations
 
@@ -42,10 +43,12 @@ def list_copies(folder: Path) -> list[Copy]:
 
 
 def keep_copy(connection: sqlite3.Connection, folder: Path) -> None:
-    """Copy what is committed, unless that is done. A disk that has no room for it does not undo what is."""
+    """Copy what is committed, unless that is done. A disk that has no room for it does not undo
+    what is."""
     with contextlib.suppress(OSError, sqlite3.Error):
         position = journal.find_position(connection)
-        # those that are ahead are of another history, since the store was not refused for being older
+        # those that are ahead are of another history, since the store was not refused for being
+        # older
         known = [copy for copy in list_copies(folder) if copy.number <= position.number]
         if not position.number or (known and find_position_of(known[-1].path) == position):
             return
@@ -60,7 +63,9 @@ def keep_copy(connection: sqlite3.Connection, folder: Path) -> None:
 
 def _measure(connection: sqlite3.Connection) -> int:
     """How many bytes a copy takes."""
-    pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    pages, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+    )
     return int(pages) * int(size)
 
 
@@ -71,7 +76,8 @@ def _write(connection: sqlite3.Connection, path: Path) -> None:
         try:
             target.execute("PRAGMA synchronous = OFF")  # it is synced as a whole
             connection.backup(target)
-            target.execute("PRAGMA journal_mode = DELETE")  # so that it is one file that can be read where it lies
+            # so that it is one file that can be read where it lies
+            target.execute("PRAGMA journal_mode = DELETE")
         finally:
             target.close()
         with open(half, "rb+") as file:
@@ -83,7 +89,8 @@ def _write(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def find_position_of(path: Path, upto: int | None = None) -> Position | None:
-    """How far a copy has come, or the line of this number in it; None if it cannot be read or has no such line."""
+    """How far a copy has come, or the line of this number in it; None if it cannot be read or has
+    no such line."""
     sql = f"SELECT number, hash FROM {journal.TABLE} WHERE number = ?"
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)
@@ -99,7 +106,8 @@ def find_position_of(path: Path, upto: int | None = None) -> Position | None:
 
 
 def find_newer(copies: Sequence[Copy], position: Position) -> Copy | None:
-    """A copy that knows all that a store at this position does, and more: then the store is an older one."""
+    """A copy that knows all that a store at this position does, and more: then the store is an
+    older one."""
     for copy in reversed(copies):
         if copy.number <= position.number:
             break

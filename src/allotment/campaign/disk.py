@@ -26,13 +26,17 @@ from allotment.orders import sheet
 
 MOUNTS = Path("/proc/mounts")
 NETWORK = {
-    "9p", "acfs", "afs", "beegfs", "ceph", "cifs", "coda", "cvmfs", "davfs", "gfs2", "gpfs", "lustre", "ncpfs", "nfs",
+    "9p", "acfs", "afs", "beegfs", "ceph", "cifs", "coda", "cvmfs", "davfs", "gfs2", "gpfs",
+    "lustre", "ncpfs", "nfs",
     "nfs4", "ocfs2", "panfs", "prl_fs", "smb2", "smb3", "smbfs", "vboxsf", "wekafs",
-    "fuse.beegfs-mount", "fuse.blobfuse2", "fuse.ceph", "fuse.davfs", "fuse.gcsfuse", "fuse.glusterfs", "fuse.goofys",
-    "fuse.grpcfuse", "fuse.juicefs", "fuse.mountpoint-s3", "fuse.osxfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs",
+    "fuse.beegfs-mount", "fuse.blobfuse2", "fuse.ceph", "fuse.davfs", "fuse.gcsfuse",
+    "fuse.glusterfs", "fuse.goofys",
+    "fuse.grpcfuse", "fuse.juicefs", "fuse.mountpoint-s3", "fuse.osxfs", "fuse.rclone", "fuse.s3fs",
+    "fuse.sshfs",
     "fuse.vmhgfs-fuse",
 }  # fmt: skip
-"""kinds of file systems on which several machines, or a machine and its guest, may see different files"""
+"""kinds of file systems on which several machines, or a machine and its guest, may see different
+files"""
 KEEP = "everything that was finished is kept"
 HALF = sheet.HALF
 """how names of files begin while they are being written"""
@@ -45,14 +49,17 @@ LARGEST_HEADER = 10_000  # bytes
 _SIGNED = re.compile(re.escape(HALF) + "([0-9]{1,9})-")
 _HEADER = re.compile(  # as numpy writes it
     r"\{'descr': '([^']{1,40})', 'fortran_order': (?:True|False), "
-    r"'shape': \(((?:SIDE,|SIDE(?:, ?SIDE){1,31},?)?)\), \} *\n?".replace("SIDE", "(?:0|[1-9][0-9]{0,14})")
+    r"'shape': \(((?:SIDE,|SIDE(?:, ?SIDE){1,31},?)?)\), \} *\n?".replace(
+        "SIDE", "(?:0|[1-9][0-9]{0,14})"
+    )
 )
 LARGEST_JSON = 50_000_000
 MOST_PIXELS = 10**9
 
 
 def check_local(folder: Path) -> None:
-    """Refuse a network disk, where locks and the order of writes are promised by nobody; only Linux lists its disks."""
+    """Refuse a network disk, where locks and the order of writes are promised by nobody; only Linux
+    lists its disks."""
     try:
         mounts = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
@@ -60,14 +67,16 @@ def check_local(folder: Path) -> None:
     point, kind = _find_mount(Path(os.path.realpath(folder)), mounts)
     if kind in NETWORK:
         what = (
-            f"is on a network disk ({kind} at {point}), where a store can be damaged; put the campaign on a disk of "
-            "this machine and carry it from place to place with `allot pack`"
+            f"is on a network disk ({kind} at {point}), where a store can be damaged; put the"
+            " campaign on a disk of this machine and carry it from place to place with `allot"
+            " pack`"
         )
         raise InputError([Mistake(repr(str(folder)), what)])
 
 
 def _find_mount(path: Path, mounts: str) -> tuple[str, str]:
-    """Where the disk of a path is mounted, and its kind; of several at one place the last is the one to be seen."""
+    """Where the disk of a path is mounted, and its kind; of several at one place the last is the
+    one to be seen."""
     found = ("/", "")
     for line in mounts.splitlines():
         fields = line.split(" ")
@@ -93,13 +102,19 @@ def explain(error: OSError) -> str:
         case errno.ENOSPC | errno.EDQUOT:
             return f"the disk is full; make room and run the same command again: {KEEP}"
         case errno.EFBIG:
-            return f"a file grew over this process's limit (ulimit -f); raise it and run the same command again: {KEEP}"
+            return (
+                "a file grew over this process's limit (ulimit -f); raise it and run the same"
+                f" command again: {KEEP}"
+            )
         case errno.EROFS:
             return "is on a read-only disk; copy the campaign to a disk that can be written"
         case errno.ENOENT | errno.ENOTDIR:
             return "there is no such folder; check the path"
         case errno.EACCES | errno.EPERM:
-            return "may not be written by this user; change its permissions, or copy the campaign to a folder of yours"
+            return (
+                "may not be written by this user; change its permissions, or copy the campaign to a"
+                " folder of yours"
+            )
     return f"{error.strerror or error}; check the disk, then run the same command again: {KEEP}"
 
 
@@ -119,7 +134,8 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
-    """A folder that is there with all of its files or not at all; takes the place of one that nobody counts on."""
+    """A folder that is there with all of its files or not at all; takes the place of one that
+    nobody counts on."""
     with plainly(path):
         half = Path(tempfile.mkdtemp(prefix=sign(), dir=path.parent))
         try:
@@ -155,7 +171,8 @@ def sign(name: str = "") -> str:
 
 
 def clear_halves(folder: Path) -> None:
-    """Remove what killed processes left half-written in a campaign; only for whoever holds the lock."""
+    """Remove what killed processes left half-written in a campaign; only for whoever holds the
+    lock."""
     with plainly(folder):
         halves = [*folder.glob(f"{HALF}*"), *folder.glob(f"{MASKS}/{HALF}*")]
     for half in halves:
@@ -164,7 +181,8 @@ def clear_halves(folder: Path) -> None:
 
 
 def clear_halves_of(path: Path) -> None:
-    """Remove what killed processes left half-written of this file or folder, which need not be a campaign's."""
+    """Remove what killed processes left half-written of this file or folder, which need not be a
+    campaign's."""
     with plainly(path.parent):
         halves = list(path.parent.glob(f"{HALF}[0-9]*-{glob.escape(path.name[:100])}-*"))
     for half in halves:
@@ -214,7 +232,8 @@ def judge_name(name: object) -> str:
 
 
 def judge_path(name: str) -> str:
-    """Why a name from elsewhere leads out of a folder, or is none on some system; nothing is the empty text."""
+    """Why a name from elsewhere leads out of a folder, or is none on some system; nothing is the
+    empty text."""
     parts = re.split(r"[/\\]", name)
     if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name):
         return "is an absolute path; names in an archive begin within it"
@@ -230,7 +249,8 @@ def judge_path(name: str) -> str:
 def judge_content(name: str, file: BinaryIO, size: int) -> str:
     """What is wrong with a file's content, by the ending of its name; nothing is the empty text."""
     judges = {
-        ".npy": _judge_npy, ".png": _judge_png, ".json": _judge_json, ".safetensors": _judge_safetensors,
+        ".npy": _judge_npy, ".png": _judge_png, ".json": _judge_json,
+        ".safetensors": _judge_safetensors,
         ".toml": _judge_text,
     }  # fmt: skip
     try:
@@ -240,18 +260,26 @@ def judge_content(name: str, file: BinaryIO, size: int) -> str:
 
 
 def _judge_npy(file: BinaryIO, size: int) -> str:
-    """An array of numbers, all of it there; never one of Python objects, which only pickle could read."""
+    """An array of numbers, all of it there; never one of Python objects, which only pickle could
+    read."""
     start = file.read(8)
     if start[:6] != b"\x93NUMPY" or start[6:] not in (b"\1\0", b"\2\0", b"\3\0"):
         return "is not a .npy file; write it with numpy.save"
-    length = struct.unpack("<H", file.read(2))[0] if start[6] == 1 else struct.unpack("<I", file.read(4))[0]
+    length = (
+        struct.unpack("<H", file.read(2))[0]
+        if start[6] == 1
+        else struct.unpack("<I", file.read(4))[0]
+    )
     if length > LARGEST_HEADER:
         return "has a header too large for a plain array; write it with numpy.save"
     header = _HEADER.fullmatch(file.read(length).decode("latin-1"))
     if header is None:
         return "is not an array of plain numbers; write it with numpy.save"
     if not re.fullmatch(r"[<>|=]?(?:b1|[iu][1248]|f[248]|c8|c16)", header[1]):
-        return f"holds {short(header[1])}, not plain numbers; convert it first (objects are never unpickled)"
+        return (
+            f"holds {short(header[1])}, not plain numbers; convert it first (objects are never"
+            " unpickled)"
+        )
     shape = [int(side) for side in re.findall(r"[0-9]+", header[2])]
     if math.prod(shape) * int(header[1].lstrip("<>|=biufc")) != size - file.tell():
         return "has another size than its header says; write it again"
@@ -270,7 +298,10 @@ def _judge_png(file: BinaryIO, size: int) -> str:
 
 def _judge_json(file: BinaryIO, size: int) -> str:
     if size > LARGEST_JSON:
-        return f"has {size / 10**6:.0f} MB, the limit is {LARGEST_JSON // 10**6} MB; write arrays as .npy"
+        return (
+            f"has {size / 10**6:.0f} MB, the limit is {LARGEST_JSON // 10**6} MB; write arrays as"
+            " .npy"
+        )
     parse(file.read(size))
     return ""
 
@@ -282,6 +313,8 @@ def _judge_text(file: BinaryIO, size: int) -> str:
 
 def _judge_safetensors(file: BinaryIO, size: int) -> str:
     (length,) = struct.unpack("<Q", file.read(8))
-    if length > min(size - 8, LARGEST_HEADER * 1000) or not isinstance(parse(file.read(length)), dict):
+    if length > min(size - 8, LARGEST_HEADER * 1000) or not isinstance(
+        parse(file.read(length)), dict
+    ):
         return "is not a .safetensors file; write it again"
     return ""

@@ -1,4 +1,5 @@
-"""What plans were really worth: gains on the test part over repeated draws and trainings (P15 - P17)."""
+"""What plans were really worth: gains on the test part over repeated draws and trainings (P15 -
+P17)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ _STUDENT = (
     *(6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812),
     *(1.796, 1.782, 1.771, 1.761, 1.753, 1.746, 1.740, 1.734, 1.729, 1.725),
 )
-"""95 % quantiles of Student's t with 1, 2, ... degrees of freedom; beyond them 1.645 + 1.55 / freedom is as good"""
+"""95 % quantiles of Student's t with 1, 2, ... degrees of freedom; beyond them 1.645 + 1.55 /
+freedom is as good"""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Scores on the test part of several plans, the first being the one that the others are compared with."""
+    """Scores on the test part of several plans, the first being the one that the others are
+    compared with."""
 
     tasks: tuple[str, ...]
     weights: tuple[float, ...]
@@ -58,7 +61,13 @@ class Evaluation:
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "scores", scores)
         if not len(self.tasks) == len(self.weights) == len(self.higher_is_better):
-            raise InputError([Mistake("weights", f"are not one for each of {len(self.tasks)} tasks; give as many")])
+            raise InputError(
+                [
+                    Mistake(
+                        "weights", f"are not one for each of {len(self.tasks)} tasks; give as many"
+                    )
+                ]
+            )
         if scores.shape != (len(self.trials), *base.shape):
             what = f"have the shape {scores.shape}; they must be {(len(self.trials), *base.shape)}"
             raise InputError([Mistake("scores", what)])
@@ -69,7 +78,8 @@ class Evaluation:
 
     @property
     def gains(self) -> Array:
-        """[trial, repeat, task]: D_i in %, positive where better; over the mean score with the labels at hand."""
+        """[trial, repeat, task]: D_i in %, positive where better; over the mean score with the
+        labels at hand."""
         start = self.base.mean(axis=0)
         signs = np.where(self.higher_is_better, 100.0, -100.0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -83,7 +93,8 @@ class Evaluation:
         return np.asarray(self.gains @ weights / weights.sum())
 
     def rows(self) -> list[dict[str, Any]]:
-        """Of each plan: D_i and D_T as (mean, standard deviation), and how far the first one is ahead, paired."""
+        """Of each plan: D_i and D_T as (mean, standard deviation), and how far the first one is
+        ahead, paired."""
         gains, totals = self.gains, self.totals
         found = []
         for number, trial in enumerate(self.trials):
@@ -108,7 +119,9 @@ class Evaluation:
             "tasks": list(self.tasks),
             "weights": list(self.weights),
             "higher_is_better": list(self.higher_is_better),
-            "trials": [{"name": t.name, "counts": dict(t.counts), "same": t.same} for t in self.trials],
+            "trials": [
+                {"name": t.name, "counts": dict(t.counts), "same": t.same} for t in self.trials
+            ],
             "base": _table(self.base),
             "scores": [_table(each) for each in self.scores],
         }
@@ -140,7 +153,9 @@ def _interval(differences: Array) -> list[float | None] | None:
     """Mean, and where it lies with a probability of 90 %; None where there are too few to tell."""
     if len(differences) < 2 or not np.isfinite(differences).all():
         return None
-    reach = student(len(differences) - 1) * float(differences.std(ddof=1)) / math.sqrt(len(differences))
+    reach = (
+        student(len(differences) - 1) * float(differences.std(ddof=1)) / math.sqrt(len(differences))
+    )
     mean = float(differences.mean())
     return [mean, mean - reach, mean + reach]
 
@@ -158,11 +173,17 @@ def _table(rows: Array) -> list[list[float | None]]:
 
 
 def list_trials(
-    own: Mapping[str, int], baselines: Mapping[str, Mapping[str, int]], yours: Sequence[Mapping[str, int]] = ()
+    own: Mapping[str, int],
+    baselines: Mapping[str, Mapping[str, int]],
+    yours: Sequence[Mapping[str, int]] = (),
 ) -> list[Trial]:
-    """The plan, those of the user's own, and the baselines; not those with the same counts as an earlier one."""
+    """The plan, those of the user's own, and the baselines; not those with the same counts as an
+    earlier one."""
     trials = [Trial("this plan", dict(own))]
-    trials += [Trial(name, dict(counts)) for name, counts in zip(_name_yours(len(yours)), yours, strict=True)]
+    trials += [
+        Trial(name, dict(counts))
+        for name, counts in zip(_name_yours(len(yours)), yours, strict=True)
+    ]
     for name, counts in baselines.items():
         if all(counts != trial.counts for trial in trials):
             trials.append(Trial(name, dict(counts)))
@@ -186,11 +207,13 @@ def _name_yours(count: int) -> list[str]:
 
 
 def check_oracle(state: State) -> None:
-    """Raises InputError unless plans can be tried out: somebody must have the labels that would be bought."""
+    """Raises InputError unless plans can be tried out: somebody must have the labels that would be
+    bought."""
     if not state.stock.oracle:
         what = (
-            "the data hold no labels but those at hand, so that no plan can be tried out. Scenes, voc and taskonomy "
-            "hold them all; so does a fully labelled table once each [[task]] says have = N, the labels to begin with"
+            "the data hold no labels but those at hand, so that no plan can be tried out. Scenes,"
+            " voc and taskonomy hold them all; so does a fully labelled table once each [[task]]"
+            " says have = N, the labels to begin with"
         )
         raise InputError([Mistake("", what)])
 

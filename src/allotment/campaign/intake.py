@@ -1,4 +1,5 @@
-"""What became of labels that came back: new, known, in the data already, or different from what is there."""
+"""What became of labels that came back: new, known, in the data already, or different from what is
+there."""
 
 from __future__ import annotations
 
@@ -47,7 +48,11 @@ class Intake:
         return not self.parts.accepted and not self.parts.rejected
 
     def to_dict(self) -> dict[str, JSON]:
-        known = len(self.parts.accepted) if self.delivery.again else self.delivery.duplicates + self.same
+        known = (
+            len(self.parts.accepted)
+            if self.delivery.again
+            else self.delivery.duplicates + self.same
+        )
         return {
             "number": self.delivery.number,
             "name": self.delivery.name,
@@ -62,21 +67,32 @@ class Intake:
 
 
 def note_strange(parts: Parts, state: State, ever: Collection[tuple[str, str]]) -> Parts:
-    """The same with a word on labels that nobody ordered: perhaps it is another table, or another campaign's sheet.
+    """The same with a word on labels that nobody ordered: perhaps it is another table, or another
+    campaign's sheet.
 
     `ever` are all (task, instance) that were ordered at some time, given up or not.
     """
     asked = {name: set(ordered) for name, ordered in state.ordered.items()}
-    own = {task: {state.stock.ids[at] for at in mine.instances.tolist()} for task, mine in state.stock.start.items()}
-    strange = {(task, name) for task, name, _ in parts.accepted if name not in own[task] and name not in asked[task]}
+    own = {
+        task: {state.stock.ids[at] for at in mine.instances.tolist()}
+        for task, mine in state.stock.start.items()
+    }
+    strange = {
+        (task, name)
+        for task, name, _ in parts.accepted
+        if name not in own[task] and name not in asked[task]
+    }
     late, unasked = len(strange & {*ever}), len(strange - {*ever})
     notes = [f"labels of an order that was given up, which are paid now: {late}"] if late else []
     notes += [f"labels that no order asked for: {unasked}"] if unasked else []
     return replace(parts, notes=(*parts.notes, *notes))
 
 
-def compare_with_data(accepted: Collection[Label], stock: Stock, before: Collection[tuple[str, str]]) -> list[bool]:
-    """Of each label that the data have and no delivery had `before`, whether it is the same to whoever learns it."""
+def compare_with_data(
+    accepted: Collection[Label], stock: Stock, before: Collection[tuple[str, str]]
+) -> list[bool]:
+    """Of each label that the data have and no delivery had `before`, whether it is the same to
+    whoever learns it."""
     own = {task: set(mine.instances.tolist()) for task, mine in stock.start.items()}
     first: dict[str, dict[str, JSON]] = {task: {} for task in own}
     for task, name, value in accepted:
@@ -89,7 +105,9 @@ def compare_with_data(accepted: Collection[Label], stock: Stock, before: Collect
     for task, values in first.items():
         for name in values:
             place = np.array([stock.place[name]], dtype=np.int64)
-            had, came = (np.asarray(data.values(task, place), dtype=np.float64) for data in (whole, laid))
+            had, came = (
+                np.asarray(data.values(task, place), dtype=np.float64) for data in (whole, laid)
+            )
             found.append(np.array_equal(had, came, equal_nan=True))
     return found
 
@@ -109,8 +127,13 @@ def tell_guessed(state: State) -> list[str]:
         classes, count = state.stock.targets[name].classes, int(state.stock.data.known(name).sum())
         if len(classes) > 1 and count >= FEW_LABELS:
             continue
-        shown = ", ".join(each[:40] for each in classes[:MOST_NAMED]) + (", ..." if len(classes) > MOST_NAMED else "")
+        shown = ", ".join(each[:40] for each in classes[:MOST_NAMED]) + (
+            ", ..." if len(classes) > MOST_NAMED else ""
+        )
         labels = "label" if count == 1 else f"{count} labels"
-        more = 'If there are more, name all of them under the task in campaign.toml: classes = ["...", "..."]'
+        more = (
+            'If there are more, name all of them under the task in campaign.toml: classes = ["...",'
+            ' "..."]'
+        )
         notes.append(f"Classes of {name!r}, as read from its {labels}: {shown}. {more}.")
     return notes

@@ -1,4 +1,5 @@
-"""The jobs of a campaign: what there is to train, in pieces that can be done anywhere, and what they add up to."""
+"""The jobs of a campaign: what there is to train, in pieces that can be done anywhere, and what
+they add up to."""
 
 from __future__ import annotations
 
@@ -23,18 +24,24 @@ from allotment.job import JSON, Job
 CHUNK = 8
 """trainings of one job on a table, which are stacked: many take hardly longer than one"""
 LONG = 100_000
-"""mini-batches of a run, a minute or so, from which on being stopped costs more than what stacks save"""
+"""mini-batches of a run, a minute or so, from which on being stopped costs more than what stacks
+save"""
 PARTS = 30
 """into which a long run is cut, so that one of them is far less than a twentieth of it"""
 USUAL = 60
-"""trainings that an evaluation is taken to be: the names of its jobs don't depend on how many plans are tried"""
+"""trainings that an evaluation is taken to be: the names of its jobs don't depend on how many plans
+are tried"""
 FIRST_SEED = 1000
 """of evaluations, so that no training of them repeats one of the estimates"""
 
 
 def list_needs(state: State, own: str | None, folds: int) -> dict[str, JSON]:
     """What all trainings of estimates depend on."""
-    needs = state.needs | {"labels": state.stock.fingerprint, "learner": print_of(own), "folds": folds}
+    needs = state.needs | {
+        "labels": state.stock.fingerprint,
+        "learner": print_of(own),
+        "folds": folds,
+    }
     return needs | {"data": state.stock.data.fingerprint}
 
 
@@ -42,24 +49,44 @@ def list_chunks(state: State, own: str | None, folds: int) -> list[Job]:
     """The jobs of a method that trains by a design: chunks of its trainings."""
     needs, total = list_needs(state, own, folds), int(state.needs["trainings"])
     size = _choose_size(state, own, total)
-    return [Job("response", needs | {"chunk": [first, min(first + size, total)]}) for first in range(0, total, size)]
+    return [
+        Job("response", needs | {"chunk": [first, min(first + size, total)]})
+        for first in range(0, total, size)
+    ]
 
 
 def list_pieces(paper: Paper, needs: dict[str, JSON]) -> list[Job]:
-    """The jobs of the paper's way. Not the problem: a plan for other money may need more of them, but no others."""
-    return [Job("piece", needs | {"piece": name_piece(piece), "takes": piece.trainings}) for piece in paper.pieces]
+    """The jobs of the paper's way. Not the problem: a plan for other money may need more of them,
+    but no others."""
+    return [
+        Job("piece", needs | {"piece": name_piece(piece), "takes": piece.trainings})
+        for piece in paper.pieces
+    ]
 
 
-def list_evaluations(state: State, own: str | None, trials: Sequence[Trial], repeats: int) -> list[list[Job]]:
-    """The jobs of each trial; repeat r of every plan has the same seed, so that their differences are paired."""
+def list_evaluations(
+    state: State, own: str | None, trials: Sequence[Trial], repeats: int
+) -> list[list[Job]]:
+    """The jobs of each trial; repeat r of every plan has the same seed, so that their differences
+    are paired."""
     stock = replace(state.stock, given={})
-    shared = {"data": stock.data.fingerprint, "recipe": state.settings.recipe, "learner": print_of(own)}
+    shared = {
+        "data": stock.data.fingerprint,
+        "recipe": state.settings.recipe,
+        "learner": print_of(own),
+    }
     shared |= {"labels": stock.fingerprint}
     size = _choose_size(state, own, USUAL)
-    seeds = [[FIRST_SEED + each for each in range(at, min(at + size, repeats))] for at in range(0, repeats, size)]
+    seeds = [
+        [FIRST_SEED + each for each in range(at, min(at + size, repeats))]
+        for at in range(0, repeats, size)
+    ]
     return [
         [
-            Job("evaluation", shared | {"counts": dict(trial.counts), "same": trial.same, "seeds": part})
+            Job(
+                "evaluation",
+                shared | {"counts": dict(trial.counts), "same": trial.same, "seeds": part},
+            )
             for part in seeds
         ]
         for trial in trials
@@ -67,7 +94,8 @@ def list_evaluations(state: State, own: str | None, trials: Sequence[Trial], rep
 
 
 def _choose_size(state: State, own: str | None, total: int) -> int:
-    """How many of `total` trainings one job is. It depends on no clock and no machine: jobs keep their names."""
+    """How many of `total` trainings one job is. It depends on no clock and no machine: jobs keep
+    their names."""
     data, settings = state.stock.data, state.settings
     if own is not None or not isinstance(data, ArrayData) or data.features.ndim > 2:
         return 1  # images, and most learners of users, train one after the other anyway
@@ -95,7 +123,8 @@ def _without_own(needs: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 class Pieces:
-    """The paper's way as jobs, of which those are needed that come before its rule says that they are enough.
+    """The paper's way as jobs, of which those are needed that come before its rule says that they
+    are enough.
 
     The rule is asked after each of them in their order, whenever and wherever they were done.
     """
@@ -129,7 +158,8 @@ class Pieces:
 
 
 def find_earlier(store: Store, needs: dict[str, JSON]) -> list[Value]:
-    """Estimates of earlier rounds, whose trainings still tell something: all is the same but for the labels."""
+    """Estimates of earlier rounds, whose trainings still tell something: all is the same but for
+    the labels."""
     if needs["method"] != "response":
         return []
     found = []
@@ -156,10 +186,18 @@ def combine_chunks(store: Store, jobs: Sequence[Job], earlier: Sequence[Value] =
     needs = shared_needs(jobs)
     bodies: list[JSON] = [store.result(job.key) for job in jobs]
     parts = [Response.from_dict(body) for body in bodies]
-    rows = [field.name for field in fields(Response) if isinstance(getattr(parts[0], field.name), np.ndarray)]
-    rows = [row for row in rows if row not in ("untrained", "constant")]  # which the first chunk has for all
-    joined: dict[str, Any] = {key: np.concatenate([getattr(part, key) for part in parts]) for key in rows}
-    # a chunk whose folds have no label of a task can't say which way its metric points, and says higher
+    rows = [
+        field.name
+        for field in fields(Response)
+        if isinstance(getattr(parts[0], field.name), np.ndarray)
+    ]
+    # which the first chunk has for all
+    rows = [row for row in rows if row not in ("untrained", "constant")]
+    joined: dict[str, Any] = {
+        key: np.concatenate([getattr(part, key) for part in parts]) for key in rows
+    }
+    # a chunk whose folds have no label of a task can't say which way its metric points, and says
+    # higher
     higher = tuple(map(all, zip(*(part.higher_is_better for part in parts), strict=True)))
     response = replace(parts[0], **joined, higher_is_better=higher)
     about = {key: needs[key] for key in ("method", "trainings", "folds", "seed")}
@@ -167,7 +205,9 @@ def combine_chunks(store: Store, jobs: Sequence[Job], earlier: Sequence[Value] =
     if needs["method"] == "response":
         rounds = [value.body["estimates"]["about"]["measured"]["response"] for value in earlier]
         prior = Prior().later if earlier else Prior()
-        found = worth.fit(join([*map(Response.from_dict, rounds), response]), seed=int(needs["seed"]), prior=prior)
+        found = worth.fit(
+            join([*map(Response.from_dict, rounds), response]), seed=int(needs["seed"]), prior=prior
+        )
         about["rounds"] = 1 + len(earlier)
     else:
         found = fit_slopes(response, seed=int(needs["seed"]))
@@ -177,9 +217,12 @@ def combine_chunks(store: Store, jobs: Sequence[Job], earlier: Sequence[Value] =
 def combine_evaluations(
     store: Store, state: State, trials: Sequence[Trial], jobs: Sequence[Sequence[Job]]
 ) -> Evaluation:
-    """The table that finished jobs add up to; the first trial is that of the labels at hand alone."""
+    """The table that finished jobs add up to; the first trial is that of the labels at hand
+    alone."""
     bodies: list[list[JSON]] = [[store.result(job.key) for job in row] for row in jobs]
-    scores = np.array([[each for body in row for each in body["scores"]] for row in bodies], dtype=np.float64)
+    scores = np.array(
+        [[each for body in row for each in body["scores"]] for row in bodies], dtype=np.float64
+    )
     first = bodies[0][0]
     order = [first["tasks"].index(name) for name in state.settings.names]
     return Evaluation(
@@ -192,12 +235,17 @@ def combine_evaluations(
     )
 
 
-def count_left_over(store: Store, state: State, jobs: Sequence[Job], earlier: Sequence[Value] = ()) -> dict[str, int]:
+def count_left_over(
+    store: Store, state: State, jobs: Sequence[Job], earlier: Sequence[Value] = ()
+) -> dict[str, int]:
     """Trainings on record that these estimates cannot use, by what has changed since."""
     wanted, used = {job.key for job in jobs}, [value.body["needs"] for value in earlier]
     found: dict[str, int] = {}
     for key, needs, _ in store.results(jobs[0].kind):
         if key not in wanted and _without_own(needs) not in used:
-            reason = " and ".join(state.changes(needs)) or "the labels at hand, the learner or a version are others"
+            reason = (
+                " and ".join(state.changes(needs))
+                or "the labels at hand, the learner or a version are others"
+            )
             found[reason] = found.get(reason, 0) + size_of(Job(jobs[0].kind, needs))
     return found

@@ -1,7 +1,9 @@
-"""The journal of a store: a line for every row that was added, with a hash of the row and of the line before it.
+"""The journal of a store: a line for every row that was added, with a hash of the row and of the
+line before it.
 
-A row that was changed, lost or slipped in by other means than the program's own does not fit its line. That finds
-accidents and careless hands, not forgers: whoever can write the file can write its hashes, too.
+A row that was changed, lost or slipped in by other means than the program's own does not fit its
+line. That finds accidents and careless hands, not forgers: whoever can write the file can write its
+hashes, too.
 """
 
 from __future__ import annotations
@@ -14,22 +16,36 @@ from typing import Any, NamedTuple
 
 TABLE = "journal"
 SQL = (
-    f"CREATE TABLE {TABLE} (number INTEGER PRIMARY KEY, part TEXT NOT NULL, place INTEGER NOT NULL, hash TEXT NOT NULL)"
+    f"CREATE TABLE {TABLE} (number INTEGER PRIMARY KEY, part TEXT NOT NULL, place INTEGER NOT NULL,"
+    " hash TEXT NOT NULL)"
 )
 COLUMNS = {"number": "number", "part": "name", "place": "number", "hash": "mark"}
 WIDTH = 16
 """bytes of a hash"""
 NAMED = 5
 """rows that are named, of each kind of harm"""
-MISSING, CHANGED, UNKNOWN = "{is_} missing", "{is_} not as {it} {was} written", "{was} never written by allotment"
+MISSING, CHANGED, UNKNOWN = (
+    "{is_} missing",
+    "{is_} not as {it} {was} written",
+    "{was} never written by allotment",
+)
 """what can be wrong with rows"""
-_SINGULAR, _PLURAL = {"is_": "is", "it": "it", "was": "was"}, {"is_": "are", "it": "they", "was": "were"}
+_SINGULAR, _PLURAL = (
+    {"is_": "is", "it": "it", "was": "was"},
+    {
+        "is_": "are",
+        "it": "they",
+        "was": "were",
+    },
+)
 NOUNS = {
-    "settings": ("version of the settings", "versions of the settings"), "results": ("result", "results"),
+    "settings": ("version of the settings", "versions of the settings"), "results": ("result",
+    "results"),
     "artifacts": ("artifact", "artifacts"), "records": ("record", "records"),
     "cancellations": ("cancellation", "cancellations"), "items": ("ordered item", "ordered items"),
     "deliveries": ("delivery", "deliveries"), "labels": ("label", "labels"),
-    "rejections": ("rejected row", "rejected rows"), TABLE: ("line of the journal", "lines of the journal"),
+    "rejections": ("rejected row", "rejected rows"), TABLE: ("line of the journal",
+    "lines of the journal"),
 }  # fmt: skip
 """what a row of each table is called, and several"""
 
@@ -38,18 +54,23 @@ Tables = Mapping[str, Mapping[str, str]]
 
 
 class Position(NamedTuple):
-    """How far a store has come: its lines so far, and the hash of the last one, which all of them are in."""
+    """How far a store has come: its lines so far, and the hash of the last one, which all of them
+    are in."""
 
     number: int
     hash: str
 
 
 def find_position(connection: sqlite3.Connection) -> Position:
-    row = connection.execute(f"SELECT number, hash FROM {TABLE} ORDER BY number DESC LIMIT 1").fetchone()
+    row = connection.execute(
+        f"SELECT number, hash FROM {TABLE} ORDER BY number DESC LIMIT 1"
+    ).fetchone()
     return Position(0, "") if row is None else Position(*row)
 
 
-def enter(connection: sqlite3.Connection, table: str, columns: Mapping[str, str], first: int, last: int) -> None:
+def enter(
+    connection: sqlite3.Connection, table: str, columns: Mapping[str, str], first: int, last: int
+) -> None:
     """Add a line for each row of a table from one place to another, as they stand in it now."""
     number, before = find_position(connection)
     lines = []
@@ -58,7 +79,9 @@ def enter(connection: sqlite3.Connection, table: str, columns: Mapping[str, str]
     ):
         number, before = number + 1, sign(before, table, place, row)
         lines.append((number, table, place, before))
-    connection.executemany(f"INSERT INTO {TABLE} (number, part, place, hash) VALUES (?, ?, ?, ?)", lines)
+    connection.executemany(
+        f"INSERT INTO {TABLE} (number, part, place, hash) VALUES (?, ?, ?, ?)", lines
+    )
 
 
 def enter_all(connection: sqlite3.Connection, tables: Tables) -> None:
@@ -87,7 +110,10 @@ def find_damage(connection: sqlite3.Connection, tables: Tables) -> list[str]:
 def _tell(table: str, what: str, count: int, names: list[str]) -> str:
     one, many = NOUNS.get(table, ("row", "rows"))
     said = what.format(**_SINGULAR if count == 1 else _PLURAL)
-    return f"{count} {one if count == 1 else many} {said} ({', '.join(names)}{', ...' if count > NAMED else ''})"
+    return (
+        f"{count} {one if count == 1 else many} {said}"
+        f" ({', '.join(names)}{', ...' if count > NAMED else ''})"
+    )
 
 
 def _compare(connection: sqlite3.Connection, tables: Tables) -> Iterator[tuple[str, str, str]]:
@@ -113,7 +139,8 @@ def _compare(connection: sqlite3.Connection, tables: Tables) -> Iterator[tuple[s
 
 
 def _type_of(kind: str) -> type:
-    """What a cell is when it comes from SQLite, which would put text into a column of numbers if it were told to."""
+    """What a cell is when it comes from SQLite, which would put text into a column of numbers if it
+    were told to."""
     return int if kind in ("number", "count") else str
 
 

@@ -1,4 +1,5 @@
-"""The labels of a campaign: the data's own that are at hand, with those laid over them that were delivered."""
+"""The labels of a campaign: the data's own that are at hand, with those laid over them that were
+delivered."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ from allotment.errors import InputError, Mistake, suggest
 from allotment.job import JSON, canonical
 
 OWN = {"own": True}
-"""the value of a label that was bought from the data set itself: it is the one that the data have"""
+"""the value of a label that was bought from the data set itself: it is the one that the data
+have"""
 TEST = 0.25
 """of complete data, for evaluation alone"""
 MOST_LOST, MOST_NAMED = 3, 50
@@ -42,7 +44,8 @@ Given = Mapping[str, Mapping[str, JSON]]
 
 
 class Scenes:
-    """The built-in scenes, rendered when a picture or a label is first asked for: planning needs none of them."""
+    """The built-in scenes, rendered when a picture or a label is first asked for: planning needs
+    none of them."""
 
     name = "scenes"
     groups = None
@@ -118,7 +121,8 @@ class Laid:
 
 @dataclass(frozen=True, eq=False)
 class Stock:
-    """All that a campaign can learn from: the data, which labels it began with, and which were delivered since."""
+    """All that a campaign can learn from: the data, which labels it began with, and which were
+    delivered since."""
 
     data: Dataset
     """with every label that the data set has, whether it is at hand or not"""
@@ -156,7 +160,8 @@ class Stock:
         return self.labels.counts
 
     def has(self, task: str, name: str) -> bool:
-        """Whether the label is at hand; a task or an instance that is not there any more has none."""
+        """Whether the label is at hand; a task or an instance that is not there any more has
+        none."""
         return task in self.targets and name in self.place and self.place[name] in self._held[task]
 
     @cached_property
@@ -205,7 +210,9 @@ class Stock:
         for name, value in self.given.get(task, {}).items():
             if value != OWN and name in self.place:
                 label = to_array(target, value, folder=self.folder / MASKS, size=self.size_of(name))
-                found[self.place[name]] = label if side is None else fit_label(target.kind, label, side)
+                found[self.place[name]] = (
+                    label if side is None else fit_label(target.kind, label, side)
+                )
         return found
 
     def size_of(self, name: str) -> Size | None:
@@ -215,8 +222,11 @@ class Stock:
         return find_sizes(self.data, self.place)(name)
 
 
-def open_stock(settings: Settings, folder: Path, given: Given | None = None, data: Dataset | None = None) -> Stock:
-    """The data of a campaign with the labels at hand; raises InputError with all that does not fit the settings.
+def open_stock(
+    settings: Settings, folder: Path, given: Given | None = None, data: Dataset | None = None
+) -> Stock:
+    """The data of a campaign with the labels at hand; raises InputError with all that does not fit
+    the settings.
 
     `data` are these data, if they were read a moment ago.
     """
@@ -236,29 +246,50 @@ def open_stock(settings: Settings, folder: Path, given: Given | None = None, dat
 
 
 def _draw_start(data: Any, train: Instances, settings: Settings, folder: Path) -> Labels:
-    """The labels to begin with; where there are not so many, the line that asks for them is named."""
+    """The labels to begin with; where there are not so many, the line that asks for them is
+    named."""
     try:
         return draw(data, train, dict(settings.starts), settings.seed)
     except InputError as error:
-        places = {f"task {name!r}": settings.locate(folder, name, "have") for name in settings.names}
-        raise InputError(replace(each, where=places.get(each.where, each.where)) for each in error.mistakes) from None
+        places = {
+            f"task {name!r}": settings.locate(folder, name, "have") for name in settings.names
+        }
+        raise InputError(
+            replace(each, where=places.get(each.where, each.where)) for each in error.mistakes
+        ) from None
 
 
 def _check_given(stock: Stock, settings: Settings) -> None:
-    """Raises InputError where labels were delivered that a task, as the settings have it now, can't have."""
+    """Raises InputError where labels were delivered that a task, as the settings have it now, can't
+    have."""
     mistakes = []
     for name, target in stock.targets.items():
-        values = [each for at, each in stock.given.get(name, {}).items() if each != OWN and at in stock.place]
+        values = [
+            each
+            for at, each in stock.given.get(name, {}).items()
+            if each != OWN and at in stock.place
+        ]
         if target.kind not in TARGET_KINDS or not values:
             continue
         if other := [each for each in values if not _has_form(each, target.kind)]:
-            was = next((kind for kind in TARGET_KINDS if _has_form(other[0], kind)), "something else")
-            what = f'it is {target.kind} now, but {told(other[0])} was delivered as {was}; put kind = "{was}" back'
+            was = next(
+                (kind for kind in TARGET_KINDS if _has_form(other[0], kind)), "something else"
+            )
+            what = (
+                f"it is {target.kind} now, but {told(other[0])} was delivered as {was}; put kind ="
+                f' "{was}" back'
+            )
             mistakes.append(Mistake(settings.locate(stock.folder, name, "kind"), what))
         elif target.kind != "regression" and (lost := _list_lost(values, target.classes)):
             more = ", ..." if len(lost) > MOST_LOST else ""
-            what = f"labels were delivered that are none of them now: {', '.join(map(told, lost[:MOST_LOST]))}{more}"
-            listed = ", ".join(json.dumps(each, ensure_ascii=False) for each in (*target.classes, *lost)[:MOST_NAMED])
+            what = (
+                "labels were delivered that are none of them now:"
+                f" {', '.join(map(told, lost[:MOST_LOST]))}{more}"
+            )
+            listed = ", ".join(
+                json.dumps(each, ensure_ascii=False)
+                for each in (*target.classes, *lost)[:MOST_NAMED]
+            )
             what += f"; put them back, as in classes = [{listed}]"
             mistakes.append(Mistake(settings.locate(stock.folder, name, "classes"), what))
     if mistakes:
@@ -278,7 +309,8 @@ def _list_lost(values: Collection[JSON], classes: Collection[str]) -> list[str]:
 
 
 def _without_own(stock: Stock, given: Given, rule: str) -> Given:
-    """The delivered labels but for those of instances that the data have one of, which came first."""
+    """The delivered labels but for those of instances that the data have one of, which came
+    first."""
     if rule == "last":
         return given
     found = {}
@@ -293,7 +325,8 @@ def _nobody() -> Instances:
 
 
 def _split(data: Any, seed: int) -> Split:
-    """VOC's own test list, or a share drawn by seed; labels at hand score themselves, so none are for validation."""
+    """VOC's own test list, or a share drawn by seed; labels at hand score themselves, so none are
+    for validation."""
     if hasattr(data, "trained"):
         own: Split = data.split(seed, 0.0)
         return own
@@ -306,14 +339,18 @@ def find_root(settings: Settings, folder: Path) -> Path:
 
 
 def find_path(folder: Path, path: str) -> Path:
-    """A path of the settings: one that is not absolute begins at the campaign's folder, which need not be there yet."""
+    """A path of the settings: one that is not absolute begins at the campaign's folder, which need
+    not be there yet."""
     whole = Path(os.path.normpath(folder.absolute() / Path(path).expanduser()))
     here = Path.cwd()
     return whole.relative_to(here) if whole.is_relative_to(here) else whole
 
 
 def _open_data(settings: Settings, folder: Path) -> Any:
-    name, options = settings.data["name"], {k: v for k, v in settings.data.items() if k not in ("name", "root")}
+    name, options = (
+        settings.data["name"],
+        {k: v for k, v in settings.data.items() if k not in ("name", "root")},
+    )
     if name == "scenes":
         return Scenes(**options)
     root = find_root(settings, folder)
@@ -348,7 +385,9 @@ def _name_table(mistake: Mistake, root: Path) -> Mistake:
     """The same with the file that it is in: a line alone would be taken for one of the settings."""
     where = "" if mistake.where == repr(str(root)) else mistake.where
     if mistake.line is not None:
-        return Mistake(f"{root}:{mistake.line}: {where}" if where else f"{root}:{mistake.line}", mistake.what)
+        return Mistake(
+            f"{root}:{mistake.line}: {where}" if where else f"{root}:{mistake.line}", mistake.what
+        )
     return mistake.under(str(root)) if where.startswith(("row ", "column ")) else mistake
 
 
@@ -362,9 +401,17 @@ def _choose_targets(data: Any, settings: Settings) -> Any:
             mistakes.append(Mistake(f"task {name!r}", what))
             continue
         keys = settings.targets.get(name, {})
-        chosen.append(replace(known[name], **{key: keys[key] for key in ("metric", "loss_weight") if key in keys}))
+        chosen.append(
+            replace(
+                known[name], **{key: keys[key] for key in ("metric", "loss_weight") if key in keys}
+            )
+        )
         if settings.data["name"] in COMPLETE and {"kind", "classes"} & set(keys):
-            mistakes.append(Mistake(f"task {name!r}", f"kind and classes are settled by {settings.data['name']}"))
+            mistakes.append(
+                Mistake(
+                    f"task {name!r}", f"kind and classes are settled by {settings.data['name']}"
+                )
+            )
     if mistakes:
         raise InputError(mistakes)
     if isinstance(data, Scenes):
@@ -374,16 +421,25 @@ def _choose_targets(data: Any, settings: Settings) -> Any:
 
 
 def _name_instances(data: Any) -> tuple[str, ...]:
-    """Names for orders and deliveries: the data's own, or the number of the row, the first being 1."""
+    """Names for orders and deliveries: the data's own, or the number of the row, the first being
+    1."""
     if not data.ids:
         return tuple(str(number + 1) for number in range(data.size))
     seen: dict[str, int] = {}
     mistakes = []
     for number, name in enumerate(data.ids, 1):
         if not name.strip():
-            mistakes.append(Mistake(f"row {number}", "has no id; every row needs one, or leave the id column out"))
+            mistakes.append(
+                Mistake(
+                    f"row {number}", "has no id; every row needs one, or leave the id column out"
+                )
+            )
         elif name in seen:
-            mistakes.append(Mistake(f"row {number}", f"has the id {name[:40]!r} of row {seen[name]}; ids are unique"))
+            mistakes.append(
+                Mistake(
+                    f"row {number}", f"has the id {name[:40]!r} of row {seen[name]}; ids are unique"
+                )
+            )
         seen.setdefault(name, number)
     if mistakes:
         more = [Mistake("id", f"and {len(mistakes) - 8} more rows")] if len(mistakes) > 8 else []

@@ -1,4 +1,5 @@
-"""One writer at a time: a lock that says who holds it, and that ends with the process that took it."""
+"""One writer at a time: a lock that says who holds it, and that ends with the process that took
+it."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ class Holder:
     since: str
 
     def __str__(self) -> str:
-        host, command, since = (visible(_cut(text)) for text in (self.host, self.command, self.since))
+        host, command, since = (
+            visible(_cut(text)) for text in (self.host, self.command, self.since)
+        )
         return f"process {self.pid} on {host} ({command}), since {since}"
 
     @property
@@ -61,7 +64,8 @@ class Lock:
         with contextlib.suppress(OSError):
             os.ftruncate(handle, 0)  # nobody holds it
         with contextlib.suppress(OSError):  # nothing was written that anybody needs
-            fcntl.flock(handle, fcntl.LOCK_UN)  # also where a forked process has the file open still
+            # also where a forked process has the file open still
+            fcntl.flock(handle, fcntl.LOCK_UN)
         with contextlib.suppress(OSError):
             os.close(handle)
 
@@ -72,7 +76,10 @@ def take(folder: Path, why: str = "") -> Lock:
     try:
         import fcntl
     except ImportError:  # Windows
-        what = "cannot be locked on this system; work on Linux or macOS, or in the Linux part of Windows (WSL)"
+        what = (
+            "cannot be locked on this system; work on Linux or macOS, or in the Linux part of"
+            " Windows (WSL)"
+        )
         raise InputError([Mistake(repr(str(path)), what)]) from None
     with plainly(path):
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
@@ -81,7 +88,10 @@ def take(folder: Path, why: str = "") -> Lock:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except InputError as error:
         os.close(handle)
-        if isinstance(error.__cause__, OSError) and error.__cause__.errno in (errno.EWOULDBLOCK, errno.EACCES):
+        if isinstance(error.__cause__, OSError) and error.__cause__.errno in (
+            errno.EWOULDBLOCK,
+            errno.EACCES,
+        ):
             raise Held([Mistake(repr(str(folder)), _say_who(_read(path)))]) from None
         raise
     with contextlib.suppress(OSError):  # on a full disk the lock is still a lock
@@ -105,7 +115,8 @@ def _describe(why: str) -> Holder:
 
 
 def _read(path: Path) -> Holder | None:
-    """What the file says, which may have come from elsewhere: be it a link, a pipe, or no process's number."""
+    """What the file says, which may have come from elsewhere: be it a link, a pipe, or no process's
+    number."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             said = json.loads(file.read(LONGEST) or b"")
@@ -122,6 +133,12 @@ def _cut(text: str) -> str:
 
 def _say_who(holder: Holder | None) -> str:
     if holder is None:  # it took the lock a moment ago
-        return "another process writes to this campaign; wait until it ends, then run the same command again"
+        return (
+            "another process writes to this campaign; wait until it ends, then run the same command"
+            " again"
+        )
     end = f" or end it with `kill {holder.pid}`" if holder.here else ""
-    return f"{holder} writes to this campaign; wait until it ends{end}, then run the same command again"
+    return (
+        f"{holder} writes to this campaign; wait until it ends{end}, then run the same command"
+        " again"
+    )

@@ -1,4 +1,5 @@
-"""What puts a harmed store right: the last sound copy takes its place, and nothing is thrown away."""
+"""What puts a harmed store right: the last sound copy takes its place, and nothing is thrown
+away."""
 
 from __future__ import annotations
 
@@ -35,7 +36,10 @@ def restore(folder: Path) -> Restored:
     check_local(folder)
     known = list_copies(folder)
     if not known:
-        what = "no copy of its store is there; unpack an archive of `allot pack` instead: allot unpack FILE.zip FOLDER"
+        what = (
+            "no copy of its store is there; unpack an archive of `allot pack` instead: allot unpack"
+            " FILE.zip FOLDER"
+        )
         raise InputError([Mistake(repr(str(folder)), what)])
     held = lock.take(folder)
     try:
@@ -86,7 +90,8 @@ def _choose(known: list[Copy]) -> Copy:
 
 
 def _put_aside(folder: Path) -> Path | None:
-    """Give the store and what belongs to it another name. Whoever is stopped here can begin again."""
+    """Give the store and what belongs to it another name. Whoever is stopped here can begin
+    again."""
     path, number = folder / FILE, 1
     while (aside := folder / f"harmed-{number}.sqlite").exists():
         number += 1

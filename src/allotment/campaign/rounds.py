@@ -1,4 +1,5 @@
-"""Rounds: what is spent and on order, what is left to plan, and how much of a plan to order before looking again."""
+"""Rounds: what is spent and on order, what is left to plan, and how much of a plan to order before
+looking again."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ def settle(bills: Sequence[Bill]) -> dict[int, tuple[Fraction, Fraction]]:
     for bill in bills:
         task, kept = bill.task, bill.came + bill.open
         spent, on_order = paid.get(bill.order, (Fraction(0), Fraction(0)))
-        # a fee is paid once; where its order is given up as a whole, the next one that relied on it pays
+        # a fee is paid once; where its order is given up as a whole, the next one that relied on it
+        # pays
         fee = Fraction(0) if task.name in settled else task.fee or owed.get(task.name, Fraction(0))
         if not kept:
             owed[task.name] = max(owed.get(task.name, Fraction(0)), task.fee)
@@ -82,7 +84,8 @@ def take_rest(
     pool: Mapping[str, int],
     mend: str = "raise the budget in campaign.toml",
 ) -> Problem:
-    """The problem that is left: labels on order count as labels at hand, prices go on where they stood."""
+    """The problem that is left: labels on order count as labels at hand, prices go on where they
+    stood."""
     spent, on_order = price_of(problem, account)
     left = problem.budget - spent - on_order
     if left < 0:
@@ -96,14 +99,20 @@ def take_rest(
     for task in problem.tasks:
         there = have[task.name] + account.open.get(task.name, 0)
         tasks.append(_shift(task, bought[task.name], there, pool[task.name]))
-    caps = [Cap(cap.name, max(Fraction(0), cap.limit - cap.used(bought)), cap.use) for cap in problem.caps]
+    caps = [
+        Cap(cap.name, max(Fraction(0), cap.limit - cap.used(bought)), cap.use)
+        for cap in problem.caps
+    ]
     return Problem(tasks, left, caps)
 
 
 def _shift(task: Task, bought: int, have: int, pool: int) -> Task:
     """The same task after some labels were bought."""
     if task.frozen is not None and task.frozen < bought:
-        what = f"task {task.name!r}: {bought} labels are bought, but frozen is {task.frozen}; raise it or take it out"
+        what = (
+            f"task {task.name!r}: {bought} labels are bought, but frozen is {task.frozen}; raise it"
+            " or take it out"
+        )
         raise Infeasible([what])
     (_, _, cost), *later = [each for each in task.prices if each[1] is None or each[1] > bought]
     plain: dict[str, Any] = {"name": task.name, "cost": cost, "have": have, "pool": pool}
@@ -119,30 +128,48 @@ def tell_clashes(problem: Problem, rest: Problem, bought: Mapping[str, int]) -> 
     """Limits that no plan for what is left can meet, in the amounts of the campaign as a whole."""
     if not (clashes := find_clashes(rest)):
         return []
-    if told := [clash for task in rest.tasks for clash in _tell_clash(problem[task.name], task, bought[task.name])]:
+    if told := [
+        clash
+        for task in rest.tasks
+        for clash in _tell_clash(problem[task.name], task, bought[task.name])
+    ]:
         return told
     floors = {task.name: task.floor for task in rest.tasks}
-    who = [f"{'least' if task.frozen is None else 'frozen'} of {task.name}" for task in rest.tasks if task.floor]
+    who = [
+        f"{'least' if task.frozen is None else 'frozen'} of {task.name}"
+        for task in rest.tasks
+        if task.floor
+    ]
     names, cost = " and ".join(who), rest.price(floors)
     if cost > rest.budget:
         left = f"{show_exact(rest.budget)} of the budget of {show_exact(problem.budget)} is left"
         whole = show_exact(problem.budget - rest.budget + cost)
-        told.append(f"{names} takes {show_exact(cost)}, but {left}: raise the budget to {whole} or lower {names}")
+        told.append(
+            f"{names} takes {show_exact(cost)}, but {left}: raise the budget to {whole} or lower"
+            f" {names}"
+        )
     for cap, now in zip(problem.caps, rest.caps, strict=True):
         if now.used(floors) > now.limit:
             whole = show_exact(cap.used(bought) + now.used(floors))
-            needs = f"{names} takes {whole} of {cap.name!r} with what is bought, its limit is {show_exact(cap.limit)}"
+            needs = (
+                f"{names} takes {whole} of {cap.name!r} with what is bought, its limit is"
+                f" {show_exact(cap.limit)}"
+            )
             told.append(f"{needs}: raise the limit to {whole} or lower {names}")
     return told or clashes
 
 
 def _tell_clash(own: Task, task: Task, bought: int) -> list[str]:
-    """The same of one task alone; a campaign counts the pool from the data, so that nobody can raise it."""
+    """The same of one task alone; a campaign counts the pool from the data, so that nobody can
+    raise it."""
     if not (clashes := find_clashes(_alone(task))):
         return []
     pool = None if task.pool is None else task.pool + bought
     told = find_clashes(_alone(Task.from_dict(own.to_dict() | {"pool": pool}))) or clashes
-    return [each.replace(", pool is ", ", what can be labelled is ").replace(" or raise pool", "") for each in told]
+    return [
+        each.replace(", pool is ", ", what can be labelled is ").replace(" or raise pool", "")
+        for each in told
+    ]
 
 
 def _alone(task: Task) -> Problem:
@@ -150,16 +177,26 @@ def _alone(task: Task) -> Problem:
 
 
 def tell_idle(problem: Problem, rest: Problem) -> str:
-    """Why what is left buys nothing and what the budget should be, if that is so although some task has room."""
+    """Why what is left buys nothing and what the budget should be, if that is so although some task
+    has room."""
     if not explain_idle_budget(rest):
         return ""
-    cheapest = min(task.price(task.lot) for task in rest.tasks if task.ceiling is None or task.ceiling)
-    left = f"budget {show_exact(problem.budget)}, of which {show_exact(rest.budget)} is left, buys nothing more"
-    return f"{left}: raise the budget to at least {show_exact(problem.budget - rest.budget + cheapest)}"
+    cheapest = min(
+        task.price(task.lot) for task in rest.tasks if task.ceiling is None or task.ceiling
+    )
+    left = (
+        f"budget {show_exact(problem.budget)}, of which {show_exact(rest.budget)} is left, buys"
+        " nothing more"
+    )
+    return (
+        f"{left}: raise the budget to at least"
+        f" {show_exact(problem.budget - rest.budget + cheapest)}"
+    )
 
 
 def rebase(estimates: Estimates, have: Mapping[str, int]) -> Estimates:
-    """The same estimates seen from more labels at hand: each curve goes on from where it has come to."""
+    """The same estimates seen from more labels at hand: each curve goes on from where it has come
+    to."""
     now = np.array([have[task] for task in estimates.tasks])
     if estimates.law == "power":
         return replace(estimates, have=tuple(now.tolist()))
@@ -169,8 +206,11 @@ def rebase(estimates: Estimates, have: Mapping[str, int]) -> Estimates:
 
 
 def is_groundless(evidence: object) -> bool:
-    """Whether estimates rest on no curve of any task, so that their draws agree for want of knowledge."""
-    return isinstance(evidence, Estimates) and {*evidence.about.get("fallbacks", ())} >= {*evidence.tasks}
+    """Whether estimates rest on no curve of any task, so that their draws agree for want of
+    knowledge."""
+    return isinstance(evidence, Estimates) and {*evidence.about.get("fallbacks", ())} >= {
+        *evidence.tasks
+    }
 
 
 @dataclass(frozen=True)
@@ -191,9 +231,11 @@ class Tranche:
 
 
 def propose(plan: Plan, outlook: Outlook | None, budget: Fraction, learns: bool = True) -> Tranche:
-    """What to order first: that on which the draws' own best plans agree, at least a quarter of the budget.
+    """What to order first: that on which the draws' own best plans agree, at least a quarter of the
+    budget.
 
-    A later plan can still correct the rest. `learns` is False where no later estimate will know more.
+    A later plan can still correct the rest. `learns` is False where no later estimate will know
+    more.
     """
     problem, total = plan.problem, plan.problem.price(plan.counts)
     if not learns or outlook is None or not total:
@@ -205,7 +247,11 @@ def propose(plan: Plan, outlook: Outlook | None, budget: Fraction, learns: bool 
     firm = problem.price(agreed) / total
     share = max(firm, SMALLEST * budget / total)
     if share >= NEARLY:
-        sure = "the estimates agree on nearly all of it" if firm >= NEARLY else "what is left is a round's worth"
+        sure = (
+            "the estimates agree on nearly all of it"
+            if firm >= NEARLY
+            else "what is left is a round's worth"
+        )
         return Tranche(dict(plan.counts), 1.0, sure)
     counts = _fill(plan, agreed, share * total)
     first = f"the estimates agree on {float(firm):.0%} of the money".replace("%", " %")
@@ -218,7 +264,8 @@ def propose(plan: Plan, outlook: Outlook | None, budget: Fraction, learns: bool 
 
 
 def _fill(plan: Plan, agreed: Mapping[str, int], money: Fraction) -> dict[str, int]:
-    """From what is agreed as far towards the plan as the money goes, all tasks in step, in whole lots."""
+    """From what is agreed as far towards the plan as the money goes, all tasks in step, in whole
+    lots."""
     problem = plan.problem
 
     def at(share: float) -> dict[str, int]:

@@ -1,4 +1,5 @@
-"""Rows of a table that go by their numbers: a print of each is kept, so that none takes the place of another unseen."""
+"""Rows of a table that go by their numbers: a print of each is kept, so that none takes the place
+of another unseen."""
 
 from __future__ import annotations
 
@@ -37,9 +38,11 @@ Prints = NDArray[np.uint64]
 
 
 def check_rows(store: Store, settings: Settings, folder: Path) -> None:
-    """Raises InputError if rows that labels were ever ordered or delivered for go by another name or stand elsewhere.
+    """Raises InputError if rows that labels were ever ordered or delivered for go by another name
+    or stand elsewhere.
 
-    That holds for cancelled orders and for tasks that were taken out, too: their labels are taken, if they come.
+    That holds for cancelled orders and for tasks that were taken out, too: their labels are taken,
+    if they come.
     """
     last = _find_last(store) if settings.data["name"] == "table" else None
     if last is None:
@@ -48,14 +51,20 @@ def check_rows(store: Store, settings: Settings, folder: Path) -> None:
     if last.id != settings.data.get("id"):
         if _list_names(store):
             raise InputError([_tell_renamed(folder, last.id)])
-    elif last.columns and last.digest != (digest := _digest(root)) and settings.vouched != digest[:SHORT]:
+    elif (
+        last.columns
+        and last.digest != (digest := _digest(root))
+        and settings.vouched != digest[:SHORT]
+    ):
         numbers = sorted({int(name) - 1 for name in _list_names(store) if name.isdecimal()})
         rows = [number for number in numbers if 0 <= number < len(last.prints)]
         if rows:
             _compare(last, rows, settings, root, _tell_way_out(folder, settings, digest))
 
 
-def _compare(last: _Kept, rows: Sequence[int], settings: Settings, root: Path, way_out: str) -> None:
+def _compare(
+    last: _Kept, rows: Sequence[int], settings: Settings, root: Path, way_out: str
+) -> None:
     """Raises InputError if the rows moved, or if too little is as it was to tell."""
     known = open_source(root, settings.data.get("delimiter")).names
     if gone := [name for name in last.columns if name not in known]:
@@ -65,27 +74,41 @@ def _compare(last: _Kept, rows: Sequence[int], settings: Settings, root: Path, w
     now = _print_rows(settings, root, last.columns)
     changed = np.array(rows)[_find_changed(last.prints, now)[rows]]
     are_many = 2 * len(changed) > len(rows)
-    # where a column was rewritten, a few rows look like others by accident, but most like none that was there
+    # where a column was rewritten, a few rows look like others by accident, but most like none that
+    # was there
     are_new = are_many and 2 * int(np.isin(last.prints[changed], now).sum()) < len(changed)
     moved = find_moved(last.prints, now, rows)
     if moved and not are_new:
         raise InputError([_tell_moved(root, moved, np.flatnonzero(now == last.prints[moved[0]]))])
     if are_many:
-        of = f"{len(changed)} of the {several(len(rows), 'row')} that labels were ordered or delivered for"
+        of = (
+            f"{len(changed)} of the {several(len(rows), 'row')} that labels were ordered or"
+            " delivered for"
+        )
         raise InputError([Mistake(repr(str(root)), f"{of} have changed or are gone. {way_out}")])
 
 
 def keep_rows(store: Store, settings: Settings, folder: Path, stock: Stock) -> None:
-    """Put on record which column names the rows and, where none does, the prints, unless they are."""
+    """Put on record which column names the rows and, where none does, the prints, unless they
+    are."""
     if settings.data["name"] != "table":
         return
     root, last, id_ = find_root(settings, folder), _find_last(store), settings.data.get("id")
     digest, columns = "", list[str]()
     if id_ is None and stock.data.size <= MOST:
         digest, columns = _digest(root), _list_features(settings, root)
-    if last is not None and last.id == id_ and (not columns or (last.digest, last.columns) == (digest, columns)):
+    if (
+        last is not None
+        and last.id == id_
+        and (not columns or (last.digest, last.columns) == (digest, columns))
+    ):
         return
-    needs = {"file": digest, "columns": columns, "id": id_, "after": None if last is None else last.key}
+    needs = {
+        "file": digest,
+        "columns": columns,
+        "id": id_,
+        "after": None if last is None else last.key,
+    }
     store.put_result(Job(KIND, needs), _fold(_print_rows(settings, root, columns)))
 
 
@@ -109,7 +132,9 @@ def _find_last(store: Store) -> _Kept | None:
         return None
     key, needs, body = last
     try:
-        return _Kept(key, needs["file"], list(map(str, needs["columns"])), _unfold(body), needs.get("id"))
+        return _Kept(
+            key, needs["file"], list(map(str, needs["columns"])), _unfold(body), needs.get("id")
+        )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
@@ -120,7 +145,8 @@ def _list_names(store: Store) -> set[str]:
 
 
 def find_moved(old: Prints, now: Prints, rows: Sequence[int]) -> list[int]:
-    """Those of the rows that gave way to others; a value that was corrected in its place is no such thing.
+    """Those of the rows that gave way to others; a value that was corrected in its place is no such
+    thing.
 
     >>> find_moved(np.array([7, 8, 9]), np.array([9, 7, 8]), [1])
     [1]
@@ -129,7 +155,11 @@ def find_moved(old: Prints, now: Prints, rows: Sequence[int]) -> list[int]:
     """
     changed = _find_changed(old, now)
     suspects = [row for row in rows if changed[row]]
-    return suspects if suspects and _are_moved(old, now) else [row for row in suspects if row >= len(now)]
+    return (
+        suspects
+        if suspects and _are_moved(old, now)
+        else [row for row in suspects if row >= len(now)]
+    )
 
 
 def _find_changed(old: Prints, now: Prints) -> NDArray[np.bool_]:
@@ -141,9 +171,11 @@ def _find_changed(old: Prints, now: Prints) -> NDArray[np.bool_]:
 
 
 def _are_moved(old: Prints, now: Prints) -> bool:
-    """Whether a row that has no equal stands elsewhere, or one table is the other in another order, perhaps with more.
+    """Whether a row that has no equal stands elsewhere, or one table is the other in another order,
+    perhaps with more.
 
-    Other rows prove nothing: where many look alike, a corrected one may look like one that was added or taken away.
+    Other rows prove nothing: where many look alike, a corrected one may look like one that was
+    added or taken away.
     """
     (before, first, times), (after, second, again) = (
         np.unique(each, return_index=True, return_counts=True) for each in (old, now)
@@ -162,30 +194,43 @@ def _tell_moved(root: Path, moved: Sequence[int], places: NDArray[np.int64]) -> 
     gone = f"is row {places[0] + 1} now" if len(places) else "is not there any more"
     more = f", and {several(len(moved) - 1, 'other row')} likewise" if len(moved) > 1 else ""
     what = (
-        f"the row of this number that a label was ordered or delivered for {gone}{more}. Labels are filed under the "
-        "numbers of rows, so that they would go to other rows. Nothing is lost: put the rows back into their old order "
-        "(new ones go to the end) and type it again. In a campaign to come let a column called id name the rows"
+        f"the row of this number that a label was ordered or delivered for {gone}{more}. Labels are"
+        " filed under the numbers of rows, so that they would go to other rows. Nothing is lost:"
+        " put the rows back into their old order (new ones go to the end) and type it again. In a"
+        " campaign to come let a column called id name the rows"
     )
     return Mistake(f"{str(root)!r}, row {moved[0] + 1}", what)
 
 
 def _tell_renamed(folder: Path, id_: str | None) -> Mistake:
     before = "rows went by their numbers" if id_ is None else f"the column {id_!r} named the rows"
-    mend = "take id out of" if id_ is None else f"write id = {json.dumps(id_, ensure_ascii=False)} under"
+    mend = (
+        "take id out of"
+        if id_ is None
+        else f"write id = {json.dumps(id_, ensure_ascii=False)} under"
+    )
     what = (
-        f"has changed, but {before} when labels were ordered or delivered, and these are filed under such names, so "
-        f"that they would be lost or go to other rows. Nothing is lost yet: {mend} [data] and type it again"
+        f"has changed, but {before} when labels were ordered or delivered, and these are filed"
+        " under such names, so that they would be lost or go to other rows. Nothing is lost yet:"
+        f" {mend} [data] and type it again"
     )
     return Mistake(f"{folder / FILE}: data: id", what)
 
 
 def _tell_way_out(folder: Path, settings: Settings, digest: str) -> str:
     """What to do where nobody can tell from the table whether rows moved; only the user can."""
-    again = f" (rows = {settings.vouched!r} is for another state of the file)" if settings.vouched else ""
+    again = (
+        f" (rows = {settings.vouched!r} is for another state of the file)"
+        if settings.vouched
+        else ""
+    )
     return (
-        "So it can't be told whether rows stand where they stood, and labels are filed under their numbers. Nothing is "
-        "lost: put the table back as it was and type it again. Only if you changed it on purpose and know that every "
-        f'row stands where it stood, vouch for it as it is now: write rows = "{digest[:SHORT]}" under [data] in '
+        "So it can't be told whether rows stand where they stood, and labels are filed under their"
+        " numbers. Nothing is "
+        "lost: put the table back as it was and type it again. Only if you changed it on purpose"
+        " and know that every "
+        f'row stands where it stood, vouch for it as it is now: write rows = "{digest[:SHORT]}"'
+        " under [data] in "
         f"{folder / FILE}{again}"
     )
 
@@ -219,25 +264,36 @@ def _print_rows(settings: Settings, root: Path, names: Sequence[str]) -> Prints:
 
 
 def _print_cells(column: Column) -> Prints:
-    """The same for numbers that are equal, however they are written and whatever else the column holds."""
+    """The same for numbers that are equal, however they are written and whatever else the column
+    holds."""
     if column.numbers is not None and not column.boolean:
-        cells = np.where(np.isnan(column.numbers), np.nan, column.numbers + 0.0)  # one kind of NaN, and no -0
+        # one kind of NaN, and no -0
+        cells = np.where(np.isnan(column.numbers), np.nan, column.numbers + 0.0)
         return _mix(cells.view(np.uint64))
     known = {text: _print_text(text) for text in set(column.texts)}
-    return np.fromiter((known[text] for text in column.texts), dtype=np.uint64, count=len(column.texts))
+    return np.fromiter(
+        (known[text] for text in column.texts), dtype=np.uint64, count=len(column.texts)
+    )
 
 
 def _print_text(text: str) -> int:
     try:
         number = np.array([float(text) if text else np.nan])
     except ValueError:
-        return int.from_bytes(hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest(), "little")
+        return int.from_bytes(
+            hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest(), "little"
+        )
     return int(_print_cells(Column("", number))[0])
 
 
 def _mix(values: Prints) -> Prints:
-    """Every bit of each value spread over all the others, by odd factors and shifts, which undo nothing."""
-    for factor, shift in ((0x9E3779B97F4A7C15, 29), (0xC2B2AE3D27D4EB4F, 31), (0x165667B19E3779F9, 32)):
+    """Every bit of each value spread over all the others, by odd factors and shifts, which undo
+    nothing."""
+    for factor, shift in (
+        (0x9E3779B97F4A7C15, 29),
+        (0xC2B2AE3D27D4EB4F, 31),
+        (0x165667B19E3779F9, 32),
+    ):
         values = (values + np.uint64(1)) * np.uint64(factor)
         values = values ^ (values >> np.uint64(shift))
     return values

@@ -1,4 +1,5 @@
-"""The tables of a store: how they are made, brought up to date, opened, and what is said when they cannot be."""
+"""The tables of a store: how they are made, brought up to date, opened, and what is said when they
+cannot be."""
 
 from __future__ import annotations
 
@@ -16,7 +17,15 @@ from typing import Any, Self
 
 from allotment.amounts import short
 from allotment.campaign import copies, journal, lock
-from allotment.campaign.disk import HALF, KEEP, check_local, clear_halves, explain, judge_name, plainly
+from allotment.campaign.disk import (
+    HALF,
+    KEEP,
+    check_local,
+    clear_halves,
+    explain,
+    judge_name,
+    plainly,
+)
 from allotment.campaign.journal import Position
 from allotment.errors import InputError, Mistake
 from allotment.job import JSON, canonical, parse
@@ -34,28 +43,34 @@ COLUMNS: dict[int, dict[str, dict[str, str]]] = {
     1: {
         "settings": {"number": "number", "text": "text", "at": "at"},
         "results": {
-            "number": "number", "key": "key", "kind": "name", "needs": "object", "versions": "object", "body": "value",
+            "number": "number", "key": "key", "kind": "name", "needs": "object",
+            "versions": "object", "body": "value",
             "at": "at",
         },
         "artifacts": {
-            "number": "number", "key": "key", "kind": "name", "needs": "object", "versions": "object",
+            "number": "number", "key": "key", "kind": "name", "needs": "object",
+            "versions": "object",
             "files": "listing", "at": "at",
         },
         "records": {
-            "id": "number", "kind": "name", "number": "number", "key": "name", "body": "value", "at": "at",
+            "id": "number", "kind": "name", "number": "number", "key": "name", "body": "value",
+            "at": "at",
         },
         "cancellations": {"order_id": "number", "at": "at"},
         "items": {"order_id": "number", "position": "count", "task": "name", "instance": "name"},
         "deliveries": {
-            "number": "number", "name": "name", "digest": "name", "new": "count", "duplicates": "count",
+            "number": "number", "name": "name", "digest": "name", "new": "count",
+            "duplicates": "count",
             "conflicts": "count", "at": "at",
         },
-        "labels": {"id": "number", "delivery": "number", "task": "name", "instance": "name", "value": "value"},
+        "labels": {"id": "number", "delivery": "number", "task": "name", "instance": "name",
+        "value": "value"},
         "rejections": {"id": "number", "delivery": "number", "place": "text", "reason": "text"},
     }
 }  # fmt: skip
 COLUMNS[2] = COLUMNS[1] | {journal.TABLE: journal.COLUMNS}
-"""of each version: its tables, in an order in which they can be filled, and what their columns hold"""
+"""of each version: its tables, in an order in which they can be filled, and what their columns
+hold"""
 
 _AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", re.ASCII)
 _KEY = re.compile(r"[0-9a-f]{64}")
@@ -122,7 +137,10 @@ def _forbid(table: str) -> str:
     )
 
 
-MIGRATIONS = (_FIRST + "".join(map(_forbid, COLUMNS[1])), f"{journal.SQL};\n{_forbid(journal.TABLE)}")
+MIGRATIONS = (
+    _FIRST + "".join(map(_forbid, COLUMNS[1])),
+    f"{journal.SQL};\n{_forbid(journal.TABLE)}",
+)
 """the n-th leads from version n to n + 1; none is ever changed once it was released"""
 
 
@@ -158,8 +176,12 @@ def is_listing(files: JSON) -> bool:
     """{name: [size, digest]} of the files of an artifact."""
     if not isinstance(files, dict) or not files or any(map(judge_name, files)):
         return False
-    sound = (isinstance(each, list) and len(each) == 2 and _is_count(each[0]) for each in files.values())
-    return all(sound) and all(isinstance(digest, str) and _KEY.fullmatch(digest) for _, digest in files.values())
+    sound = (
+        isinstance(each, list) and len(each) == 2 and _is_count(each[0]) for each in files.values()
+    )
+    return all(sound) and all(
+        isinstance(digest, str) and _KEY.fullmatch(digest) for _, digest in files.values()
+    )
 
 
 _MARK = re.compile(f"[0-9a-f]{{{2 * journal.WIDTH}}}")
@@ -196,7 +218,9 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
     (at,) = connection.execute("PRAGMA user_version").fetchone()
     for step in range(at, version):
         try:
-            connection.executescript(f"BEGIN IMMEDIATE; {MIGRATIONS[step]} PRAGMA user_version = {step + 1};")
+            connection.executescript(
+                f"BEGIN IMMEDIATE; {MIGRATIONS[step]} PRAGMA user_version = {step + 1};"
+            )
             if step == 1:
                 journal.enter_all(connection, COLUMNS[1])
             connection.execute("COMMIT")
@@ -207,11 +231,18 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
 
 
 def connect(path: Path, write: bool) -> sqlite3.Connection:
-    """An open store of any version up to this program's; what is no store, or a newer one, is refused."""
+    """An open store of any version up to this program's; what is no store, or a newer one, is
+    refused."""
     if not path.is_file():
-        what = "is not a campaign: it has no campaign.sqlite; make one with `allot init`, or check the path"
+        what = (
+            "is not a campaign: it has no campaign.sqlite; make one with `allot init`, or check the"
+            " path"
+        )
         if copies.list_copies(path.parent):
-            what = f"its campaign.sqlite is gone; put back its last copy: allot restore {shlex.quote(str(path.parent))}"
+            what = (
+                "its campaign.sqlite is gone; put back its last copy: allot restore"
+                f" {shlex.quote(str(path.parent))}"
+            )
         raise InputError([Mistake(repr(str(path.parent)), what)])
     with translate(path):
         try:
@@ -233,7 +264,9 @@ def connect(path: Path, write: bool) -> sqlite3.Connection:
 
 
 def _open(path: Path, how: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, isolation_level=None, timeout=PATIENCE)
+    connection = sqlite3.connect(
+        f"{path.resolve().as_uri()}?{how}", uri=True, isolation_level=None, timeout=PATIENCE
+    )
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
@@ -262,15 +295,16 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
         raise damaged(path, f"its format is {version}")
     if version > len(MIGRATIONS):
         what = (
-            f"was written by a newer allotment (its format is {version}, this program knows {len(MIGRATIONS)}); "
-            "upgrade allotment; nothing was changed"
+            f"was written by a newer allotment (its format is {version}, this program knows"
+            f" {len(MIGRATIONS)}); upgrade allotment; nothing was changed"
         )
         raise InputError([Mistake(repr(str(path)), what)])
     _check_outline(connection, path, MIGRATIONS[:version])
 
 
 def _check_outline(connection: sqlite3.Connection, path: Path, steps: tuple[str, ...]) -> None:
-    """Its tables and triggers are those of its version: a view in place of a table, say, may never end."""
+    """Its tables and triggers are those of its version: a view in place of a table, say, may never
+    end."""
     there, expected = _read_outline(connection), _outline(steps)
     for kind, name, _ in sorted(there - expected, key=str):
         raise damaged(path, f"it has a {kind} {short(name)} that is none of allotment's")
@@ -332,7 +366,10 @@ def damaged(path: Path, how: object) -> Damaged:
     if not copies.list_copies(home):
         kept = "put back a copy or an archive of `allot pack`"
     look = f"see all of it with: allot verify {shlex.quote(str(home))}; {kept}"
-    what = f"is damaged ({how}), or its disk fails; run the same command again. If that says the same, {look}"
+    what = (
+        f"is damaged ({how}), or its disk fails; run the same command again. If that says the same,"
+        f" {look}"
+    )
     return Damaged(path, how, what)
 
 
@@ -342,13 +379,24 @@ def _explain(error: sqlite3.Error) -> str:
     if name.startswith("SQLITE_FULL"):
         return f"the disk is full; make room and run the same command again: {KEEP}"
     if name.startswith("SQLITE_READONLY"):
-        return "cannot be written: the file or its disk is read-only; change that, or copy the campaign elsewhere"
+        return (
+            "cannot be written: the file or its disk is read-only; change that, or copy the"
+            " campaign elsewhere"
+        )
     if name.startswith("SQLITE_CANTOPEN"):
-        return "cannot be opened; check the permissions of the folder and its files, and that the disk is not full"
+        return (
+            "cannot be opened; check the permissions of the folder and its files, and that the disk"
+            " is not full"
+        )
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")):
-        return "is kept busy by another program; close it (a database browser?) and run the same command again"
+        return (
+            "is kept busy by another program; close it (a database browser?) and run the same"
+            " command again"
+        )
     if name.startswith("SQLITE_IOERR"):
-        return f"cannot be read or written ({name}); is the disk full or failing? {KEEP.capitalize()}"
+        return (
+            f"cannot be read or written ({name}); is the disk full or failing? {KEEP.capitalize()}"
+        )
     return ""
 
 
@@ -357,7 +405,8 @@ _SEEN: dict[Path, tuple[Any, ...]] = {}
 
 
 def _check_rows(connection: sqlite3.Connection, path: Path, known: Sequence[copies.Copy]) -> None:
-    """Raises InputError where a row is not as it was written, or where the store is older than its own copy."""
+    """Raises InputError where a row is not as it was written, or where the store is older than its
+    own copy."""
     position, whole = journal.find_position(connection), path.resolve()
     if newer := copies.find_newer(known, position):
         raise InputError([Mistake(repr(str(path)), _tell_older(newer, position))])
@@ -380,9 +429,10 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 def _tell_older(newer: copies.Copy, position: Position) -> str:
     home, lines = shlex.quote(str(newer.path.parent.parent)), newer.number - position.number
     return (
-        f"is older than its own copy {newer.path.parent.name}/{newer.path.name}, which has {lines} more entries: an "
-        f"earlier store was put in its place, and orders that were sent are not in it. Nothing was changed; go on from "
-        f"the newer one with: allot restore {home} (or, if going back is meant, move that copy away)"
+        f"is older than its own copy {newer.path.parent.name}/{newer.path.name}, which has {lines}"
+        " more entries: an earlier store was put in its place, and orders that were sent are not"
+        f" in it. Nothing was changed; go on from the newer one with: allot restore {home} (or, if"
+        " going back is meant, move that copy away)"
     )
 
 
@@ -429,8 +479,11 @@ class Ledger:
             raise
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str], write: bool, why: str = "", *, check: bool = True) -> Self:
-        """A store that exists: alone for writing, beside all others for reading. Without `check` it may be harmed."""
+    def open(
+        cls, folder: str | os.PathLike[str], write: bool, why: str = "", *, check: bool = True
+    ) -> Self:
+        """A store that exists: alone for writing, beside all others for reading. Without `check` it
+        may be harmed."""
         folder = Path(folder)
         path = folder / FILE
         check_local(folder)
@@ -443,9 +496,11 @@ class Ledger:
                     connection.close()
                     cls._open_alone(folder, why or "bringing the store up to date").close()
                     connection = connect(path, write=False)
-                known = copies.list_copies(folder)  # before that moment: a writer may make another any time
+                # before that moment: a writer may make another any time
+                known = copies.list_copies(folder)
                 connection.execute("BEGIN")
-                connection.execute("SELECT COUNT(*) FROM settings").fetchone()  # from here on it is this moment
+                # from here on it is this moment
+                connection.execute("SELECT COUNT(*) FROM settings").fetchone()
                 if check:
                     _check_rows(connection, path, known)
         except BaseException:
@@ -487,14 +542,21 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.close()
 
     @contextlib.contextmanager
     def _adding(self) -> Iterator[None]:
         """All that is added within goes in together, or nothing does."""
         if self._lock is None:
-            raise InputError([Mistake(repr(str(self.folder)), "is open for reading; open it with write=True")])
+            raise InputError(
+                [Mistake(repr(str(self.folder)), "is open for reading; open it with write=True")]
+            )
         with translate(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -507,15 +569,21 @@ class Ledger:
 
     def _insert(self, table: str, **row: Any) -> int:
         names, marks = ", ".join(row), ", ".join("?" * len(row))
-        cursor = self._connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(row.values()))
+        cursor = self._connection.execute(
+            f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(row.values())
+        )
         place = cursor.lastrowid or 0
         journal.enter(self._connection, table, _columns(table), place, place)
         return place
 
     def _insert_all(self, table: str, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         marks = ", ".join("?" * len(names))
-        (last,) = self._connection.execute(f"SELECT COALESCE(MAX(rowid), 0) FROM {table}").fetchone()
-        self._connection.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", rows)
+        (last,) = self._connection.execute(
+            f"SELECT COALESCE(MAX(rowid), 0) FROM {table}"
+        ).fetchone()
+        self._connection.executemany(
+            f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", rows
+        )
         journal.enter(self._connection, table, _columns(table), last + 1, 2**63 - 1)
 
     def _rows(self, sql: str, *given: Any) -> list[Any]:

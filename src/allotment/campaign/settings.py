@@ -1,4 +1,5 @@
-"""What the user decides: campaign.toml, read with every mistake at once, written with a comment on every key."""
+"""What the user decides: campaign.toml, read with every mistake at once, written with a comment on
+every key."""
 
 from __future__ import annotations
 
@@ -38,7 +39,10 @@ METHODS = {
     "neutral": "no training at all: every task is taken to be worth the same",
 }
 DATA: dict[str, dict[str, type]] = {
-    "table": {"root": str, "id": str, "group": str, "drop": list, "delimiter": str, "image_size": int} | {"rows": str},
+    "table": (
+        {"root": str, "id": str, "group": str, "drop": list, "delimiter": str, "image_size": int}
+        | {"rows": str}
+    ),
     "scenes": {"count": int, "size": int, "seed": int, "by_colour": bool},
     "voc": {"root": str, "side": int},
     "taskonomy": {"root": str, "side": int},
@@ -46,7 +50,8 @@ DATA: dict[str, dict[str, type]] = {
 """kinds of data and the keys of each"""
 ROOTED = ("table", "voc", "taskonomy")
 COMPLETE = ("scenes", "voc", "taskonomy")
-"""data that come with all their labels: a campaign begins with some of them, and can be judged by the others"""
+"""data that come with all their labels: a campaign begins with some of them, and can be judged by
+the others"""
 NETWORKS = {"usual": "", "voc-small": "voc", "voc-paper": "voc", "taskonomy-small": "taskonomy"} | {
     "taskonomy-paper": "taskonomy"
 }
@@ -71,9 +76,12 @@ TARGET: dict[str, type] = {"kind": str, "classes": list, "metric": str, "loss_we
 TOP = ("budget", "method", "trainings", "seed", "conflicts", "data", "training", "task", "cap")
 RULES = ("first", "last", "majority")
 """which of several answers for one label counts"""
-NAMES = {str: "a text in quotes", int: "a whole number", float: "a number", list: "a list of texts"} | {
-    bool: "true or false"
-}
+NAMES = {
+    str: "a text in quotes",
+    int: "a whole number",
+    float: "a number",
+    list: "a list of texts",
+} | {bool: "true or false"}
 HINTS = {
     "pool": "is counted from the data: leave it out",
     "gain": "is measured: leave it out, or plan with a problem file (allot example)",
@@ -102,8 +110,11 @@ class Settings:
     targets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """of each task, what it says of its labels: kind, classes, metric, loss_weight"""
     vouched: str = ""
-    """how the digest of a table begins of which the user says that its rows stand where they stood"""
-    lines: Mapping[tuple[str | int, ...], int] = field(default_factory=dict, repr=False, compare=False)
+    """how the digest of a table begins of which the user says that its rows stand where they
+    stood"""
+    lines: Mapping[tuple[str | int, ...], int] = field(
+        default_factory=dict, repr=False, compare=False
+    )
     """of the text, on which tables begin and keys stand"""
 
     def locate(self, folder: Path, task: str, key: str) -> str:
@@ -121,7 +132,10 @@ class Settings:
     @property
     def recipe(self) -> dict[str, Any]:
         """All that a training depends on beside data, labels and seed."""
-        return {"training": dict(self.training), "targets": {k: dict(v) for k, v in self.targets.items()}}
+        return {
+            "training": dict(self.training),
+            "targets": {k: dict(v) for k, v in self.targets.items()},
+        }
 
     def problem(self) -> Problem:
         """The whole of it as a problem, with nothing at hand yet."""
@@ -133,7 +147,8 @@ class Settings:
 
 
 def read_settings(folder: Path) -> tuple[Settings, str]:
-    """The settings of a campaign's folder, and their text; raises InputError with every mistake, its file and line."""
+    """The settings of a campaign's folder, and their text; raises InputError with every mistake,
+    its file and line."""
     text = _read_text(folder / FILE)
     try:
         settings, wrong = parse_settings(text), Placed()
@@ -143,7 +158,9 @@ def read_settings(folder: Path) -> tuple[Settings, str]:
         return settings, text
     except InputError as error:
         file = str(folder / FILE)
-        found = [(file if each.line is None else f"{file}:{each.line}", each) for each in error.mistakes]
+        found = [
+            (file if each.line is None else f"{file}:{each.line}", each) for each in error.mistakes
+        ]
         raise InputError(
             Mistake(f"{at}: {each.where}" if each.where else at, each.what) for at, each in found
         ) from None
@@ -154,7 +171,10 @@ def _read_text(path: Path) -> str:
         if not path.is_file():
             what = f"there is none; begin with: allot init {quote(path.parent)}"
             if (path.parent / STORE).is_file():
-                what = "is gone, but not what was measured and bought; put it back, or write it anew with the options "
+                what = (
+                    "is gone, but not what was measured and bought; put it back, or write it anew"
+                    " with the options "
+                )
                 what += f"that it was begun with: allot init {quote(path.parent)} ..."
         elif path.stat().st_size > LARGEST_FILE:
             what = f"has more than {LARGEST_FILE // 10**6} MB; is it the right file?"
@@ -177,9 +197,17 @@ def check_place(folder: Path) -> None:
     """That a campaign's folder can be made where it is wanted."""
     there = next((each for each in (folder, *folder.absolute().parents) if each.exists()), folder)
     if not there.is_dir():
-        raise InputError([Mistake(str(there), "is a file; a campaign is a folder of its own: choose another name")])
+        raise InputError(
+            [
+                Mistake(
+                    str(there), "is a file; a campaign is a folder of its own: choose another name"
+                )
+            ]
+        )
     if not os.access(there, os.W_OK | os.X_OK):
-        raise InputError([Mistake(str(there), "may not be written to; choose a folder that is yours")])
+        raise InputError(
+            [Mistake(str(there), "may not be written to; choose a folder that is yours")]
+        )
 
 
 @lru_cache(maxsize=2)  # a command asks for the same text several times
@@ -191,13 +219,18 @@ def parse_settings(text: str) -> Settings:
         raise
     except (tomllib.TOMLDecodeError, ValueError, RecursionError, ArithmeticError) as error:
         at = re.search(r"line (\d+)", str(error))
-        what = f"not valid TOML: {str(error).partition(' (at ')[0][:200]}; text goes in quotes, each key stands once"
+        what = (
+            f"not valid TOML: {str(error).partition(' (at ')[0][:200]}; text goes in quotes, each"
+            " key stands once"
+        )
         raise InputError([Mistake("", what, int(at[1]) if at else 1)]) from None
     wrong = Placed()
     try:
         settings = _build(plain, wrong)
     except RecursionError:
-        raise InputError([Mistake("", "nested too deeply; a task is a few levels deep", 1)]) from None
+        raise InputError(
+            [Mistake("", "nested too deeply; a task is a few levels deep", 1)]
+        ) from None
     if wrong.found or settings is None:
         raise InputError(wrong.located(text))
     return replace(settings, lines=find_lines(text))
@@ -223,7 +256,11 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         what = f"unknown {short(plain['conflicts'])}; {suggest(plain['conflicts'], RULES)}"
         wrong.add(("conflicts",), "conflicts", what)
     if "budget" not in plain:
-        wrong.add((), "budget", "is missing; write budget = 500 (all there is to spend) above the first table")
+        wrong.add(
+            (),
+            "budget",
+            "is missing; write budget = 500 (all there is to spend) above the first table",
+        )
     try:
         problem = Problem(tasks or [Task("?", 1)], plain.get("budget", 0), caps if tasks else ())
     except InputError as error:
@@ -250,7 +287,8 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
 
 
 def _find_places(plain: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
-    """Of tasks and caps as mistakes call them: the last one of a name, since the first is not one too many."""
+    """Of tasks and caps as mistakes call them: the last one of a name, since the first is not one
+    too many."""
     return {
         f"{kind} {row.get('name')!r}": (kind, number)
         for kind in ("cap", "task")
@@ -260,15 +298,21 @@ def _find_places(plain: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
 
 def _check_trainings(given: Any, method: Any, tasks: int, wrong: Placed) -> None:
     if isinstance(given, Mapping):
-        what = "is a table; did you mean [training]? A number of trainings stands above the first table"
+        what = (
+            "is a table; did you mean [training]? A number of trainings stands above the first"
+            " table"
+        )
         wrong.add(("trainings",), "trainings", what)
         return
-    # slopes are fitted with a level of each fold and a slope of each task, and need one more to see their noise
+    # slopes are fitted with a level of each fold and a slope of each task, and need one more to see
+    # their noise
     least = 0 if method == "neutral" else FOLDS + tasks + 1 if method == "slopes" else 1
     if given is not None and (type(given) is not int or given < least):
         what = f"{short(given)} is not a whole number of {least} or more"
         what += f", which method = {short(method)} needs" if least > 1 else ""
-        wrong.add(("trainings",), "trainings", what + ('; method = "neutral" takes none' if least else ""))
+        wrong.add(
+            ("trainings",), "trainings", what + ('; method = "neutral" takes none' if least else "")
+        )
 
 
 def _read_data(given: Any, wrong: Placed) -> dict[str, Any]:
@@ -295,16 +339,25 @@ def _read_training(given: Any, data: Mapping[str, Any], wrong: Placed) -> dict[s
     found = _read_keys(given, TRAINING, "training", wrong)
     network = found.get("network", "usual")
     if network not in NETWORKS:
-        wrong.add(("training", "network"), "training: network", f"unknown {network!r}; {suggest(network, NETWORKS)}")
+        wrong.add(
+            ("training", "network"),
+            "training: network",
+            f"unknown {network!r}; {suggest(network, NETWORKS)}",
+        )
     elif NETWORKS[network] and data and NETWORKS[network] != data.get("name"):
-        what = f"{network!r} is for {NETWORKS[network]}, and the data are {data.get('name')}; take 'usual'"
+        what = (
+            f"{network!r} is for {NETWORKS[network]}, and the data are {data.get('name')}; take"
+            " 'usual'"
+        )
         wrong.add(("training", "network"), "training: network", what)
     for mistake in check_recipe(found):
         wrong.add(("training", mistake.where), f"training: {mistake.where}", mistake.what)
     return found
 
 
-def _read_keys(given: Mapping[str, Any], known: Mapping[str, type], table: str, wrong: Placed) -> dict[str, Any]:
+def _read_keys(
+    given: Mapping[str, Any], known: Mapping[str, type], table: str, wrong: Placed
+) -> dict[str, Any]:
     """The known keys of a table, with their types checked."""
     found = {}
     hint = make_hints(known)
@@ -324,7 +377,11 @@ def _typed(value: Any, kind: type) -> Any:
     if kind is float and isinstance(value, int | Decimal) and not isinstance(value, bool):
         return float(value)
     if kind is list:
-        return list(value) if isinstance(value, list) and all(isinstance(each, str) for each in value) else None
+        return (
+            list(value)
+            if isinstance(value, list) and all(isinstance(each, str) for each in value)
+            else None
+        )
     return value if type(value) is kind else None
 
 
@@ -338,11 +395,17 @@ def _read_tasks(
     if not rows and not wrong.found:
         wrong.add(("task",), "task", "there is none; write [[task]] and below it a name and a cost")
     for number, row in rows:
-        label = f"task {row['name']!r}" if isinstance(row.get("name"), str) else f"task {number + 1}"
+        label = (
+            f"task {row['name']!r}" if isinstance(row.get("name"), str) else f"task {number + 1}"
+        )
         own = {key: value for key, value in row.items() if key in TARGET}
         said = {key: _typed(value, TARGET[key]) for key, value in own.items()}
         for key in [key for key, value in said.items() if value is None]:
-            wrong.add(("task", number, key), f"{label}: {key}", f"{short(own[key])} is not {NAMES[TARGET[key]]}")
+            wrong.add(
+                ("task", number, key),
+                f"{label}: {key}",
+                f"{short(own[key])} is not {NAMES[TARGET[key]]}",
+            )
         if hinted := [key for key in row if key in HINTS]:
             for key in hinted:
                 wrong.add(("task", number, key), f"{label}: {key}", HINTS[key])
@@ -354,7 +417,9 @@ def _read_tasks(
             task = Task.from_dict(rest)
         except InputError as error:
             for mistake in error.mistakes:
-                wrong.add(("task", number, mistake.where), f"{label}: {mistake.where}", mistake.what)
+                wrong.add(
+                    ("task", number, mistake.where), f"{label}: {mistake.where}", mistake.what
+                )
             continue
         tasks.append(task)
         _check_target(("task", number), task.name, said, data, wrong)
@@ -367,7 +432,11 @@ def _read_tasks(
 
 
 def _check_target(
-    place: tuple[str | int, ...], name: str, said: Mapping[str, Any], data: Mapping[str, Any], wrong: Placed
+    place: tuple[str | int, ...],
+    name: str,
+    said: Mapping[str, Any],
+    data: Mapping[str, Any],
+    wrong: Placed,
 ) -> None:
     """What a task says of its labels, as far as that can be told without them."""
 
@@ -390,13 +459,17 @@ def _check_target(
 
 
 def _check_root(settings: Settings, folder: Path, wrong: Placed) -> None:
-    """That the data are where they are said to be and, of a table, that its head has the columns that are named."""
+    """That the data are where they are said to be and, of a table, that its head has the columns
+    that are named."""
     data = settings.data
     if data["name"] not in ROOTED:
         return
     path = _find_data(settings, folder)
     if not path.exists():
-        what = f"{data['root']!r}: there is no such file or folder ({path}); write where the data lie now"
+        what = (
+            f"{data['root']!r}: there is no such file or folder ({path}); write where the data"
+            " lie now"
+        )
         wrong.add(("data", "root"), "data: root", what)
     elif data["name"] == "table":
         _check_columns(settings, path, wrong)
@@ -416,7 +489,9 @@ def find_lost(folder: Path) -> Path | None:
 
 def _check_columns(settings: Settings, path: Path, wrong: Placed) -> None:
     data, said = settings.data, settings.targets
-    kinds, classes = ({n: keys[k] for n, keys in said.items() if k in keys} for k in ("kind", "classes"))
+    kinds, classes = (
+        {n: keys[k] for n, keys in said.items() if k in keys} for k in ("kind", "classes")
+    )
     drop, group, id_ = (data.get(key) for key in ("drop", "group", "id"))
     try:
         source = open_source(path, data.get("delimiter"))
@@ -430,7 +505,9 @@ def _check_columns(settings: Settings, path: Path, wrong: Placed) -> None:
     try:
         assign_roles(source, settings.names, None, group, id_, tuple(drop or ()), kinds, classes)
     except InputError as error:
-        found: dict[str, tuple[str | int, ...]] = {f"drop {name!r}": ("data", "drop") for name in drop or ()}
+        found: dict[str, tuple[str | int, ...]] = {
+            f"drop {name!r}": ("data", "drop") for name in drop or ()
+        }
         found |= {f"group {group!r}": ("data", "group"), f"id {id_!r}": ("data", "id")}
         for number, name in enumerate(settings.names):
             found[f"target {name!r}"] = ("task", number, "name")
@@ -446,15 +523,20 @@ def _check_columns(settings: Settings, path: Path, wrong: Placed) -> None:
                 wrong.add(("task", number, "metric"), f"task {name!r}: metric", what)
 
 
-def _check_starts(names: Iterable[str], starts: Mapping[str, int], data: str, wrong: Placed) -> None:
-    """Complete data need a number of labels to begin with; a table may have one, for every task or for none."""
+def _check_starts(
+    names: Iterable[str], starts: Mapping[str, int], data: str, wrong: Placed
+) -> None:
+    """Complete data need a number of labels to begin with; a table may have one, for every task or
+    for none."""
     if not starts and data not in COMPLETE:
         return
     for number, name in enumerate(names):
         if name not in starts:
             what = f"is missing; write have = 50, the number of labels that {name!r} begins with"
             if data not in COMPLETE:
-                what += ", or leave it out of the other tasks too: then all filled cells are at hand"
+                what += (
+                    ", or leave it out of the other tasks too: then all filled cells are at hand"
+                )
             wrong.add(("task", number), f"task {name!r}: have", what)
 
 
@@ -465,7 +547,11 @@ def _read_caps(given: Any, wrong: Placed) -> list[Cap]:
             caps.append(Cap.from_dict(row))
         except InputError as error:
             for mistake in error.mistakes:
-                wrong.add(("cap", number, mistake.where), f"cap {number + 1}: {mistake.where}", mistake.what)
+                wrong.add(
+                    ("cap", number, mistake.where),
+                    f"cap {number + 1}: {mistake.where}",
+                    mistake.what,
+                )
     return caps
 
 

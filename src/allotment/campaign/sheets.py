@@ -16,7 +16,8 @@ GONE = "not in the data any more; leave it empty"
 
 
 def show_columns(state: State, names: Collection[str]) -> dict[str, dict[str, object]]:
-    """Columns by name, and in each a cell for every instance: a file, or the first columns of the table."""
+    """Columns by name, and in each a cell for every instance: a file, or the first columns of the
+    table."""
     stock, data = state.stock, state.stock.data
     files = getattr(data, "image_files", None)
     if files is not None:
@@ -25,16 +26,26 @@ def show_columns(state: State, names: Collection[str]) -> dict[str, dict[str, ob
         return {}
     from allotment.data.sources import open_source
 
-    source = open_source(find_root(state.settings, state.folder), state.settings.data.get("delimiter"))
-    left_out = {*state.settings.names, state.settings.data.get("id"), *state.settings.data.get("drop", ())}
+    source = open_source(
+        find_root(state.settings, state.folder), state.settings.data.get("delimiter")
+    )
+    left_out = {
+        *state.settings.names,
+        state.settings.data.get("id"),
+        *state.settings.data.get("drop", ()),
+    }
     chosen = [name for name in source.names if name.strip() and name not in left_out][:MOST]
     columns = source.read(chosen, ())
     return {
-        (f"{column} (data)" if column in TAKEN else column): _fill(names, stock.place, columns[column].texts)
+        (f"{column} (data)" if column in TAKEN else column): _fill(
+            names, stock.place, columns[column].texts
+        )
         for column in chosen
     }
 
 
-def _fill(names: Collection[str], place: Mapping[str, int], cells: Sequence[object]) -> dict[str, object]:
+def _fill(
+    names: Collection[str], place: Mapping[str, int], cells: Sequence[object]
+) -> dict[str, object]:
     """Rows with ids may have been taken out of the data since they were ordered."""
     return {name: cells[place[name]] if name in place else GONE for name in names}

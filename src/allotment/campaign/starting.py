@@ -1,4 +1,5 @@
-"""How a campaign begins: from a few words on the command line to a folder with commented settings."""
+"""How a campaign begins: from a few words on the command line to a folder with commented
+settings."""
 
 from __future__ import annotations
 
@@ -47,11 +48,20 @@ def begin(
     weights: str | None = None,
     steps: int | None = None,
 ) -> Begun:
-    """A new campaign. Settings and data are checked before anything is written; all mistakes are named at once."""
+    """A new campaign. Settings and data are checked before anything is written; all mistakes are
+    named at once."""
     folder = Path(folder)
     preset, costs, have = PRESETS.get(data, {}), costs or {}, have or {}
     names = list(targets) or list(preset)
-    _check(data, root, names, preset, costs, budget, {"cost": costs, "have": have, "kind": kinds, "classes": classes})
+    _check(
+        data,
+        root,
+        names,
+        preset,
+        costs,
+        budget,
+        {"cost": costs, "have": have, "kind": kinds, "classes": classes},
+    )
     tasks: dict[str, dict[str, Any]] = {}
     for name in names:
         cost, start = preset.get(name, (0, 0))
@@ -63,7 +73,9 @@ def begin(
     notes: tuple[str, ...] = ()
     if data == "table" and id is None and root is not None:
         id, notes = find_id(root, {*names, *drop, group}, delimiter)
-    keys: dict[str, Any] = {"name": data} | ({} if root is None else {"root": _relative(root, folder)})
+    keys: dict[str, Any] = {"name": data} | (
+        {} if root is None else {"root": _relative(root, folder)}
+    )
     columns = {"id": id, "group": group, "delimiter": delimiter}
     keys |= OPTIONS[data] | {key: value for key, value in columns.items() if value is not None}
     keys |= {"drop": list(drop)} if drop else {}
@@ -71,10 +83,16 @@ def begin(
     if weights is not None:
         training["weights"] = _relative(weights, folder)
     training |= {"steps": STEPS[data] if steps is None else steps} | settle_machine()
-    text = write_template(keys, tasks, _number(budget or str(BUDGETS.get(data, 0))), method, training)
+    text = write_template(
+        keys, tasks, _number(budget or str(BUDGETS.get(data, 0))), method, training
+    )
     checked = _check_data(text, folder)
     campaign = Campaign.create(folder, text)
-    return Begun(campaign, notes) if checked is None else Begun(campaign, notes + checked[1], checked[0])
+    return (
+        Begun(campaign, notes)
+        if checked is None
+        else Begun(campaign, notes + checked[1], checked[0])
+    )
 
 
 def _check(
@@ -91,21 +109,31 @@ def _check(
         what = "the table's file" if data == "table" else "the folder of the images"
         mistakes.append(Mistake("--root", f"is missing; give {what}"))
     if not names:
-        mistakes.append(Mistake("--targets", "is missing; name the columns to predict: --targets price,style"))
+        mistakes.append(
+            Mistake("--targets", "is missing; name the columns to predict: --targets price,style")
+        )
     for name in names:
         if preset and name not in preset:
-            mistakes.append(Mistake(f"--targets {name}", f"is not a task of {data}; {suggest(name, preset)}"))
+            mistakes.append(
+                Mistake(f"--targets {name}", f"is not a task of {data}; {suggest(name, preset)}")
+            )
         elif name not in costs and name not in preset:
             mistakes.append(Mistake(f"task {name!r}", f"has no price; add --cost {name}=20"))
         if not preset and named["have"] and name not in named["have"]:
-            what = f"has no --have, as others do; say how many labels it begins with: --have {name}=50"
+            what = (
+                f"has no --have, as others do; say how many labels it begins with: --have {name}=50"
+            )
             mistakes.append(Mistake(f"task {name!r}", what))
     if budget is None and data not in BUDGETS:
-        mistakes.append(Mistake("--budget", "is missing; all there is to spend on labels: --budget 500"))
+        mistakes.append(
+            Mistake("--budget", "is missing; all there is to spend on labels: --budget 500")
+        )
     for option, given in named.items():
         for name in given or ():
             if name not in names:
-                mistakes.append(Mistake(f"--{option} {name}", f"no such target; {suggest(name, names)}"))
+                mistakes.append(
+                    Mistake(f"--{option} {name}", f"no such target; {suggest(name, names)}")
+                )
     if mistakes:
         raise InputError(mistakes)
 
@@ -126,34 +154,46 @@ def _check_data(text: str, folder: Path) -> tuple[Dataset, tuple[str, ...]] | No
     _check_budget(settings)
     notes = tuple(getattr(stock.data, "notes", ()))
     if settings.method != "neutral" and max(stock.have.values()) < FOLDS:
-        few = f'too few labels to measure anything; until some task has {FOLDS}, plan with method = "neutral"'
+        few = (
+            f"too few labels to measure anything; until some task has {FOLDS}, plan with method ="
+            ' "neutral"'
+        )
         notes += (f"{few} in campaign.toml",)
     return stock.data, notes
 
 
 def _check_kinds(settings: Settings, stock: Stock) -> None:
-    """That the kind of every task is said or can be seen: a wrong guess would turn all its labels away later."""
+    """That the kind of every task is said or can be seen: a wrong guess would turn all its labels
+    away later."""
     mistakes = []
     for name in getattr(stock.data, "guessed", ()):
         if not stock.data.known(name).any() and "classes" not in settings.targets.get(name, {}):
             classes = f"--kind {quote(f'{name}=classification')} --classes {quote(f'{name}=A|B')}"
-            what = f"has no label that shows its kind; say it: --kind {quote(f'{name}=regression')}, or {classes}"
+            what = (
+                f"has no label that shows its kind; say it: --kind {quote(f'{name}=regression')},"
+                f" or {classes}"
+            )
             mistakes.append(Mistake(f"task {name!r}", what))
     if mistakes:
         raise InputError(mistakes)
 
 
 def _check_budget(settings: Settings) -> None:
-    """That there is money for a label of any kind: a campaign that can buy nothing has no next step."""
+    """That there is money for a label of any kind: a campaign that can buy nothing has no next
+    step."""
     prices = {task.name: task.price(task.lot) for task in settings.tasks}
     cheapest = min(prices, key=lambda name: prices[name])
     if settings.budget < prices[cheapest]:
-        what = f"{show(settings.budget)} buys nothing; the cheapest is {cheapest!r}, for {show(prices[cheapest])}"
+        what = (
+            f"{show(settings.budget)} buys nothing; the cheapest is {cheapest!r}, for"
+            f" {show(prices[cheapest])}"
+        )
         raise InputError([Mistake("--budget", f"{what}. Give all there is to spend on labels")])
 
 
 def settle_machine() -> dict[str, str]:
-    """Device and precision of this machine, so that later trainings are done as the first ones were."""
+    """Device and precision of this machine, so that later trainings are done as the first ones
+    were."""
     try:
         from allotment.learners.recipe import Recipe
 
@@ -164,7 +204,8 @@ def settle_machine() -> dict[str, str]:
 
 
 def _relative(path: str, folder: Path) -> str:
-    """From the campaign's folder where both lie side by side, so that they can be moved together; whole otherwise."""
+    """From the campaign's folder where both lie side by side, so that they can be moved together;
+    whole otherwise."""
     whole, home = Path(os.path.realpath(Path(path).expanduser())), Path(os.path.realpath(folder))
     return os.path.relpath(whole, home) if whole.is_relative_to(home.parent) else str(whole)
 
@@ -174,7 +215,11 @@ def _number(text: str) -> str:
     plain = text.strip()
     bare = plain.replace(".", "", 1)
     fits = bare.isascii() and bare.isdigit() and plain[0] != "." and plain[-1] != "."
-    return plain if fits and (plain[0] != "0" or plain in ("0",) or plain[1] == ".") else f'"{_escape(plain)}"'
+    return (
+        plain
+        if fits and (plain[0] != "0" or plain in ("0",) or plain[1] == ".")
+        else f'"{_escape(plain)}"'
+    )
 
 
 def _escape(text: str) -> str:

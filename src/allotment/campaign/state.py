@@ -1,4 +1,5 @@
-"""Where a campaign stands: its settings, labels, money, estimates and plan, all from the folder, changing nothing."""
+"""Where a campaign stands: its settings, labels, money, estimates and plan, all from the folder,
+changing nothing."""
 
 from __future__ import annotations
 
@@ -77,7 +78,11 @@ class Proposal:
     def job(self) -> Job:
         """Names the plan by all that it follows from."""
         basis = None if self.found is None else self.found.value.key
-        needs = {"problem": self.plan.problem.to_dict(), "estimates": basis, "tranche": self.tranche.counts}
+        needs = {
+            "problem": self.plan.problem.to_dict(),
+            "estimates": basis,
+            "tranche": self.tranche.counts,
+        }
         return Job("plan", needs)
 
     def to_dict(self) -> dict[str, JSON]:
@@ -107,14 +112,18 @@ class State:
     """sheets of orders that are not on record any more"""
 
     def check_lost(self) -> None:
-        """Raises InputError where orders were sent that are not on record: the same would be bought twice."""
+        """Raises InputError where orders were sent that are not on record: the same would be bought
+        twice."""
         if self.lost:
             raise InputError([Mistake(repr(str(self.lost[0])), self.tell_lost())])
 
     def tell_lost(self) -> str:
         """What is to be said of the first such sheet."""
         typed = f"allot ingest {quote(self.folder)} {quote(self.lost[0])}"
-        what = "is the sheet of an order that is not on record: the campaign was put back to an earlier state"
+        what = (
+            "is the sheet of an order that is not on record: the campaign was put back to an"
+            " earlier state"
+        )
         return f"{what}. To put the order on record again, with what it has of labels: {typed}"
 
     @cached_property
@@ -141,7 +150,9 @@ class State:
         """The problem that is left; `budget` is another one for the campaign as a whole."""
         if budget is None:
             return self._rest
-        return take_rest(self._whole(budget), self.account, self.stock.have, self.pool, "give a larger --budget")
+        return take_rest(
+            self._whole(budget), self.account, self.stock.have, self.pool, "give a larger --budget"
+        )
 
     @cached_property
     def _rest(self) -> Problem:
@@ -150,11 +161,15 @@ class State:
     @cached_property
     def pool(self) -> dict[str, int]:
         """Of each task, how many instances could still be labelled."""
-        return {name: len(self.stock.candidates(name, self.ordered[name])) for name in self.settings.names}
+        return {
+            name: len(self.stock.candidates(name, self.ordered[name]))
+            for name in self.settings.names
+        }
 
     @cached_property
     def clashes(self) -> tuple[str, ...]:
-        """Why no plan for the money that is left can meet the settings; those who only look get on without one."""
+        """Why no plan for the money that is left can meet the settings; those who only look get on
+        without one."""
         try:
             return tuple(self._tell_clashes(self._whole(), self.rest()))
         except Infeasible as error:
@@ -165,7 +180,8 @@ class State:
 
     @property
     def is_affordable(self) -> bool:
-        """Whether the money that is left buys any label at all; raises Infeasible where limits clash."""
+        """Whether the money that is left buys any label at all; raises Infeasible where limits
+        clash."""
         if self.clashes:
             raise Infeasible(self.clashes)
         return any(not obstacle for obstacle, _ in self._obstacles.values())
@@ -179,15 +195,20 @@ class State:
     def buys_something(self) -> bool:
         """Whether any plan that takes every task to be worth something surely buys a label."""
         weighty = {task.name for task in self.settings.tasks if task.weight > 0}
-        return self.can_buy and any(not why for name, (why, _) in self._obstacles.items() if name in weighty)
+        return self.can_buy and any(
+            not why for name, (why, _) in self._obstacles.items() if name in weighty
+        )
 
     @cached_property
     def _obstacles(self) -> dict[str, tuple[str, str]]:
-        """Of each task, what keeps the money that is left from buying the least of it, and the key that would help."""
+        """Of each task, what keeps the money that is left from buying the least of it, and the key
+        that would help."""
         rest, found = self.rest(), {}
         for own, task in zip(self.settings.tasks, rest.tasks, strict=True):
             lot = "a label" if task.lot == 1 else f"a lot of {task.lot}"
-            used = [cap.name for cap in rest.caps if cap.use.get(task.name, 0) * task.lot > cap.limit]
+            used = [
+                cap.name for cap in rest.caps if cap.use.get(task.name, 0) * task.lot > cap.limit
+            ]
             obstacle = "", ""
             if task.frozen is not None and task.frozen < task.lot:
                 obstacle = f"it is frozen at {own.frozen}, which are bought", "frozen"
@@ -213,23 +234,37 @@ class State:
         if keys == ["budget"] and all(key for _, key in found.values()):
             return "that buys nothing more: raise the budget"
         why = "; ".join(f"{name}: {obstacle}" for name, (obstacle, _) in found.items())
-        return f"that buys nothing more ({why}): {'raise the ' + ' or the '.join(keys) if keys else ''}".rstrip(": ")
+        return (
+            f"that buys nothing more ({why}):"
+            f" {'raise the ' + ' or the '.join(keys) if keys else ''}".rstrip(": ")
+        )
 
     @cached_property
     def needs(self) -> dict[str, JSON]:
-        """What estimates depend on beside the labels and the learner; no data that take minutes to read through."""
+        """What estimates depend on beside the labels and the learner; no data that take minutes to
+        read through."""
         settings = self.settings
-        trainings = METHODS[settings.method].trainings if settings.trainings is None else settings.trainings
-        needs = {"recipe": settings.recipe, "method": settings.method, "trainings": trainings, "seed": settings.seed}
+        trainings = (
+            METHODS[settings.method].trainings if settings.trainings is None else settings.trainings
+        )
+        needs = {
+            "recipe": settings.recipe,
+            "method": settings.method,
+            "trainings": trainings,
+            "seed": settings.seed,
+        }
         if not hasattr(self.stock.data, "image_files"):
             needs["data"] = self.stock.data.fingerprint
         return needs
 
     @cached_property
     def found(self) -> Found | None:
-        """The newest estimates that fit the settings; those that know all labels at hand come first."""
+        """The newest estimates that fit the settings; those that know all labels at hand come
+        first."""
         fitting = [value for value in self.estimates if not self.changes(value.body["needs"])]
-        exact = [value for value in fitting if value.body["needs"]["labels"] == self.stock.fingerprint]
+        exact = [
+            value for value in fitting if value.body["needs"]["labels"] == self.stock.fingerprint
+        ]
         for value in [*fitting, *exact][-1:]:
             estimates = Estimates.from_dict(value.body["estimates"])
             return Found(value, estimates, bool(exact))
@@ -237,16 +272,25 @@ class State:
 
     def changes(self, needs: Mapping[str, JSON]) -> list[str]:
         """Why something that was measured does not fit the settings any more."""
-        return [why for key, why in CHANGES.items() if key in self.needs and needs.get(key) != self.needs[key]]
+        return [
+            why
+            for key, why in CHANGES.items()
+            if key in self.needs and needs.get(key) != self.needs[key]
+        ]
 
     def propose(self, budget: Any = None) -> Proposal:
-        """The best plan for the money that is left; raises InputError if nothing was measured that it could rest on."""
+        """The best plan for the money that is left; raises InputError if nothing was measured that
+        it could rest on."""
         whole, problem = self._whole(budget), self.rest(budget)
-        if told := self._tell_clashes(whole, problem) or [each for each in [tell_idle(whole, problem)] if each]:
+        if told := self._tell_clashes(whole, problem) or [
+            each for each in [tell_idle(whole, problem)] if each
+        ]:
             raise Infeasible(told)
         if self.settings.method == "neutral":
             plan = allocate(problem, neutral_gains(problem))
-            return Proposal(plan, propose(plan, None, self.settings.budget, learns=False), None, *self._waiting)
+            return Proposal(
+                plan, propose(plan, None, self.settings.budget, learns=False), None, *self._waiting
+            )
         if self.found is None:
             raise InputError([Mistake("", self._why_unmeasured())])
         have = {task.name: task.have for task in problem.tasks}
@@ -267,22 +311,35 @@ class State:
     def is_looked_through(self) -> bool:
         """Whether what a plan for the money that is left promises is on record."""
         neutral = self.settings.method == "neutral"
-        known = self.found is not None and name_diagnosis(self.found.value.key, self.rest()) in self.outlooks
+        known = (
+            self.found is not None
+            and name_diagnosis(self.found.value.key, self.rest()) in self.outlooks
+        )
         return neutral or known
 
     def _why_unmeasured(self) -> str:
         name = quote(self.folder)
         if not self.estimates:
-            return f'nothing is measured yet; type: allot estimate {name}   (or set method = "neutral")'
-        reasons = min((self.changes(value.body["needs"]) for value in reversed(self.estimates)), key=len)
+            return (
+                f"nothing is measured yet; type: allot estimate {name}   (or set method ="
+                ' "neutral")'
+            )
+        reasons = min(
+            (self.changes(value.body["needs"]) for value in reversed(self.estimates)), key=len
+        )
         kept = several(len(self.estimates), "set") + " of estimates"
-        return f"{' and '.join(reasons)} since ({kept} kept, but not used); type: allot estimate {name}"
+        return (
+            f"{' and '.join(reasons)} since ({kept} kept, but not used); type: allot estimate"
+            f" {name}"
+        )
 
     def tell_money(self) -> str:
         """Spent, on order and left, in one line."""
         spent, on_order, left = self.money
         rest = f"{show(left)} left" if left >= 0 else f"{show(-left)} too much"
-        return f"{show(self.settings.budget)}: {show(spent)} spent, {show(on_order)} on order, {rest}"
+        return (
+            f"{show(self.settings.budget)}: {show(spent)} spent, {show(on_order)} on order, {rest}"
+        )
 
 
 def look(folder: Path, store: Store, data: Dataset | None = None) -> State:
@@ -292,7 +349,9 @@ def look(folder: Path, store: Store, data: Dataset | None = None) -> State:
     stock = open_stock(settings, folder, given, data)
     check_rows(store, settings, folder)
     kept = store.kept_items(stock.has)
-    ordered = {name: tuple(each for _, task, each in kept if task == name) for name in settings.names}
+    ordered = {
+        name: tuple(each for _, task, each in kept if task == name) for name in settings.names
+    }
     # what somebody filled into the table itself has come back, too
     waiting = tuple(item for item in store.open_items() if not stock.has(*item[1:]))
     return State(
@@ -312,7 +371,8 @@ def look(folder: Path, store: Store, data: Dataset | None = None) -> State:
 def _find_paid(
     store: Store, items: Sequence[tuple[int, str, str]], waiting: Sequence[tuple[int, str, str]]
 ) -> dict[int, tuple[Fraction, Fraction]] | None:
-    """What each order cost when it was placed, as far as it was not given up; None if one does not say."""
+    """What each order cost when it was placed, as far as it was not given up; None if one does not
+    say."""
     kept, still = (Counter((number, task) for number, task, _ in each) for each in (items, waiting))
     bills = []
     for value in store.orders():
@@ -329,7 +389,10 @@ def tell_spent(state: State) -> str:
     """Why nothing can be planned any more, and what to do then."""
     why = state.tell_obstacles()
     where = f" in {state.folder / FILE}, or" if "raise" in why else ";"
-    return f"budget {state.tell_money()}; {why}{where} look back with: allot report {quote(state.folder)}"
+    return (
+        f"budget {state.tell_money()}; {why}{where} look back with: allot report"
+        f" {quote(state.folder)}"
+    )
 
 
 def name_diagnosis(estimates: str, problem: Problem) -> str:

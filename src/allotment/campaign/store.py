@@ -1,4 +1,5 @@
-"""The memory of a campaign: one SQLite file to which rows are added and in which none is ever changed."""
+"""The memory of a campaign: one SQLite file to which rows are added and in which none is ever
+changed."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Value:
-    """Something that was found or decided, numbered from 1 within its kind; `at` says when and is never compared."""
+    """Something that was found or decided, numbered from 1 within its kind; `at` says when and is
+    never compared."""
 
     number: int
     kind: str
@@ -47,7 +49,8 @@ class Value:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What came of a file with labels: how many are new, known already, and in conflict with one at hand."""
+    """What came of a file with labels: how many are new, known already, and in conflict with one at
+    hand."""
 
     number: int
     name: str
@@ -63,7 +66,8 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Conflict:
-    """Different labels of one instance, as they came in, each with the numbers of the deliveries that hold it."""
+    """Different labels of one instance, as they came in, each with the numbers of the deliveries
+    that hold it."""
 
     task: str
     instance: str
@@ -71,7 +75,8 @@ class Conflict:
 
 
 class Store(Ledger):
-    """Open until the end of a `with`. Whoever reads sees one moment; whoever writes is the only one who does."""
+    """Open until the end of a `with`. Whoever reads sees one moment; whoever writes is the only one
+    who does."""
 
     # Settings
 
@@ -96,7 +101,10 @@ class Store(Ledger):
         with self._adding():
             if rows := self._rows("SELECT body FROM results WHERE key = ?", job.key):
                 if rows[0][0] != text:
-                    what = "gave another result before, and results are never overwritten; is it random? Seed it"
+                    what = (
+                        "gave another result before, and results are never overwritten; is it"
+                        " random? Seed it"
+                    )
                     raise InputError([Mistake(str(job), what)])
                 return
             self._insert("results", **_describe(job), body=text, at=_now())
@@ -108,7 +116,9 @@ class Store(Ledger):
 
     def results(self, kind: str) -> list[tuple[str, JSON, JSON]]:
         """(key, needs, body) of every job of a kind, as they were done."""
-        rows = self._rows("SELECT key, needs, body FROM results WHERE kind = ? ORDER BY number", kind)
+        rows = self._rows(
+            "SELECT key, needs, body FROM results WHERE kind = ? ORDER BY number", kind
+        )
         return [(key, self._parse(needs), self._parse(body)) for key, needs, body in rows]
 
     def last_result(self, kind: str) -> tuple[str, JSON, JSON] | None:
@@ -125,7 +135,10 @@ class Store(Ledger):
         with self._adding():
             rows = self._rows("SELECT files FROM artifacts WHERE key = ?", job.key)
             if rows and rows[0][0] != listed:
-                what = "gave other files before, and results are never overwritten; is it random? Seed it"
+                what = (
+                    "gave other files before, and results are never overwritten; is it random?"
+                    " Seed it"
+                )
                 raise InputError([Mistake(str(job), what)])
             if not rows or self.artifact(job.key) is None:  # files that somebody removed come back
                 with plainly(path.parent):
@@ -136,7 +149,8 @@ class Store(Ledger):
         return path
 
     def artifact(self, key: str) -> Path | None:
-        """The folder with a job's files; None if it was not done, or if its files are not there any more."""
+        """The folder with a job's files; None if it was not done, or if its files are not there any
+        more."""
         rows = self._rows("SELECT files FROM artifacts WHERE key = ?", key)
         if not rows:
             return None
@@ -158,9 +172,12 @@ class Store(Ledger):
     # Values
 
     def add_value(self, kind: str, body: JSON, key: str) -> Value:
-        """Note something found or decided; if this key was noted before, that is given back instead."""
+        """Note something found or decided; if this key was noted before, that is given back
+        instead."""
         if kind not in VALUES:
-            raise InputError([Mistake("kind of a value", f"unknown {short(kind)}; {suggest(kind, VALUES)}")])
+            raise InputError(
+                [Mistake("kind of a value", f"unknown {short(kind)}; {suggest(kind, VALUES)}")]
+            )
         with self._adding():
             return self.find_value(kind, key) or self._note(kind, body, key)
 
@@ -170,7 +187,10 @@ class Store(Ledger):
         return [self._value(row) for row in self._rows(sql, kind)]
 
     def latest(self, kind: str) -> Value | None:
-        sql = "SELECT number, kind, key, body, at FROM records WHERE kind = ? ORDER BY number DESC LIMIT 1"
+        sql = (
+            "SELECT number, kind, key, body, at FROM records WHERE kind = ? ORDER BY number DESC"
+            " LIMIT 1"
+        )
         return next(map(self._value, self._rows(sql, kind)), None)
 
     def find_value(self, kind: str, key: str) -> Value | None:
@@ -181,7 +201,9 @@ class Store(Ledger):
     def _note(self, kind: str, body: JSON, key: str) -> Value:
         text = _write(body, kind)
         (last,) = self._rows("SELECT MAX(number) FROM records WHERE kind = ?", kind)[0]
-        value = Value((last or 0) + 1, kind, _check_text(key, f"key of {kind}"), parse(text), _now())
+        value = Value(
+            (last or 0) + 1, kind, _check_text(key, f"key of {kind}"), parse(text), _now()
+        )
         self._insert("records", kind=kind, number=value.number, key=key, body=text, at=value.at)
         return value
 
@@ -192,20 +214,25 @@ class Store(Ledger):
     # Orders
 
     def add_order(self, body: JSON, items: Sequence[tuple[str, str]], key: str) -> Value:
-        """Order labels of (task, instance) pairs, none of which is on order; the same key again orders nothing."""
+        """Order labels of (task, instance) pairs, none of which is on order; the same key again
+        orders nothing."""
         with self._adding():
             if known := self.find_value("order", key):
                 return known
             self._check_items(items)
             value = self._note("order", body, key)
-            (order,) = self._rows("SELECT id FROM records WHERE kind = 'order' AND number = ?", value.number)[0]
+            (order,) = self._rows(
+                "SELECT id FROM records WHERE kind = 'order' AND number = ?", value.number
+            )[0]
             rows = ((order, position, *item) for position, item in enumerate(items))
             self._insert_all("items", ("order_id", "position", "task", "instance"), rows)
             return value
 
     def _check_items(self, items: Sequence[tuple[str, str]]) -> None:
         wrong = []
-        ordered = {task: set(self.ordered(task)) for task in dict.fromkeys(task for task, _ in items)}
+        ordered = {
+            task: set(self.ordered(task)) for task in dict.fromkeys(task for task, _ in items)
+        }
         for position, (task, instance) in enumerate(items):
             _check_text(task, f"item {position + 1}: task")
             _check_text(instance, f"item {position + 1}: instance")
@@ -220,8 +247,8 @@ class Store(Ledger):
     def items(self) -> list[tuple[int, str, str]]:
         """(number of the order, task, instance) of everything that was ever ordered."""
         sql = (
-            "SELECT records.number, task, instance FROM items JOIN records ON records.id = order_id "
-            "ORDER BY order_id, position"
+            "SELECT records.number, task, instance FROM items JOIN records ON records.id = order_id"
+            " ORDER BY order_id, position"
         )
         return [(number, task, instance) for number, task, instance in self._rows(sql)]
 
@@ -230,48 +257,58 @@ class Store(Ledger):
         return self.values("order")
 
     def ordered(self, task: str) -> list[str]:
-        """The instances that labels of a task were ordered for, but for what was cancelled before it was delivered."""
+        """The instances that labels of a task were ordered for, but for what was cancelled before
+        it was delivered."""
         sql = (
-            "SELECT instance FROM items WHERE task = ? AND (order_id NOT IN (SELECT order_id FROM cancellations) OR "
-            "EXISTS (SELECT 1 FROM labels WHERE labels.task = items.task AND labels.instance = items.instance)) "
-            "ORDER BY order_id, position"
+            "SELECT instance FROM items WHERE task = ? AND (order_id NOT IN (SELECT order_id FROM"
+            " cancellations) OR EXISTS (SELECT 1 FROM labels WHERE labels.task = items.task AND"
+            " labels.instance = items.instance)) ORDER BY order_id, position"
         )
         return list(dict.fromkeys(instance for (instance,) in self._rows(sql, task)))
 
     def open_items(self) -> list[tuple[int, str, str]]:
-        """(number of the order, task, instance) of everything that was ordered and has not come yet."""
+        """(number of the order, task, instance) of everything that was ordered and has not come
+        yet."""
         sql = (
-            "SELECT records.number, task, instance FROM items JOIN records ON records.id = order_id "
-            "WHERE order_id NOT IN (SELECT order_id FROM cancellations) AND NOT EXISTS "
-            "(SELECT 1 FROM labels WHERE labels.task = items.task AND labels.instance = items.instance) "
-            "ORDER BY order_id, position"
+            "SELECT records.number, task, instance FROM items JOIN records ON records.id = order_id"
+            " WHERE order_id NOT IN (SELECT order_id FROM cancellations) AND NOT EXISTS (SELECT 1"
+            " FROM labels WHERE labels.task = items.task AND labels.instance = items.instance)"
+            " ORDER BY order_id, position"
         )
         return [(number, task, instance) for number, task, instance in self._rows(sql)]
 
     def kept_items(self, has: Callable[[str, str], bool]) -> list[tuple[int, str, str]]:
-        """(number of the order, task, instance) of all that is to be paid: what came, and what is on order, once.
+        """(number of the order, task, instance) of all that is to be paid: what came, and what is
+        on order, once.
 
-        Of a cancelled order that is what was delivered, and what is at hand otherwise, as `has` says of (task, name).
+        Of a cancelled order that is what was delivered, and what is at hand otherwise, as `has`
+        says of (task, name).
         """
         sql = (
-            "SELECT records.number, task, instance, order_id IN (SELECT order_id FROM cancellations) AND NOT EXISTS "
-            "(SELECT 1 FROM labels WHERE labels.task = items.task AND labels.instance = items.instance) "
-            "FROM items JOIN records ON records.id = order_id "
-            "ORDER BY order_id IN (SELECT order_id FROM cancellations), order_id, position"
+            "SELECT records.number, task, instance, order_id IN (SELECT order_id FROM"
+            " cancellations) AND NOT EXISTS (SELECT 1 FROM labels WHERE labels.task = items.task"
+            " AND labels.instance = items.instance) FROM items JOIN records ON records.id ="
+            " order_id ORDER BY order_id IN (SELECT order_id FROM cancellations), order_id,"
+            " position"
         )
         owner: dict[tuple[str, str], int] = {}
         for number, task, instance, given_up in self._rows(sql):
             if not given_up or has(task, instance):
-                owner.setdefault((task, instance), number)  # that of an order in force, if it was ordered again
+                # that of an order in force, if it was ordered again
+                owner.setdefault((task, instance), number)
         return [(number, task, instance) for (task, instance), number in owner.items()]
 
     def cancel(self, number: int) -> None:
         """Take back what is open of an order; what came of it stays."""
         with self._adding():
-            known = dict(self._rows("SELECT number, id FROM records WHERE kind = 'order' ORDER BY number"))
+            known = dict(
+                self._rows("SELECT number, id FROM records WHERE kind = 'order' ORDER BY number")
+            )
             if number not in known:
                 hint = suggest(number, map(str, known))
-                raise InputError([Mistake(f"order {short(number)}", f"there is no such order; {hint}")])
+                raise InputError(
+                    [Mistake(f"order {short(number)}", f"there is no such order; {hint}")]
+                )
             if number not in self.cancelled():
                 self._insert("cancellations", order_id=known[number], at=_now())
 
@@ -289,7 +326,8 @@ class Store(Ledger):
         accepted: Sequence[tuple[str, str, JSON]],
         rejected: Sequence[tuple[str, str]] = (),
     ) -> Delivery:
-        """Take labels in; the same digest again changes nothing. No label takes the place of another: both are kept."""
+        """Take labels in; the same digest again changes nothing. No label takes the place of
+        another: both are kept."""
         with self._adding():
             if rows := self._rows("SELECT number FROM deliveries WHERE digest = ?", digest):
                 return replace(self.deliveries()[int(rows[0][0]) - 1], again=True)
@@ -303,24 +341,39 @@ class Store(Ledger):
                 conflicts=tally["conflict"],
                 at=_now(),
             )
-            self._insert_all("labels", ("delivery", "task", "instance", "value"), ((number, *row) for row in kept))
-            reasons = [[_check_text(text, "a rejected label", None) for text in row] for row in rejected]
-            self._insert_all("rejections", ("delivery", "place", "reason"), ((number, *row) for row in reasons))
+            self._insert_all(
+                "labels",
+                ("delivery", "task", "instance", "value"),
+                ((number, *row) for row in kept),
+            )
+            reasons = [
+                [_check_text(text, "a rejected label", None) for text in row] for row in rejected
+            ]
+            self._insert_all(
+                "rejections", ("delivery", "place", "reason"), ((number, *row) for row in reasons)
+            )
             return self.deliveries()[number - 1]
 
-    def _sort(self, accepted: Sequence[tuple[str, str, JSON]]) -> tuple[list[tuple[str, str, str]], Counter[str]]:
+    def _sort(
+        self, accepted: Sequence[tuple[str, str, JSON]]
+    ) -> tuple[list[tuple[str, str, str]], Counter[str]]:
         """The labels to keep, as text, and how many of all are new, duplicates or in conflict."""
         kept: list[tuple[str, str, str]] = []
         tally: Counter[str] = Counter()
         known: dict[tuple[str, str], set[str]] = {}
         here: set[tuple[str, str, str]] = set()
         for place, (task, instance, value) in enumerate(accepted):
-            pair = _check_text(task, f"label {place + 1}: task"), _check_text(instance, f"label {place + 1}: instance")
+            pair = (
+                _check_text(task, f"label {place + 1}: task"),
+                _check_text(instance, f"label {place + 1}: instance"),
+            )
             if pair not in known:
                 rows = self._rows("SELECT value FROM labels WHERE task = ? AND instance = ?", *pair)
                 known[pair] = {_sense(self._parse(text)) for (text,) in rows}
             text, sense = _write(value, f"label {place + 1}"), _sense(value)
-            tally["new" if not known[pair] else "duplicate" if sense in known[pair] else "conflict"] += 1
+            tally[
+                "new" if not known[pair] else "duplicate" if sense in known[pair] else "conflict"
+            ] += 1
             known[pair].add(sense)
             if (*pair, sense) not in here:  # a line that a file repeats is no second opinion
                 here.add((*pair, sense))
@@ -330,28 +383,47 @@ class Store(Ledger):
     def deliveries(self) -> list[Delivery]:
         """All that came, from the first to the last."""
         rejected: dict[int, list[tuple[str, str]]] = {}
-        for number, place, reason in self._rows("SELECT delivery, place, reason FROM rejections ORDER BY id"):
+        for number, place, reason in self._rows(
+            "SELECT delivery, place, reason FROM rejections ORDER BY id"
+        ):
             rejected.setdefault(number, []).append((place, reason))
-        sql = "SELECT number, name, digest, new, duplicates, conflicts, at FROM deliveries ORDER BY number"
+        sql = (
+            "SELECT number, name, digest, new, duplicates, conflicts, at FROM deliveries ORDER BY"
+            " number"
+        )
         return [
-            Delivery(number, name, digest, new, duplicates, conflicts, tuple(rejected.get(number, ())), at)
+            Delivery(
+                number,
+                name,
+                digest,
+                new,
+                duplicates,
+                conflicts,
+                tuple(rejected.get(number, ())),
+                at,
+            )
             for number, name, digest, new, duplicates, conflicts, at in self._rows(sql)
         ]
 
     def count_fresh(self) -> dict[int, int]:
         """Of each delivery with any, how many labels it was the first to bring."""
         sql = (
-            "SELECT first, COUNT(*) FROM (SELECT MIN(delivery) AS first FROM labels GROUP BY task, instance) "
-            "GROUP BY first"
+            "SELECT first, COUNT(*) FROM (SELECT MIN(delivery) AS first FROM labels GROUP BY task,"
+            " instance) GROUP BY first"
         )
         return dict(self._rows(sql))
 
     def delivered(self, task: str, rule: str = "first") -> dict[str, JSON]:
-        """The label of each instance of a task; where there are several, the first, the last or the most frequent."""
+        """The label of each instance of a task; where there are several, the first, the last or the
+        most frequent."""
         if rule not in RULES:
-            raise InputError([Mistake("rule for conflicts", f"unknown {short(rule)}; {suggest(rule, RULES)}")])
+            raise InputError(
+                [Mistake("rule for conflicts", f"unknown {short(rule)}; {suggest(rule, RULES)}")]
+            )
         found: dict[str, list[JSON]] = {}
-        for instance, text in self._rows("SELECT instance, value FROM labels WHERE task = ? ORDER BY id", task):
+        for instance, text in self._rows(
+            "SELECT instance, value FROM labels WHERE task = ? ORDER BY id", task
+        ):
             found.setdefault(instance, []).append(self._parse(text))
         return {instance: _choose(values, rule) for instance, values in found.items()}
 
@@ -359,8 +431,9 @@ class Store(Ledger):
         """Every pair that has different labels, in the order in which the pairs came."""
         found: dict[tuple[str, str], dict[str, tuple[JSON, list[int]]]] = {}
         sql = (
-            "SELECT task, instance, value, delivery FROM labels WHERE (task, instance) IN (SELECT task, instance "
-            "FROM labels GROUP BY task, instance HAVING COUNT(DISTINCT value) > 1) ORDER BY id"
+            "SELECT task, instance, value, delivery FROM labels WHERE (task, instance) IN (SELECT"
+            " task, instance FROM labels GROUP BY task, instance HAVING COUNT(DISTINCT value) > 1)"
+            " ORDER BY id"
         )
         for task, instance, text, number in self._rows(sql):
             value = self._parse(text)
@@ -384,7 +457,10 @@ class Store(Ledger):
     def find_damage(self) -> list[str]:
         """What is wrong with the file, its pages and its rows."""
         wrong = [f"{text}" for (text,) in self._rows("PRAGMA integrity_check(20)") if text != "ok"]
-        wrong += [f"a row of {row[0]} without its {row[2]}" for row in self._rows("PRAGMA foreign_key_check")]
+        wrong += [
+            f"a row of {row[0]} without its {row[2]}"
+            for row in self._rows("PRAGMA foreign_key_check")
+        ]
         with translate(self.path):
             return wrong + find_damage(self._connection, COLUMNS[1])
 
@@ -399,7 +475,11 @@ class Store(Ledger):
                 except OSError:
                     continue  # it is made again when it is needed
                 if (len(held), hashlib.sha256(held).hexdigest()) != (size, digest):
-                    found.append(Mistake(repr(str(path)), "has changed since it was written; remove its folder"))
+                    found.append(
+                        Mistake(
+                            repr(str(path)), "has changed since it was written; remove its folder"
+                        )
+                    )
         return found
 
     def count(self, table: str) -> int:
@@ -411,7 +491,10 @@ class Store(Ledger):
         columns = COLUMNS[len(MIGRATIONS)][name]
         for row in self._rows(f"SELECT {', '.join(columns)} FROM {name} ORDER BY rowid"):
             pairs = zip(columns.items(), row, strict=True)
-            yield {column: self._parse(cell) if kind in JSON_KINDS else cell for (column, kind), cell in pairs}
+            yield {
+                column: self._parse(cell) if kind in JSON_KINDS else cell
+                for (column, kind), cell in pairs
+            }
 
 
 def _now() -> str:
@@ -419,7 +502,12 @@ def _now() -> str:
 
 
 def _describe(job: Job) -> dict[str, str]:
-    return {"key": job.key, "kind": job.kind, "needs": canonical(job.needs), "versions": canonical(job.versions)}
+    return {
+        "key": job.key,
+        "kind": job.kind,
+        "needs": canonical(job.needs),
+        "versions": canonical(job.versions),
+    }
 
 
 def _write(value: JSON, where: str) -> str:
@@ -430,18 +518,24 @@ def _write(value: JSON, where: str) -> str:
         raise InputError(mistake.under(where) for mistake in error.mistakes) from None
     if len(text) > LARGEST_BODY:
         size, limit = len(text) / 10**6, LARGEST_BODY // 10**6
-        raise InputError([Mistake(where, f"has {size:.1f} MB, the limit is {limit} MB; put it into an artifact")])
+        raise InputError(
+            [Mistake(where, f"has {size:.1f} MB, the limit is {limit} MB; put it into an artifact")]
+        )
     return text
 
 
 def _check_text(text: object, where: str, most: int | None = LONGEST_NAME) -> str:
     """A text that SQLite and every file system of an archive take; `most` is None for prose."""
     if not isinstance(text, str) or (most is not None and not 0 < len(text) <= most):
-        raise InputError([Mistake(where, f"{short(text)} is not a name of 1 to {LONGEST_NAME} characters")])
+        raise InputError(
+            [Mistake(where, f"{short(text)} is not a name of 1 to {LONGEST_NAME} characters")]
+        )
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InputError([Mistake(where, f"{short(text)} is not valid Unicode; rename it")]) from None
+        raise InputError(
+            [Mistake(where, f"{short(text)} is not valid Unicode; rename it")]
+        ) from None
     if "\0" in text:
         raise InputError([Mistake(where, f"{short(text)} has a NUL character in it; rename it")])
     return text
@@ -466,5 +560,6 @@ def _choose(values: Sequence[JSON], rule: str) -> JSON:
     if rule == "majority" and len(values) > 2:
         votes = Counter(map(_sense, values))
         most = max(votes.values())
-        return next(value for value in values if votes[_sense(value)] == most)  # of equals the one that came first
+        # of equals the one that came first
+        return next(value for value in values if votes[_sense(value)] == most)
     return values[0]

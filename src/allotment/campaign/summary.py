@@ -1,4 +1,5 @@
-"""A campaign in a few figures: where it stands and what to do next, and all that its report shows."""
+"""A campaign in a few figures: where it stands and what to do next, and all that its report
+shows."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ EDGES = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 PERCENT = "%"
 UNITS = {PERCENT: "% of score"}
 """what estimates count gains in, where their own word is not enough"""
-EXPLAINED = {"labels": ", in labels of each task's own; this method does not say how much score that is"}
+EXPLAINED = {
+    "labels": ", in labels of each task's own; this method does not say how much score that is"
+}
 AXES = {PERCENT: "gain in % of the score now", "labels": "gain in labels of its own"}
 """the same beside a learning curve"""
 
@@ -64,13 +67,18 @@ class Status:
         return f"{self.budget}: {self.spent} spent, {self.on_order} on order, {rest}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {key: getattr(self, key) for key in ("budget", "spent", "on_order", "left", "expected", "next")} | {
+        return {
+            key: getattr(self, key)
+            for key in ("budget", "spent", "on_order", "left", "expected", "next")
+        } | {
             "tasks": list(self.tasks),
             "notes": list(self.notes),
         }
 
 
-def summarise(state: State, conflicts: int, evaluated: bool, recorded: Sequence[str] = ()) -> Status:
+def summarise(
+    state: State, conflicts: int, evaluated: bool, recorded: Sequence[str] = ()
+) -> Status:
     """Where a campaign stands; `recorded` are the keys of plans that were shown already."""
     spent, on_order, left = map(show_exact, state.money)
     tasks = [
@@ -89,14 +97,18 @@ def summarise(state: State, conflicts: int, evaluated: bool, recorded: Sequence[
     notes = []
     if conflicts:
         notes.append(
-            f"{several(conflicts, 'label')} with contradicting answers; the {state.settings.conflicts} one counts "
-            '(conflicts = "first", "last" or "majority" in campaign.toml)'
+            f"{several(conflicts, 'label')} with contradicting answers; the"
+            f' {state.settings.conflicts} one counts (conflicts = "first", "last" or'
+            ' "majority" in campaign.toml)'
         )
     notes += _note_open(state)
     notes += [f"{quote(state.lost[0])} {state.tell_lost()}"] if state.lost else []
     if state.money[2] < 0:
         over = show_exact(-state.money[2])
-        notes.append(f"{over} more is spent or on order than the budget; nothing is bought until it is raised")
+        notes.append(
+            f"{over} more is spent or on order than the budget; nothing is bought until it is"
+            " raised"
+        )
     elif state.clashes:
         notes += state.clashes
     elif state.money[2] > 0 and not state.open and not state.can_buy:
@@ -104,7 +116,16 @@ def summarise(state: State, conflicts: int, evaluated: bool, recorded: Sequence[
     if state.found is not None and not state.found.fresh:
         notes.append("labels came in since the last estimate; a new one would know more")
     step, expected = _find_next(state, evaluated, recorded)
-    return Status(show_exact(state.settings.budget), spent, on_order, left, tuple(tasks), tuple(notes), expected, step)
+    return Status(
+        show_exact(state.settings.budget),
+        spent,
+        on_order,
+        left,
+        tuple(tasks),
+        tuple(notes),
+        expected,
+        step,
+    )
 
 
 def _note_open(state: State) -> list[str]:
@@ -117,17 +138,30 @@ def _note_open(state: State) -> list[str]:
         known = sum(count for task, count in counts.items() if task in state.settings.names)
         if known:
             notes.append(
-                f"{several(known, 'label')} of order {number} did not come back yet; to give them up: {cancel}"
+                f"{several(known, 'label')} of order {number} did not come back yet; to give them"
+                f" up: {cancel}"
             )
         asked = f"order {number} also asked for" if known else f"order {number} asked for"
         for task in sorted(set(counts).difference(state.settings.names)):
             lost = f"{several(counts[task], 'label')} of {task!r}, which is no task any more"
             notes.append(f"{asked} {lost}; put it back, or give them up: {cancel}")
-    gone = sorted({name for names in state.ordered.values() for name in names if name not in state.stock.place})
+    gone = sorted(
+        {
+            name
+            for names in state.ordered.values()
+            for name in names
+            if name not in state.stock.place
+        }
+    )
     if gone:
         names = ", ".join(gone[:NAMED]) + (", ..." if len(gone) > NAMED else "")
-        lost = f"{several(len(gone), 'ordered instance')} {'is' if len(gone) == 1 else 'are'} not in the data any more"
-        notes.append(f"{lost} ({names}); such labels count for nothing until the data have these again")
+        lost = (
+            f"{several(len(gone), 'ordered instance')} {'is' if len(gone) == 1 else 'are'} not in"
+            " the data any more"
+        )
+        notes.append(
+            f"{lost} ({names}); such labels count for nothing until the data have these again"
+        )
     return notes
 
 
@@ -147,7 +181,8 @@ def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[
         return f"allot estimate {name}", ""
     if not state.is_looked_through:
         return f"allot plan {name}", ""
-    if not measures and not recorded and state.buys_something:  # then the plan itself need not be known
+    # then the plan itself need not be known
+    if not measures and not recorded and state.buys_something:
         return f"allot plan {name}", ""
     proposal = state.propose()
     if proposal.is_empty:
@@ -172,8 +207,15 @@ def tell_outlook(plan: Plan) -> str:
     chance = f"{look.chance:.0%}".replace("%", " %")
     unit = unit_of(plan.evidence)
     sure = f"({LEVEL * 100:.0f} %: {low} to {high}; chance {chance})"
-    caution = "; not to be relied on, for the method found nothing to go by" if is_groundless(plan.evidence) else ""
-    return f"{look.mean:+.2g} {UNITS.get(unit, unit)} over equal budget {sure}{EXPLAINED.get(unit, '')}{caution}"
+    caution = (
+        "; not to be relied on, for the method found nothing to go by"
+        if is_groundless(plan.evidence)
+        else ""
+    )
+    return (
+        f"{look.mean:+.2g} {UNITS.get(unit, unit)} over equal budget"
+        f" {sure}{EXPLAINED.get(unit, '')}{caution}"
+    )
 
 
 def unit_of(estimates: object) -> str:
@@ -193,9 +235,19 @@ def collect(
     orders: Sequence[Value],
     status: Status,
 ) -> dict[str, Any]:
-    """The values of a report, as far as they are known; `last` is the plan on record, for when nothing is left."""
-    values: dict[str, Any] = {"title": f"Labels for {state.folder.resolve().name}", "about": _about(state)}
-    plan = proposal.plan if proposal is not None else None if last is None else Plan.from_dict(last.body["plan"])
+    """The values of a report, as far as they are known; `last` is the plan on record, for when
+    nothing is left."""
+    values: dict[str, Any] = {
+        "title": f"Labels for {state.folder.resolve().name}",
+        "about": _about(state),
+    }
+    plan = (
+        proposal.plan
+        if proposal is not None
+        else None
+        if last is None
+        else Plan.from_dict(last.body["plan"])
+    )
     if plan is not None:
         evidence = _find_evidence(state, plan, last)
         values["plan"] = _plan(plan, None if proposal is None else state.stock.have)
@@ -204,7 +256,9 @@ def collect(
         values["comparison"] = _compare(plan, evidence)
         if plan.outlook is not None:
             look = plan.outlook
-            values["outlook"] = {key: getattr(look, key) for key in ("mean", "low", "high", "level", "chance")}
+            values["outlook"] = {
+                key: getattr(look, key) for key in ("mean", "low", "high", "level", "chance")
+            }
             values["outlook"]["unit"] = unit_of(evidence)
     if state.found is not None:
         values["curves"] = _curves(state.found.estimates, {} if plan is None else plan.counts)
@@ -212,20 +266,34 @@ def collect(
     if diagnosis is not None:
         findings = Diagnosis.from_dict(diagnosis.body).findings
         values["verdicts"] = [
-            {"kind": each.kind, "name": each.name, "grade": each.grade, "why": each.why, "mend": each.mend}
+            {
+                "kind": each.kind,
+                "name": each.name,
+                "grade": each.grade,
+                "why": each.why,
+                "mend": each.mend,
+            }
             | {"share": min(1.0, each.share)}
             for each in findings
         ]
     if evaluation is not None:
         found = Evaluation.from_dict(evaluation.body)
-        rows = [{key: row[key] for key in ("name", "gains", "total", "ahead")} for row in found.rows()]
-        values["evaluation"] = {"tasks": list(found.tasks), "repeats": found.repeats, "level": LEVEL, "rows": rows}
+        rows = [
+            {key: row[key] for key in ("name", "gains", "total", "ahead")} for row in found.rows()
+        ]
+        values["evaluation"] = {
+            "tasks": list(found.tasks),
+            "repeats": found.repeats,
+            "level": LEVEL,
+            "rows": rows,
+        }
     values["rounds"] = _rounds(state, orders, status)
     return values
 
 
 def _find_evidence(state: State, plan: Plan, last: Value | None) -> Estimates | None:
-    """What a plan rests on: it says so itself, or, where it was read from the record, the record does."""
+    """What a plan rests on: it says so itself, or, where it was read from the record, the record
+    does."""
     if isinstance(plan.evidence, Estimates):
         return plan.evidence
     number = None if last is None else last.body["estimates"]
@@ -254,12 +322,18 @@ def _look_over(evidence: Estimates, plan: Plan, other: Mapping[str, int]) -> dic
 
 
 def _few(plans: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, int]]:
-    return plans if len(plans) <= 12 else {name: plans[name] for name in ("equal images", "equal budget", "neutral")}
+    return (
+        plans
+        if len(plans) <= 12
+        else {name: plans[name] for name in ("equal images", "equal budget", "neutral")}
+    )
 
 
 def _tell_done(state: State, plan: Plan) -> str:
     """In place of a decision where none is left to take, or none can be."""
-    bought = ", ".join(f"{count} {name}" for name, count in plan.counts.items() if count) or "nothing"
+    bought = (
+        ", ".join(f"{count} {name}" for name, count in plan.counts.items() if count) or "nothing"
+    )
     price = show_exact(plan.problem.price(plan.counts))
     why = f" {'; '.join(state.clashes)}." if state.clashes else ""
     last = f"The last plan on record was: {bought} for {price}."
@@ -267,7 +341,8 @@ def _tell_done(state: State, plan: Plan) -> str:
 
 
 def _plan(plan: Plan, have: Mapping[str, int] | None) -> dict[str, Any]:
-    """`have` is what is at hand, without what is on order; None leaves it out, for a plan of the past."""
+    """`have` is what is at hand, without what is on order; None leaves it out, for a plan of the
+    past."""
     look, rows = plan.outlook, []
     plateau = plan.plateau if look is None else look.plateau
     for task in plan.problem.tasks:
@@ -283,21 +358,32 @@ def _plan(plan: Plan, have: Mapping[str, int] | None) -> dict[str, Any]:
 
 
 def _curves(estimates: Estimates, counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The gain of each task from labels of its own, as expected, with what single trainings showed."""
+    """The gain of each task from labels of its own, as expected, with what single trainings
+    showed."""
     measured = estimates.about.get("measured", {}).get("response")
     response = None if measured is None else Response.from_dict(measured)
     found = []
     for place, task in enumerate(estimates.tasks):
         have = max(estimates.have[place], 1)
         bought = counts.get(task, 0)
-        grid = np.unique(np.round(np.geomspace(max(have / 4, 1), have + max(3 * have, 1.5 * bought), POINTS)))
+        grid = np.unique(
+            np.round(np.geomspace(max(have / 4, 1), have + max(3 * have, 1.5 * bought), POINTS))
+        )
         if estimates.law != "power":
             grid = grid[grid >= have]
         gains = _own_gains(estimates, place, grid)
         low, high = np.quantile(gains, EDGES, axis=0)
-        points = [[float(n), *map(float, row)] for n, *row in zip(grid, gains.mean(axis=0), low, high, strict=True)]
+        points = [
+            [float(n), *map(float, row)]
+            for n, *row in zip(grid, gains.mean(axis=0), low, high, strict=True)
+        ]
         unit = unit_of(estimates)
-        curve: dict[str, Any] = {"task": task, "unit": AXES.get(unit, unit), "level": LEVEL, "points": points}
+        curve: dict[str, Any] = {
+            "task": task,
+            "unit": AXES.get(unit, unit),
+            "level": LEVEL,
+            "points": points,
+        }
         if response is not None and estimates.law == "power":
             curve["seen"] = _seen(response, estimates, place)
         found.append(curve)
@@ -305,22 +391,30 @@ def _curves(estimates: Estimates, counts: Mapping[str, int]) -> list[dict[str, A
 
 
 def _own_gains(estimates: Estimates, place: int, labels: Array) -> Array:
-    """[draw, point]: the gain at so many labels over the number at hand; below 0 where there were fewer."""
+    """[draw, point]: the gain at so many labels over the number at hand; below 0 where there were
+    fewer."""
     worths, shapes = estimates.worths[:, place, place, None], estimates.shapes[:, place, None]
     have = float(max(estimates.have[place], 1))
     if estimates.law == "power":
         return np.asarray(worths * (have**-shapes - labels**-shapes))
     more = labels - have
-    return np.asarray(worths * np.where(shapes < 1, (1 - shapes**more) / np.maximum(1 - shapes, 1e-12), more))
+    return np.asarray(
+        worths * np.where(shapes < 1, (1 - shapes**more) / np.maximum(1 - shapes, 1e-12), more)
+    )
 
 
 def _seen(response: Response, estimates: Estimates, place: int) -> list[list[float]]:
-    """Single trainings on the curve's scale. Where 0 lies no training says; they are laid around the curve."""
+    """Single trainings on the curve's scale. Where 0 lies no training says; they are laid around
+    the curve."""
     scores = response.scores[:, place]
     there = np.isfinite(scores)
     if not there.any():
         return []
-    counts, scores, fold = response.counts[there, place].astype(float), scores[there], response.fold[there]
+    counts, scores, fold = (
+        response.counts[there, place].astype(float),
+        scores[there],
+        response.fold[there],
+    )
     scale = abs(float(scores[counts == counts.max()].mean())) or 1.0
     seen = scores / scale * (100.0 if response.higher_is_better[place] else -100.0)
     curve = _own_gains(estimates, place, np.maximum(counts, 1)).mean(axis=0)
@@ -331,8 +425,8 @@ def _seen(response: Response, estimates: Estimates, place: int) -> list[list[flo
 
 
 def _transfer(estimates: Estimates) -> dict[str, Any] | None:
-    """Rows are whose labels, columns which task gains: what twice the labels bring in %, or, where a method counts in
-    labels, what one of them is worth in the gaining task's own."""
+    """Rows are whose labels, columns which task gains: what twice the labels bring in %, or, where
+    a method counts in labels, what one of them is worth in the gaining task's own."""
     if unit_of(estimates) != PERCENT:
         return _transfer_in_labels(estimates)
     size = len(estimates.tasks)
@@ -343,7 +437,12 @@ def _transfer(estimates: Estimates) -> dict[str, Any] | None:
         cells[place] = gains.mean(axis=0)
         low[place], high[place] = np.quantile(gains, EDGES, axis=0)
     called = np.where(low > 0, 1, np.where(high < 0, -1, 0))
-    tables = {"cells": cells.tolist(), "low": low.tolist(), "high": high.tolist(), "called": called.tolist()}
+    tables = {
+        "cells": cells.tolist(),
+        "low": low.tolist(),
+        "high": high.tolist(),
+        "called": called.tolist(),
+    }
     return {"tasks": list(estimates.tasks), "unit": PERCENT} | tables
 
 
@@ -353,11 +452,19 @@ def _transfer_in_labels(estimates: Estimates) -> dict[str, Any] | None:
     if measured is None:
         return None
     transfer = Transfer.from_dict(measured)
-    tables = dict(zip(("cells", "low", "high"), (transfer.matrix, *transfer.interval(LEVEL)), strict=True))
-    shown: dict[str, Any] = {"tasks": list(transfer.tasks), "unit": "labels", "called": transfer.called().tolist()}
+    tables = dict(
+        zip(("cells", "low", "high"), (transfer.matrix, *transfer.interval(LEVEL)), strict=True)
+    )
+    shown: dict[str, Any] = {
+        "tasks": list(transfer.tasks),
+        "unit": "labels",
+        "called": transfer.called().tolist(),
+    }
     for key, table in tables.items():
         square = np.where(np.eye(len(transfer.tasks), dtype=bool), 1.0, table)
-        shown[key] = [[each if np.isfinite(each) else None for each in line] for line in square.tolist()]
+        shown[key] = [
+            [each if np.isfinite(each) else None for each in line] for line in square.tolist()
+        ]
     return shown
 
 

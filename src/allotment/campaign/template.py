@@ -1,4 +1,5 @@
-"""campaign.toml as `allot init` writes it: only what the user must decide, with a comment on every key."""
+"""campaign.toml as `allot init` writes it: only what the user must decide, with a comment on every
+key."""
 
 from __future__ import annotations
 
@@ -26,8 +27,9 @@ PRESETS: dict[str, dict[str, tuple[int, int]]] = {
         "edges": (3, 60),
     },
 }
-"""of data that come with their labels: (cost, labels to begin with) of each task; costs are the paper's, where class
-labels are to masks as 1 to 20 and Taskonomy's five as 10 to 3 to 3 to 2 to 3"""
+"""of data that come with their labels: (cost, labels to begin with) of each task; costs are the
+paper's, where class labels are to masks as 1 to 20 and Taskonomy's five as 10 to 3 to 3 to 2 to
+3"""
 BUDGETS = {"scenes": 2580, "voc": 6300, "taskonomy": 1260}
 """as much as the labels to begin with would cost, as in the paper"""
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -51,7 +53,10 @@ COMMENTS = {
     "by_colour": "whether every kind of solid has a colour of its own, which is easy to learn",
     "network": "the built-in one, or one of your own on the command line: --learner mine.py:make",
     "weights": "trained weights for the backbone",
-    "steps": "of one training; it takes longer with more of them, and comes closer to your final training",
+    "steps": (
+        "of one training; it takes longer with more of them, and comes closer to your final"
+        " training"
+    ),
     "batch_size": "labels of each task in one step",
     "device": "what training runs on; settled when this campaign began",
     "precision": "likewise",
@@ -81,9 +86,16 @@ def write_template(
         "# How the worth of a label is measured:",
         ways,
         f"method = {_quoted(method)}",
-        *([] if trainings is None else ["# how many trainings it may take", f"trainings = {trainings}"]),
+        *(
+            []
+            if trainings is None
+            else ["# how many trainings it may take", f"trainings = {trainings}"]
+        ),
         "",
-        "# Draws whatever is random: which labels are left out of a training, which instances are ordered.",
+        (
+            "# Draws whatever is random: which labels are left out of a training, which instances"
+            " are ordered."
+        ),
         f"seed = {seed}",
         "",
         "[data]",
@@ -106,12 +118,15 @@ def _task(name: str, keys: Mapping[str, Any], first: bool) -> list[str]:
     lines.append(f"name = {_quoted(name)}")
     if first:
         lines.append(
-            "# the price of one label; weight, least, most, lot, fee and tiers may follow, as in a problem file"
+            "# the price of one label; weight, least, most, lot, fee and tiers may follow, as in a"
+            " problem file"
         )
     lines.append(f"cost = {keys['cost']}")
     if "have" in keys:
         if first:
-            lines.append("# labels to begin with, drawn from the data's own; all others must be bought")
+            lines.append(
+                "# labels to begin with, drawn from the data's own; all others must be bought"
+            )
         lines.append(f"have = {keys['have']}")
     rest = {key: value for key, value in keys.items() if key not in ("cost", "have")}
     return [*lines, *_commented(rest)]

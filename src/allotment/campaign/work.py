@@ -1,4 +1,5 @@
-"""What a job of a campaign does, in whichever process: train on some of the labels at hand, and score."""
+"""What a job of a campaign does, in whichever process: train on some of the labels at hand, and
+score."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ VARIABLE = "ALLOT_LEARNER"
 """names a learner of the user's own, as the option --learner does"""
 VERBS = ("tasks", "steps", "start", "step", "fork", "score", "predict")
 KEPT = 0.25
-"""of the labelled instances, for scoring, where a learner of the user's own can't score on any that it is told"""
+"""of the labelled instances, for scoring, where a learner of the user's own can't score on any that
+it is told"""
 STEPS = 300
 """of a training, unless the settings say otherwise"""
 PERFORM = "allotment.campaign.work:perform"
@@ -56,13 +58,22 @@ class Part(Design):
 
 def cut(whole: Design, first: int, last: int) -> Part:
     """The trainings from `first` up to `last`."""
-    return Part(whole.tasks, whole.counts[first:last], whole.fold[first:last], whole.seed, whole.folds, first)
+    return Part(
+        whole.tasks,
+        whole.counts[first:last],
+        whole.fold[first:last],
+        whole.seed,
+        whole.folds,
+        first,
+    )
 
 
 def perform(context: JSON, kind: str, needs: JSON) -> JSON:
     """One job: a pure function of what it needs. `context` says only where that is found."""
     known = (needs["data"], needs["labels"])
-    bench = _set_up(context["folder"], context["settings"], context["learner"], known, kind == "evaluation")
+    bench = _set_up(
+        context["folder"], context["settings"], context["learner"], known, kind == "evaluation"
+    )
     if kind == "price":
         given = {key: needs[key] for key in ("method", "trainings", "seed")}
         return price(bench.learner, bench.labels, folds=count_folds(bench), **given).to_dict()
@@ -70,11 +81,15 @@ def perform(context: JSON, kind: str, needs: JSON) -> JSON:
         whole = design(bench.labels, needs["trainings"], needs["seed"], needs["folds"])
         first, last = needs["chunk"]
         untrained = 0 if first else UNTRAINED  # once for all chunks of a design
-        return run(bench.learner, bench.labels, cut(whole, first, last), untrained=untrained).to_dict()
+        return run(
+            bench.learner, bench.labels, cut(whole, first, last), untrained=untrained
+        ).to_dict()
     if kind == "evaluation":
         return _evaluate(bench, needs)
     paper = open_paper(bench, needs)
-    return to_plain(paper.measure(next(piece for piece in paper.pieces if name_piece(piece) == needs["piece"])))
+    return to_plain(
+        paper.measure(next(piece for piece in paper.pieces if name_piece(piece) == needs["piece"]))
+    )
 
 
 def open_paper(bench: Bench, needs: JSON, problem: Problem | None = None) -> Paper:
@@ -109,23 +124,35 @@ class Bench:
 
 @lru_cache(maxsize=1)
 def _set_up(folder: str, text: str, own: str | None, known: tuple[str, str], test: bool) -> Bench:
-    """Once for all jobs of a process that share it; refused if data or labels are not those that the job names."""
+    """Once for all jobs of a process that share it; refused if data or labels are not those that
+    the job names."""
     from allotment.campaign.store import Store
 
     settings = parse_settings(text)
     with Store.open(Path(folder), write=False) as store:
-        given = {} if test else {name: store.delivered(name, settings.conflicts) for name in settings.names}
+        given = (
+            {}
+            if test
+            else {name: store.delivered(name, settings.conflicts) for name in settings.names}
+        )
     stock = open_stock(settings, Path(folder), given)
     changed = [] if stock.fingerprint == known[1] else ["labels at hand"]
-    if not hasattr(stock.data, "image_files") and stock.data.fingerprint != known[0]:  # folders take minutes to read
+    # folders take minutes to read
+    if not hasattr(stock.data, "image_files") and stock.data.fingerprint != known[0]:
         changed.append("data")
     if changed:
-        raise InputError([Mistake(each, "have changed since this began; type the command again") for each in changed])
+        raise InputError(
+            [
+                Mistake(each, "have changed since this began; type the command again")
+                for each in changed
+            ]
+        )
     return set_up(settings, stock, own, test)
 
 
 def set_up(settings: Settings, stock: Stock, own: str | None = None, test: bool = False) -> Bench:
-    """A learner on the labels at hand or, for `test`, on all that the data know, scored on the test part."""
+    """A learner on the labels at hand or, for `test`, on all that the data know, scored on the test
+    part."""
     nobody = stock.parts.validation[:0]
     if test:
         split = Split(stock.parts.train, stock.parts.test, nobody)
@@ -139,16 +166,21 @@ def set_up(settings: Settings, stock: Stock, own: str | None = None, test: bool 
     split = Split(np.setdiff1d(stock.parts.train, kept), np.sort(kept), nobody)
     learner = _make(settings, data, split, stock.folder, own)
     if not hasattr(learner, "with_validation"):
-        labels = Labels({task: mine.keep(~np.isin(mine.instances, kept)) for task, mine in labels.items()})
+        labels = Labels(
+            {task: mine.keep(~np.isin(mine.instances, kept)) for task, mine in labels.items()}
+        )
     return Bench(stock, learner, labels)
 
 
 def count_folds(bench: Bench) -> int:
-    """In how many parts the labels at hand score in turn; 1 for a learner that scores on labels of its own."""
+    """In how many parts the labels at hand score in turn; 1 for a learner that scores on labels of
+    its own."""
     return FOLDS if hasattr(bench.learner, "with_validation") else 1
 
 
-def _make(settings: Settings, data: Dataset, split: Split, folder: Path, own: str | None) -> Learner:
+def _make(
+    settings: Settings, data: Dataset, split: Split, folder: Path, own: str | None
+) -> Learner:
     if own is not None:
         return _make_own(own, data, split)
     try:
@@ -165,7 +197,9 @@ def _make(settings: Settings, data: Dataset, split: Split, folder: Path, own: st
     from allotment.learners.setups import find_setup, make_learner
 
     setup = find_setup(network)
-    setup = replace(setup, side=settings.data.get("side", setup.side), recipe=replace(setup.recipe, **given))
+    setup = replace(
+        setup, side=settings.data.get("side", setup.side), recipe=replace(setup.recipe, **given)
+    )
     weights = settings.training.get("weights")
     file = None if weights is None else find_path(folder, weights)
     return make_learner(setup, find_root(settings, folder), file, parts=split, data=data)
@@ -186,7 +220,9 @@ def find_own(given: str | None) -> str | None:
         return None
     path, colon, function = named.rpartition(":")
     if not colon or not function.isidentifier():
-        raise InputError([Mistake("learner", f"{named!r} is not FILE.py:FUNCTION, such as mine.py:make")])
+        raise InputError(
+            [Mistake("learner", f"{named!r} is not FILE.py:FUNCTION, such as mine.py:make")]
+        )
     return f"{os.path.realpath(Path(path).expanduser())}:{function}"
 
 
@@ -198,7 +234,9 @@ def print_of(own: str | None) -> str:
     try:
         return f"{function} {hashlib.sha256(Path(path).read_bytes()).hexdigest()}"
     except OSError as error:
-        raise InputError([Mistake("learner", f"{path} cannot be read ({error.strerror})")]) from None
+        raise InputError(
+            [Mistake("learner", f"{path} cannot be read ({error.strerror})")]
+        ) from None
 
 
 def _make_own(own: str, data: Dataset, split: Split) -> Learner:
@@ -211,16 +249,27 @@ def _make_own(own: str, data: Dataset, split: Split) -> Learner:
     with _explained(path):
         spec.loader.exec_module(module)
     if not callable(make := getattr(module, function, None)):
-        known = [name for name in vars(module) if callable(getattr(module, name)) and not name.startswith("_")]
-        raise InputError([Mistake("learner", f"{path} has no function {function!r}; {suggest(function, known)}")])
+        known = [
+            name
+            for name in vars(module)
+            if callable(getattr(module, name)) and not name.startswith("_")
+        ]
+        raise InputError(
+            [Mistake("learner", f"{path} has no function {function!r}; {suggest(function, known)}")]
+        )
     with _explained(path):
         learner: Learner = make(data, split)
     lacking = [verb for verb in VERBS if not hasattr(learner, verb)]
     if lacking:
-        what = f"{function} made a {type(learner).__name__} without {', '.join(lacking)}; docs/learner.md shows how"
+        what = (
+            f"{function} made a {type(learner).__name__} without {', '.join(lacking)};"
+            " docs/learner.md shows how"
+        )
         raise InputError([Mistake("learner", what)])
     if missing := [target.name for target in data.targets if target.name not in learner.tasks]:
-        raise InputError([Mistake("learner", f"{function} made one that does not know {', '.join(missing)}")])
+        raise InputError(
+            [Mistake("learner", f"{function} made one that does not know {', '.join(missing)}")]
+        )
     return learner
 
 
@@ -230,7 +279,11 @@ def _explained(path: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == path]
+        lines = [
+            each.lineno
+            for each in traceback.extract_tb(error.__traceback__)
+            if each.filename == path
+        ]
         at = f"{path}:{lines[-1]}" if lines else path
         what = " ".join(str(error).split())  # torch's have several lines
         raise InputError([Mistake("learner", f"{at}: {type(error).__name__}: {what}")]) from error
@@ -241,14 +294,24 @@ def _evaluate(bench: Bench, needs: JSON) -> JSON:
     runs = []
     for seed in needs["seeds"]:
         new = draw(
-            bench.stock.data, bench.stock.parts.train, needs["counts"], seed, same=needs["same"], taken=bench.labels
+            bench.stock.data,
+            bench.stock.parts.train,
+            needs["counts"],
+            seed,
+            same=needs["same"],
+            taken=bench.labels,
         )
         both = {task: bench.labels[task].join(new[task]) for task in bench.labels}
         runs.append((Labels(both), seed))
     tasks = bench.learner.tasks
-    scores = [[bench.learner.score(state, task) for task in tasks] for state in train_many(bench.learner, runs)]
+    scores = [
+        [bench.learner.score(state, task) for task in tasks]
+        for state in train_many(bench.learner, runs)
+    ]
     return {
         "tasks": list(tasks),
-        "scores": [[each.metric if np.isfinite(each.metric) else None for each in row] for row in scores],
+        "scores": [
+            [each.metric if np.isfinite(each.metric) else None for each in row] for row in scores
+        ],
         "higher": [each.higher_is_better for each in scores[0]],
     }

@@ -1,4 +1,5 @@
-"""The command `allot`: each command is one call of the library, shown as a table, as JSON or as CSV."""
+"""The command `allot`: each command is one call of the library, shown as a table, as JSON or as
+CSV."""
 
 from allotment.cli.campaign import (
     estimate,
@@ -22,7 +23,8 @@ from allotment.cli.planning import cheapest, frontier, plan, score
 __all__ = ["main"]
 
 _CAMPAIGN = (
-    demo, init, check, status, estimate, plan, order, ingest, evaluate, report, verify, restore, pack, unpack,
+    demo, init, check, status, estimate, plan, order, ingest, evaluate, report, verify, restore,
+    pack, unpack,
 )  # fmt: skip
 _PROBLEM = (example, frontier, score, cheapest, data)
 for _command in (*_CAMPAIGN, *_PROBLEM):  # as --help lists them

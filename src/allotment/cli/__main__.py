@@ -1,5 +1,5 @@
-"""`python -m allotment.cli` is `allot`, but that -m looks for modules in the current folder, before anything here runs;
-`python -P -m` does not.
+"""`python -m allotment.cli` is `allot`, but that -m looks for modules in the current folder, before
+anything here runs; `python -P -m` does not.
 """
 
 from allotment.cli import main

@@ -1,5 +1,5 @@
-"""Commands of a campaign: `init`, `estimate`, `order`, `ingest`, `evaluate`, `status`, `report`, `verify`, `restore`,
-`pack`, `unpack`."""
+"""Commands of a campaign: `init`, `estimate`, `order`, `ingest`, `evaluate`, `status`, `report`,
+`verify`, `restore`, `pack`, `unpack`."""
 
 from __future__ import annotations
 
@@ -25,29 +25,66 @@ learner_option = click.option(
     "--learner", metavar="FILE.py:FUNCTION", help="Training code of your own; also ALLOT_LEARNER."
 )
 workers_option = click.option(
-    "--workers", type=click.IntRange(0), metavar="N", help="Processes that train; 0: only this one. [default: cores]"
+    "--workers",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Processes that train; 0: only this one. [default: cores]",
 )
 
 
 @click.command()
 @folder_argument
-@click.option("--data", type=click.Choice(["table", "scenes", "voc", "taskonomy"]), default="table", show_default=True)
-@click.option("--root", metavar="PATH", help="The table's file, or the folder of the images.")
-@click.option("--targets", metavar="A,B", help="What is to be predicted: columns of the table, or tasks of the data.")
-@click.option("--target", "single", multiple=True, metavar="NAME", help="The same, one at a time.")
-@click.option("--cost", "costs", multiple=True, metavar="NAME=PRICE", help="The price of one label.")
-@click.option("--have", multiple=True, metavar="NAME=N", help="Labels to begin with, of data that have them all.")
-@click.option("--budget", metavar="MONEY", help="All there is to spend on labels.")
-@click.option("--method", default="response", show_default=True, help="How worth is measured; neutral trains nothing.")
 @click.option(
-    "--id", "id_", metavar="COLUMN", help="Names of the rows. [default: a column called id, or their numbers]"
+    "--data",
+    type=click.Choice(["table", "scenes", "voc", "taskonomy"]),
+    default="table",
+    show_default=True,
+)
+@click.option("--root", metavar="PATH", help="The table's file, or the folder of the images.")
+@click.option(
+    "--targets",
+    metavar="A,B",
+    help="What is to be predicted: columns of the table, or tasks of the data.",
+)
+@click.option("--target", "single", multiple=True, metavar="NAME", help="The same, one at a time.")
+@click.option(
+    "--cost", "costs", multiple=True, metavar="NAME=PRICE", help="The price of one label."
+)
+@click.option(
+    "--have",
+    multiple=True,
+    metavar="NAME=N",
+    help="Labels to begin with, of data that have them all.",
+)
+@click.option("--budget", metavar="MONEY", help="All there is to spend on labels.")
+@click.option(
+    "--method",
+    default="response",
+    show_default=True,
+    help="How worth is measured; neutral trains nothing.",
+)
+@click.option(
+    "--id",
+    "id_",
+    metavar="COLUMN",
+    help="Names of the rows. [default: a column called id, or their numbers]",
 )
 @click.option("--group", metavar="COLUMN", help="Rows of one group stay together.")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out.")
-@click.option("--delimiter", metavar="CHARACTER", help="Between cells of a CSV file. [default: by its name]")
-@click.option("--kind", "kinds", multiple=True, metavar="NAME=KIND", help="What a target is, if guessed wrong.")
+@click.option(
+    "--delimiter", metavar="CHARACTER", help="Between cells of a CSV file. [default: by its name]"
+)
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="NAME=KIND",
+    help="What a target is, if guessed wrong.",
+)
 @click.option("--classes", multiple=True, metavar="NAME=A|B", help="All classes of a target.")
-@click.option("--network", default="usual", show_default=True, help="Or voc-small, taskonomy-small.")
+@click.option(
+    "--network", default="usual", show_default=True, help="Or voc-small, taskonomy-small."
+)
 @click.option("--weights", metavar="FILE", help="Trained weights for the network's backbone.")
 @click.option("--steps", type=click.IntRange(1), metavar="N", help="Of one training.")
 def init(folder: str, **given: Any) -> None:
@@ -70,7 +107,9 @@ def init(folder: str, **given: Any) -> None:
     begun = begin(folder, targets=targets, id=given.pop("id_"), **given)
     state, status = begun.campaign.summarise(begun.data)
     page = Page()
-    page.text(f"{begun.campaign.folder / 'campaign.toml'} is written; every key in it has a comment.")
+    page.text(
+        f"{begun.campaign.folder / 'campaign.toml'} is written; every key in it has a comment."
+    )
     page.text()
     show_tasks(page, status)
     page.text()
@@ -88,11 +127,20 @@ _PAIRED = {"costs": "cost", "have": "have", "kinds": "kind", "classes": "classes
 @folder_argument
 @learner_option
 @workers_option
-@click.option("--hourly", metavar="MONEY", help="What an hour of this machine costs, to set beside the budget.")
+@click.option(
+    "--hourly",
+    metavar="MONEY",
+    help="What an hour of this machine costs, to set beside the budget.",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what it will take.")
 @json_option
 def estimate(
-    folder: str, learner: str | None, workers: int | None, hourly: str | None, dry_run: bool, as_json: bool
+    folder: str,
+    learner: str | None,
+    workers: int | None,
+    hourly: str | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Measure what labels are worth, by training on those at hand.
 
@@ -125,21 +173,42 @@ def estimate(
             measured = campaign.estimate(workers, meter)
     if as_json:
         found = None if measured.diagnosis is None else measured.diagnosis.to_dict()
-        print_json({"number": measured.value.number, "estimates": measured.value.body["estimates"], "diagnosis": found})
+        print_json(
+            {
+                "number": measured.value.number,
+                "estimates": measured.value.body["estimates"],
+                "diagnosis": found,
+            }
+        )
     else:
         show_measured(Page(), measured, quote(folder))
 
 
 @click.command()
 @folder_argument
-@click.option("-o", "--output", metavar="FILE", help="A .csv or .jsonl file. [default: order-N.csv in the campaign]")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="A .csv or .jsonl file. [default: order-N.csv in the campaign]",
+)
 @click.option("--all", "everything", is_flag=True, help="All of the plan, not only its first part.")
-@click.option("--together", is_flag=True, help="The same instances for all tasks. [default: different ones]")
+@click.option(
+    "--together", is_flag=True, help="The same instances for all tasks. [default: different ones]"
+)
 @click.option("--more", is_flag=True, help="Even if an earlier order is not back yet.")
-@click.option("--cancel", type=int, metavar="NUMBER", help="Give up what did not come back of an order.")
+@click.option(
+    "--cancel", type=int, metavar="NUMBER", help="Give up what did not come back of an order."
+)
 @json_option
 def order(
-    folder: str, output: str | None, everything: bool, together: bool, more: bool, cancel: int | None, as_json: bool
+    folder: str,
+    output: str | None,
+    everything: bool,
+    together: bool,
+    more: bool,
+    cancel: int | None,
+    as_json: bool,
 ) -> None:
     """Order labels: a sheet of random instances, to be filled in.
 
@@ -170,7 +239,11 @@ def order(
     ordered = campaign.order(output, everything=everything, together=together, more=more)
     if as_json:
         about = {"number": ordered.value.number, "new": ordered.is_new, "sheet": str(ordered.path)}
-        print_json(about | {"total": ordered.order.total, "counts": ordered.order.counts} | ordered.order.to_dict())
+        print_json(
+            about
+            | {"total": ordered.order.total, "counts": ordered.order.counts}
+            | ordered.order.to_dict()
+        )
     else:
         show_order(Page(), ordered, campaign.look(), quote(folder))
 
@@ -179,8 +252,14 @@ def order(
 @folder_argument
 @click.argument("path", metavar="FILE", required=False)
 @click.option("--task", metavar="NAME", help="Of the labels, where the file does not say.")
-@click.option("--id", "id_", metavar="COLUMN", help="That names the instance. [default: instance or id]")
-@click.option("--oracle", is_flag=True, help="Take the labels on order from the data set itself, if it has them.")
+@click.option(
+    "--id", "id_", metavar="COLUMN", help="That names the instance. [default: instance or id]"
+)
+@click.option(
+    "--oracle",
+    is_flag=True,
+    help="Take the labels on order from the data set itself, if it has them.",
+)
 @json_option
 @click.pass_context
 def ingest(
@@ -194,8 +273,8 @@ def ingest(
 ) -> None:
     """Take labels back: CSV, JSONL, or PNG masks in a folder or zip.
 
-    Everything that can be used goes in; everything else is listed in a file, with the reason. Where nothing can be
-    used at all, it ends with exit code 2.
+    Everything that can be used goes in; everything else is listed in a file, with the reason. Where
+    nothing can be used at all, it ends with exit code 2.
 
     \b
     Example:  allot ingest my-campaign order.csv
@@ -219,13 +298,26 @@ def ingest(
 
 @click.command()
 @folder_argument
-@click.option("--plan", "plans", multiple=True, metavar="A=N,B=N", help="Also try a plan of your own.")
-@click.option("--repeats", type=click.IntRange(1), default=10, show_default=True, help="Draws and trainings of each.")
+@click.option(
+    "--plan", "plans", multiple=True, metavar="A=N,B=N", help="Also try a plan of your own."
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="Draws and trainings of each.",
+)
 @learner_option
 @workers_option
 @json_option
 def evaluate(
-    folder: str, plans: tuple[str, ...], repeats: int, learner: str | None, workers: int | None, as_json: bool
+    folder: str,
+    plans: tuple[str, ...],
+    repeats: int,
+    learner: str | None,
+    workers: int | None,
+    as_json: bool,
 ) -> None:
     """Try the plan and every baseline out: buy, retrain, score on test.
 
@@ -333,9 +425,15 @@ def pack(folder: str, output: str | None) -> None:
     from allotment.campaign.settings import quote
 
     if output is not None and Path(output).suffix.lower() != ".zip":
-        raise click.UsageError(f"-o {output}: the archive is a zip; give it a name that ends in .zip.")
+        raise click.UsageError(
+            f"-o {output}: the archive is a zip; give it a name that ends in .zip."
+        )
     nameless = Path(folder).name in ("", "..")  # as . and .. are
-    usual = f"{Path(folder).resolve().name or 'campaign'}.zip" if nameless else f"{folder.rstrip('/')}.zip"
+    usual = (
+        f"{Path(folder).resolve().name or 'campaign'}.zip"
+        if nameless
+        else f"{folder.rstrip('/')}.zip"
+    )
     path = Path(usual if output is None else output)
     _open(folder).pack(path)
     then = f"Unpack it with: allot unpack {quote(path)} FOLDER"
@@ -367,8 +465,8 @@ def unpack(path: str, folder: str) -> None:
 def verify(ctx: click.Context, folder: str, as_json: bool) -> None:
     """Whether all that is on record is as it was written, and agrees.
 
-    It reads every row, order, label, mask and copy and changes nothing. Where something is harmed it ends with exit
-    code 2, and says what to do.
+    It reads every row, order, label, mask and copy and changes nothing. Where something is harmed
+    it ends with exit code 2, and says what to do.
 
     \b
     Example:  allot verify my-campaign
@@ -391,7 +489,8 @@ def verify(ctx: click.Context, folder: str, as_json: bool) -> None:
 def restore(folder: str) -> None:
     """Put back the last sound copy of a campaign's store.
 
-    For a store that is harmed, gone, or was replaced by an older one. It is kept beside, under another name.
+    For a store that is harmed, gone, or was replaced by an older one. It is kept beside, under
+    another name.
 
     \b
     Example:  allot restore my-campaign
@@ -404,7 +503,11 @@ def restore(folder: str) -> None:
     if done.aside is not None:
         say(f"What was there is kept as {done.aside}.")
     if done.lost != 0:
-        what = "What was done last" if done.lost is None else several(done.lost, "entry").replace("entrys", "entries")
+        what = (
+            "What was done last"
+            if done.lost is None
+            else several(done.lost, "entry").replace("entrys", "entries")
+        )
         say(f"{what} may not be in the copy. If an order was sent since, take its sheet in:")
         say(f"allot ingest {quote(folder)} SHEET")
     say(f"Next: allot verify {quote(folder)}")
@@ -424,7 +527,8 @@ def note_machine(campaign: Campaign) -> None:
 
 @contextlib.contextmanager
 def stoppable(command: str) -> Iterator[None]:
-    """Ctrl-C ends the work at once, a training that fails ends it after the others; what is done is on disk."""
+    """Ctrl-C ends the work at once, a training that fails ends it after the others; what is done is
+    on disk."""
     from allotment.runs.local import WorkFailed
 
     kept = f"What is done is kept; to go on from there: {command}"
@@ -450,7 +554,9 @@ def _pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
         name, equals, value = text.strip().rpartition("=")
         if not equals or not name:
             known, value = re.split("[:=]", text)[0].strip() or "price", _EXAMPLES.get(option, "3")
-            raise click.UsageError(f"{option} {text!r} is not NAME=VALUE, such as {option} {known}={value}.")
+            raise click.UsageError(
+                f"{option} {text!r} is not NAME=VALUE, such as {option} {known}={value}."
+            )
         if name in pairs:
             raise click.UsageError(f"{option} is given twice for {name!r}.")
         pairs[name] = value

@@ -31,13 +31,25 @@ def data(ctx: click.Context) -> None:
 
 @data.command()
 @click.argument("path", metavar="TABLE")
-@click.option("--target", "targets", multiple=True, metavar="COLUMN", help="A column to predict; tox:* for a prefix.")
-@click.option("--kind", "kinds", multiple=True, metavar="NAME=KIND", help="What a target or a feature is.")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="COLUMN",
+    help="A column to predict; tox:* for a prefix.",
+)
+@click.option(
+    "--kind", "kinds", multiple=True, metavar="NAME=KIND", help="What a target or a feature is."
+)
 @click.option("--classes", multiple=True, metavar="NAME=A|B", help="All classes of a target.")
 @click.option("--group", metavar="COLUMN", help="Rows of one group stay in one split.")
-@click.option("--id", "id_", metavar="COLUMN", help="Names of the rows. [default: a column called id]")
+@click.option(
+    "--id", "id_", metavar="COLUMN", help="Names of the rows. [default: a column called id]"
+)
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out.")
-@click.option("--delimiter", metavar="CHARACTER", help="Between cells of a CSV file. [default: by its name]")
+@click.option(
+    "--delimiter", metavar="CHARACTER", help="Between cells of a CSV file. [default: by its name]"
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the splits.")
 @click.option("--json", "as_json", is_flag=True, help="JSON, for machines.")
 def table(
@@ -74,7 +86,9 @@ def table(
             group=group,
             id=id_,
             kinds=_pairs("--kind", kinds),
-            classes={name: listed.split("|") for name, listed in _pairs("--classes", classes).items()},
+            classes={
+                name: listed.split("|") for name, listed in _pairs("--classes", classes).items()
+            },
             drop=drop,
             delimiter=delimiter,
         )
@@ -86,11 +100,19 @@ def table(
 @data.command()
 @click.option("--count", type=int, default=200, show_default=True, help="How many pictures.")
 @click.option("--size", type=int, default=64, show_default=True, help="Pixels on each side.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the pictures and of the splits.")
-@click.option("--by-colour", is_flag=True, help="Each kind of solid in a colour of its own, as in the demo.")
-@click.option("--montage", metavar="FILE.png", help="Also draw the first pictures with all their labels.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Of the pictures and of the splits."
+)
+@click.option(
+    "--by-colour", is_flag=True, help="Each kind of solid in a colour of its own, as in the demo."
+)
+@click.option(
+    "--montage", metavar="FILE.png", help="Also draw the first pictures with all their labels."
+)
 @click.option("--json", "as_json", is_flag=True, help="JSON, for machines.")
-def scenes(count: int, size: int, seed: int, by_colour: bool, montage: str | None, as_json: bool) -> None:
+def scenes(
+    count: int, size: int, seed: int, by_colour: bool, montage: str | None, as_json: bool
+) -> None:
     """The built-in scenes: solids in a room, six tasks, all labels exact.
 
     \b
@@ -113,10 +135,20 @@ def folder(command: Callable[..., None]) -> Callable[..., None]:
     """What the commands for folders of images have in common."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="JSON, for machines."),
-        click.option("--montage", metavar="FILE.png", help="Also draw some images with all their labels."),
-        click.option("--thorough", is_flag=True, help="Decode every file and say all that is broken."),
+        click.option(
+            "--montage", metavar="FILE.png", help="Also draw some images with all their labels."
+        ),
+        click.option(
+            "--thorough", is_flag=True, help="Decode every file and say all that is broken."
+        ),
         click.option("--seed", type=int, default=0, show_default=True, help="Of the splits."),
-        click.option("--side", type=int, default=128, show_default=True, help="Pixels of the squares to train on."),
+        click.option(
+            "--side",
+            type=int,
+            default=128,
+            show_default=True,
+            help="Pixels of the squares to train on.",
+        ),
         click.argument("root", metavar="FOLDER"),
     ):
         command = option(command)
@@ -125,7 +157,9 @@ def folder(command: Callable[..., None]) -> Callable[..., None]:
 
 @data.command()
 @folder
-def voc(root: str, side: int, seed: int, thorough: bool, montage: str | None, as_json: bool) -> None:
+def voc(
+    root: str, side: int, seed: int, thorough: bool, montage: str | None, as_json: bool
+) -> None:
     """PASCAL VOC with its masks: the folder that holds JPEGImages.
 
     \b
@@ -138,7 +172,9 @@ def voc(root: str, side: int, seed: int, thorough: bool, montage: str | None, as
 
 @data.command()
 @folder
-def taskonomy(root: str, side: int, seed: int, thorough: bool, montage: str | None, as_json: bool) -> None:
+def taskonomy(
+    root: str, side: int, seed: int, thorough: bool, montage: str | None, as_json: bool
+) -> None:
     """Taskonomy: the folder that holds rgb and the other domains.
 
     \b

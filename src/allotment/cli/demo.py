@@ -1,4 +1,5 @@
-"""The command `demo`: a whole campaign on the built-in scenes, or the paper's published instances planned."""
+"""The command `demo`: a whole campaign on the built-in scenes, or the paper's published instances
+planned."""
 
 from __future__ import annotations
 
@@ -29,14 +30,15 @@ TASKS: dict[str, dict[str, Any]] = {
     "edges": {"cost": 6, "have": 40},
     "keypoints": {"cost": 4, "have": 240},
 }
-"""costs as in the paper: class labels to masks as 1 to 20, and the five of Taskonomy as 10 to 3 to 3 to 2 to 3. One
-task is nearly solved, and one learns slowly, as it goes"""
+"""costs as in the paper: class labels to masks as 1 to 20, and the five of Taskonomy as 10 to 3 to
+3 to 2 to 3. One task is nearly solved, and one learns slowly, as it goes"""
 BUDGET = "900"
 FULL = {"count": 1000, "size": 24, "steps": 120, "trainings": 24, "repeats": 8}
 QUICK = {"count": 80, "size": 16, "steps": 2, "trainings": 4, "repeats": 2}
 QUICK_HAVE, QUICK_BUDGET = 8, "120"
 BESIDE = ("equal images", "equal budget", "neutral")
-"""baselines to retrain on; everything on one task is left to `allot evaluate`, so that these get more repeats"""
+"""baselines to retrain on; everything on one task is left to `allot evaluate`, so that these get
+more repeats"""
 TRIALS = len(BESIDE) + 3
 """with the plan, the labels at hand alone, and equal images on the same instances"""
 MOST_WORKERS = 2
@@ -45,15 +47,35 @@ MOST_WORKERS = 2
 
 @click.command()
 @click.argument("folder", metavar="[FOLDER]", default="allot-demo")
-@click.option("--quick", is_flag=True, help="Hardly train at all: the way in seconds, with figures that mean nothing.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other labels to begin with.")
-@click.option("--workers", type=click.IntRange(0), metavar="N", help="Processes that train. [default: 2, if cores]")
-@click.option("--paper", is_flag=True, help="Instead, plan the paper's two published instances; trains nothing.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Hardly train at all: the way in seconds, with figures that mean nothing.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Draws other labels to begin with.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Processes that train. [default: 2, if cores]",
+)
+@click.option(
+    "--paper",
+    is_flag=True,
+    help="Instead, plan the paper's two published instances; trains nothing.",
+)
 def demo(folder: str, quick: bool, seed: int, workers: int | None, paper: bool) -> None:
     """A whole campaign on the built-in scenes, in a few minutes.
 
-    Six tasks with a few labels each: it measures what more would be worth, plans, orders, buys, retrains on the plan
-    and on what a team would do anyway, and writes a report. Stopped, it goes on where it was.
+    Six tasks with a few labels each: it measures what more would be worth, plans, orders, buys,
+    retrains on the plan and on what a team would do anyway, and writes a report. Stopped, it goes
+    on where it was.
 
     \b
     Example:  allot demo
@@ -87,7 +109,10 @@ def _run(folder: str, quick: bool, seed: int, workers: int) -> None:
     page.title("5. Yours")
     page.text(f"The report of all this is {_report(campaign)}; open it in a browser.")
     page.text("A campaign with data of your own begins with:")
-    page.text("  allot init my-campaign --root table.csv --targets a,b --cost a=1 --cost b=20 --budget 500")
+    page.text(
+        "  allot init my-campaign --root table.csv --targets a,b --cost a=1 --cost b=20"
+        " --budget 500"
+    )
 
 
 def _write_settings(form: dict[str, int], quick: bool, seed: int) -> str:
@@ -116,14 +141,24 @@ def _open(folder: str, text: str) -> Campaign:
     if not (Path(folder) / FILE).exists():
         return Campaign.create(folder, text)
     if _outline(read_settings(Path(folder))[0]) != _outline(parse_settings(text)):
-        what = "is another campaign, or a demo with another --quick or --seed; name a new folder: allot demo FOLDER"
+        what = (
+            "is another campaign, or a demo with another --quick or --seed; name a new folder:"
+            " allot demo FOLDER"
+        )
         raise InputError([Mistake(folder, what)])
     return Campaign(folder)
 
 
 def _outline(settings: Settings) -> tuple[Any, ...]:
-    """What tells the demo from other campaigns; a budget or a price that somebody has changed does not."""
-    return settings.data, settings.names, settings.trainings, settings.seed, settings.training.get("steps")
+    """What tells the demo from other campaigns; a budget or a price that somebody has changed does
+    not."""
+    return (
+        settings.data,
+        settings.names,
+        settings.trainings,
+        settings.seed,
+        settings.training.get("steps"),
+    )
 
 
 def _introduce(page: Page, campaign: Campaign, quick: bool) -> None:
@@ -132,14 +167,18 @@ def _introduce(page: Page, campaign: Campaign, quick: bool) -> None:
     status = campaign.summarise()[1]
     show_tasks(page, status)
     page.text()
-    page.text(f"There is {status.budget} to spend. A quarter of the pictures is kept for the test at the end.")
+    page.text(
+        f"There is {status.budget} to spend. A quarter of the pictures is kept for the test at the"
+        " end."
+    )
     if quick:
         page.text("With --quick hardly anything is trained: look at the way, not at the figures.")
     page.text()
 
 
 def _measure(page: Page, campaign: Campaign, repeats: int, workers: int) -> float | None:
-    """Estimates, unless everything is bought already; the seconds for a training, if they were timed."""
+    """Estimates, unless everything is bought already; the seconds for a training, if they were
+    timed."""
     from allotment.tables.campaigns import show_diagnosis
 
     page.title("2. What is one more label of each worth?")
@@ -157,7 +196,8 @@ def _measure(page: Page, campaign: Campaign, repeats: int, workers: int) -> floa
         page.text(str(price))
         whole = seconds + each * repeats * TRIALS
         page.text(
-            f"Processes that train: {workers or 'this one'}. With the test at the end the demo takes {spell(whole)}."
+            f"Processes that train: {workers or 'this one'}. With the test at the end the demo"
+            f" takes {spell(whole)}."
         )
     with Meter("trainings", seconds) as meter:
         measured = campaign.estimate(workers, meter)
@@ -179,10 +219,15 @@ def _buy(page: Page, campaign: Campaign) -> None:
         page.text(f"Expected: {tell_outlook(proposal.plan)}.")
         page.text()
         ordered = campaign.order(everything=True)
-        page.text(f"Order {ordered.value.number}: {len(ordered.order)} labels, listed in {ordered.path}.")
+        page.text(
+            f"Order {ordered.value.number}: {len(ordered.order)} labels, listed in {ordered.path}."
+        )
     if campaign.look().open:
         intake = campaign.buy()
-        page.text(f"{intake.delivery.new} labels came back from the scenes themselves, which know them all.")
+        page.text(
+            f"{intake.delivery.new} labels came back from the scenes themselves, which know them"
+            " all."
+        )
     page.text(f"Budget {campaign.look().tell_money()}.")
     page.text()
 
@@ -190,15 +235,21 @@ def _buy(page: Page, campaign: Campaign) -> None:
 def _judge(page: Page, campaign: Campaign, repeats: int, workers: int, each: float | None) -> None:
     """Retrain on what was bought and on what one might have bought instead."""
     page.title("4. What it was worth")
-    page.text(f"Retrained on this plan and on what one might do instead, {repeats} times each, with other draws.")
+    page.text(
+        f"Retrained on this plan and on what one might do instead, {repeats} times each, with other"
+        " draws."
+    )
     with Meter("trainings", None if each is None else each * repeats * TRIALS) as meter:
-        _, found = campaign.evaluate(repeats=repeats, workers=workers, progress=meter, beside=BESIDE)
+        _, found = campaign.evaluate(
+            repeats=repeats, workers=workers, progress=meter, beside=BESIDE
+        )
     page.text()
     _show_gains(page, found)
 
 
 def _show_gains(page: Page, found: Evaluation) -> None:
-    """The table of gains with tasks below each other, so that it fits on any terminal; then what can be told."""
+    """The table of gains with tasks below each other, so that it fits on any terminal; then what
+    can be told."""
     from allotment.campaign.evaluation import LEVEL, SAME
     from allotment.tables.campaigns import judge
     from allotment.tables.page import Column
@@ -206,14 +257,21 @@ def _show_gains(page: Page, found: Evaluation) -> None:
     rows = found.rows()
     heads = Column("gain in %", [*found.tasks, "D_T"], "word")
     plans = [
-        Column(row["name"], [_say(pair, found.repeats) for pair in (*row["gains"].values(), row["total"])])
+        Column(
+            row["name"],
+            [_say(pair, found.repeats) for pair in (*row["gains"].values(), row["total"])],
+        )
         for row in rows
     ]
     page.tables(heads, plans)
     page.text(
-        f"Gains over the labels at hand, on pictures kept for the test: mean ± standard error over {found.repeats} "
-        "repeats. D_T is the mean over tasks."
-        + (f" ({SAME}: all tasks on the same instances)" if any(row["name"] == SAME for row in rows) else "")
+        "Gains over the labels at hand, on pictures kept for the test: mean ± standard error over"
+        f" {found.repeats} repeats. D_T is the mean over tasks."
+        + (
+            f" ({SAME}: all tasks on the same instances)"
+            if any(row["name"] == SAME for row in rows)
+            else ""
+        )
     )
     page.text()
     spans = [(row["name"], row["ahead"]) for row in rows if row["ahead"] is not None]
@@ -221,7 +279,10 @@ def _show_gains(page: Page, found: Evaluation) -> None:
         [
             Column("this plan is ahead of", [name for name, _ in spans], "word"),
             Column("by D_T", [f"{span[0]:+.2f}" for _, span in spans]),
-            Column(f"{LEVEL * 100:.0f} % sure", [f"{span[1]:+.2f} to {span[2]:+.2f}" for _, span in spans]),
+            Column(
+                f"{LEVEL * 100:.0f} % sure",
+                [f"{span[1]:+.2f} to {span[2]:+.2f}" for _, span in spans],
+            ),
         ]
     )
     page.text()
@@ -234,7 +295,11 @@ def _say(pair: Sequence[float | None], repeats: int) -> str:
     mean, deviation = pair
     if mean is None:
         return "-"
-    return f"{mean:+.1f}" if deviation is None else f"{mean:+.1f} ±{deviation / math.sqrt(repeats):.1f}"
+    return (
+        f"{mean:+.1f}"
+        if deviation is None
+        else f"{mean:+.1f} ±{deviation / math.sqrt(repeats):.1f}"
+    )
 
 
 def _report(campaign: Campaign) -> Path:

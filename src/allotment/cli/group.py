@@ -18,7 +18,8 @@ INFEASIBLE, BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
 
 
 class Allot(click.Group):
-    """Lists commands in their written order; says errors in lines on stderr, never in a traceback."""
+    """Lists commands in their written order; says errors in lines on stderr, never in a
+    traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -54,7 +55,9 @@ class Allot(click.Group):
         except OSError as error:
             fail([_tell(error)], BAD_INPUT)
         except MemoryError:
-            what = "there is not memory enough; close other programs, then run the same command again"
+            what = (
+                "there is not memory enough; close other programs, then run the same command again"
+            )
             fail([f"{what}: what was finished is kept"], BAD_INPUT)
 
 
@@ -62,10 +65,16 @@ def _tell(error: OSError) -> str:
     """What the system says, of which file, and what to do."""
     where = f"{os.fsdecode(error.filename)!r}: " if isinstance(error.filename, str | bytes) else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{where}the disk is full; make room, then run the same command again: what was finished is kept"
+        return (
+            f"{where}the disk is full; make room, then run the same command again: what was"
+            " finished is kept"
+        )
     what = f"{where}{error.strerror or error}"
     if is_trouble(error):
-        return f"{what}; check the disk and free memory, then run the same command again: what was finished is kept"
+        return (
+            f"{what}; check the disk and free memory, then run the same command again: what was"
+            " finished is kept"
+        )
     return f"{what}; check the path and its permissions, then run the same command again"
 
 
@@ -83,7 +92,9 @@ def say(text: str, *, err: bool = False) -> None:
     click.echo(visible(text, "\n"), err=err)
 
 
-@click.group(cls=Allot, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Allot, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, "--version", prog_name="allot", message="%(prog)s %(version)s")
 @click.pass_context
 def main(ctx: click.Context) -> None:

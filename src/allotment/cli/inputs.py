@@ -1,4 +1,5 @@
-"""What commands are given: a problem file, standard input where its name is `-`, or the folder of a campaign."""
+"""What commands are given: a problem file, standard input where its name is `-`, or the folder of a
+campaign."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Asked(NamedTuple):
-    """A campaign that is to be planned: where it stands, what it proposes, and whether that is for another budget."""
+    """A campaign that is to be planned: where it stands, what it proposes, and whether that is for
+    another budget."""
 
     folder: str
     state: State
@@ -48,9 +50,13 @@ def takes_problem(command: Function) -> Function:
 
     @click.argument("path", metavar="PROBLEM.toml")
     @click.option("--budget", metavar="MONEY", help="Instead of the file's budget.")
-    @click.option("--count-implied", is_flag=True, help="Count implied labels in the curve of their task.")
+    @click.option(
+        "--count-implied", is_flag=True, help="Count implied labels in the curve of their task."
+    )
     @functools.wraps(command)
-    def wrapped(*args: Any, path: str, budget: str | None, count_implied: bool, **kwargs: Any) -> Any:
+    def wrapped(
+        *args: Any, path: str, budget: str | None, count_implied: bool, **kwargs: Any
+    ) -> Any:
         return command(*args, given=_read_given(path, budget, count_implied), **kwargs)
 
     return wrapped  # type: ignore[return-value]
@@ -59,7 +65,8 @@ def takes_problem(command: Function) -> Function:
 def is_campaign(path: str) -> bool:
     """Whether the path is the folder of a campaign rather than a problem file."""
     folder = Path(path)
-    return any((folder / name).is_file() for name in ("campaign.toml", "campaign.sqlite"))  # settings may be gone
+    # settings may be gone
+    return any((folder / name).is_file() for name in ("campaign.toml", "campaign.sqlite"))
 
 
 def _read_campaign(path: str, budget: str | None, count_implied: bool) -> Given:
@@ -69,7 +76,12 @@ def _read_campaign(path: str, budget: str | None, count_implied: bool) -> Given:
         raise click.UsageError("--count-implied is for problem files.")
     state, proposal = Campaign(path).plan(budget)
     plan = proposal.plan
-    return Given(plan.problem, plan.evidence or plan.gains, False, Asked(path, state, proposal, budget is not None))
+    return Given(
+        plan.problem,
+        plan.evidence or plan.gains,
+        False,
+        Asked(path, state, proposal, budget is not None),
+    )
 
 
 def _read_given(path: str, budget: str | None, count_implied: bool) -> Given:
@@ -99,10 +111,13 @@ def read_document(path: str) -> Document:
     if path != "-":
         return read_problem(path)
     data, source = b"", cast(io.BufferedReader, sys.stdin.buffer) if sys.stdin else io.BytesIO()
-    while len(data) <= LARGEST_FILE and (piece := source.read1(2**20)):  # Ctrl-C is seen between two pieces
+    # Ctrl-C is seen between two pieces
+    while len(data) <= LARGEST_FILE and (piece := source.read1(2**20)):
         data += piece
     if len(data) > LARGEST_FILE:
-        raise InputError([Mistake("", f"has more than {LARGEST_FILE // 10**6} MB; is it the right file?")])
+        raise InputError(
+            [Mistake("", f"has more than {LARGEST_FILE // 10**6} MB; is it the right file?")]
+        )
     try:
         return parse_problem(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

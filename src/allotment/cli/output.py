@@ -57,7 +57,9 @@ def print_csv(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(map(protect, heads))
-    writer.writerows([protect(each) if isinstance(each, str) else _plain(each) for each in row] for row in rows)
+    writer.writerows(
+        [protect(each) if isinstance(each, str) else _plain(each) for each in row] for row in rows
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -25,7 +25,9 @@ POINTS = 20
 @click.command()
 @takes_problem
 @click.option(
-    "--ranges/--no-ranges", default=None, help="How far counts and prices can move. [default: up to 12 tasks]"
+    "--ranges/--no-ranges",
+    default=None,
+    help="How far counts and prices can move. [default: up to 12 tasks]",
 )
 @formats
 def plan(given: Given, ranges: bool | None, form: str) -> None:
@@ -41,7 +43,11 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
     from allotment.tables.page import FEW, Page
     from allotment.tables.plans import show_plan, show_ranges
 
-    best = al.allocate(given.problem, given.gains) if given.asked is None else given.asked.proposal.plan
+    best = (
+        al.allocate(given.problem, given.gains)
+        if given.asked is None
+        else given.asked.proposal.plan
+    )
     ranges = len(best.counts) <= FEW if ranges is None else ranges
     if form == "json":
         beside = [_score_row(row, best.value) for row in _compare(best).rows]
@@ -64,13 +70,16 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
             from allotment.campaign.settings import quote
             from allotment.tables.campaigns import show_proposal
 
-            show_proposal(page, given.asked.proposal, quote(given.asked.folder), given.asked.what_if)
+            show_proposal(
+                page, given.asked.proposal, quote(given.asked.folder), given.asked.what_if
+            )
     if given.asked is not None and not given.asked.what_if:
         _record(given.asked)
 
 
 def _record(asked: Asked) -> None:
-    """Keep a campaign's plan. Somebody else may be writing, or this user only looking: neither is a failure."""
+    """Keep a campaign's plan. Somebody else may be writing, or this user only looking: neither is a
+    failure."""
     from allotment.campaign.campaign import Campaign
     from allotment.campaign.lock import Held
     from allotment.errors import InputError
@@ -83,8 +92,11 @@ def _record(asked: Asked) -> None:
         say(f"note: the plan is not put on record: {error}", err=True)
 
 
-def show_beside(page: Page, best: Plan, neutral: bool, verdict: bool = True, elsewhere: str = "") -> None:
-    """The best plan beside the baselines, as a table and, unless something surer will be said, in a sentence."""
+def show_beside(
+    page: Page, best: Plan, neutral: bool, verdict: bool = True, elsewhere: str = ""
+) -> None:
+    """The best plan beside the baselines, as a table and, unless something surer will be said, in a
+    sentence."""
     from allotment.tables.plans import show_comparison, show_verdict
 
     comparison = _compare(best)
@@ -99,8 +111,17 @@ def _task_rows(best: Plan, ranges: bool) -> list[dict[str, Any]]:
     own, total = best.own_gains, best.problem.price(best.counts)
     for task in best.problem.tasks:
         money = task.price(best.counts[task.name])
-        row = {"task": task.name, "price": task.cost, "have": task.have, "buy": best.counts[task.name]}
-        row |= {"money": money, "share": float(money / total) if total else None, "gain": own[task.name]}
+        row = {
+            "task": task.name,
+            "price": task.cost,
+            "have": task.have,
+            "buy": best.counts[task.name],
+        }
+        row |= {
+            "money": money,
+            "share": float(money / total) if total else None,
+            "gain": own[task.name],
+        }
         if ranges:
             row["range_low"], row["range_high"] = best.plateau[task.name]
             row["bought_up_to"] = best.break_even[task.name]
@@ -135,7 +156,12 @@ def frontier(given: Given, points: int | None, form: str) -> None:
     budgets, values = _budgets(curve)[at].tolist(), curve.values[at].tolist()
     counts = {name: each[at].tolist() for name, each in curve.counts.items()}
     if form == "json":
-        plain = {"budgets": budgets, "values": values, "counts": counts, "every_budget": curve.every_budget}
+        plain = {
+            "budgets": budgets,
+            "values": values,
+            "counts": counts,
+            "every_budget": curve.every_budget,
+        }
         print_json(plain | _note(given), indent=None)
     elif form == "csv":
         _warn(given)
@@ -157,7 +183,8 @@ def _spread(curve: Frontier, points: int) -> Any:
 
 
 def _budgets(curve: Frontier) -> Any:
-    """The budgets without the rounding of floats: whole numbers, or as many decimals as prices have."""
+    """The budgets without the rounding of floats: whole numbers, or as many decimals as prices
+    have."""
     whole = curve.problem.unit.denominator == 1
     return curve.budgets.round().astype("int64") if whole else curve.budgets.round(12)
 
@@ -187,7 +214,14 @@ def score(ctx: click.Context, given: Given, counts: tuple[str, ...], form: str) 
         print_csv(
             ["plan", "spent", "value", "of_best", "broken", *yours.counts],
             (
-                (row.name, row.spent, row.value, of_best, "; ".join(row.broken), *row.counts.values())
+                (
+                    row.name,
+                    row.spent,
+                    row.value,
+                    of_best,
+                    "; ".join(row.broken),
+                    *row.counts.values(),
+                )
                 for row in comparison.rows
                 for of_best in [_score_row(row, best.value)["of_best"]]
             ),
@@ -254,7 +288,8 @@ def cheapest(given: Given, target: float, task: str | None, form: str) -> None:
 
 
 def _compare(plan: Plan, yours: Mapping[str, int] | None = None) -> Comparison:
-    """The plan beside the baselines, of which there is one for each task only while these are few."""
+    """The plan beside the baselines, of which there is one for each task only while these are
+    few."""
     import allotment as al
     from allotment.solver.baselines import equal_budget, equal_images
     from allotment.tables.page import FEW
@@ -279,7 +314,9 @@ def _warn(given: Given, plan: Plan | None = None) -> None:
     if given.neutral:
         say(f"note: {NEUTRAL}", err=True)
     if plan is not None and not plan.exact:
-        say(f"note: not proved best: another could be worth up to {number(plan.gap)} more", err=True)
+        say(
+            f"note: not proved best: another could be worth up to {number(plan.gap)} more", err=True
+        )
 
 
 def _note(given: Given) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""How far long work has come, and how long it will still take: a bar on a terminal, a few lines elsewhere."""
+"""How far long work has come, and how long it will still take: a bar on a terminal, a few lines
+elsewhere."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ import click
 LINES = 8
 """at most so many where there is no terminal"""
 FIRST = 4
-"""pieces of work that tell the time by themselves; of fewer, what was expected beforehand stands for the others, since
-the first ones wait for processes to start"""
+"""pieces of work that tell the time by themselves; of fewer, what was expected beforehand stands
+for the others, since the first ones wait for processes to start"""
 
 
 class Meter:
@@ -36,7 +37,12 @@ class Meter:
             self._bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         if self._bar is not None:
             self._bar.stop()
 
@@ -52,7 +58,8 @@ class Meter:
             click.echo(f"{self.what}: {self.tell()}", err=True)
 
     def left(self) -> float | None:
-        """Seconds, from what was done in this run or, before anything is, from what was expected; None if unknown."""
+        """Seconds, from what was done in this run or, before anything is, from what was expected;
+        None if unknown."""
         now, here = time.monotonic(), self.done - (self.first or 0)
         if here > 0:
             taken, count = self.at - self.begun, here
@@ -75,7 +82,8 @@ class Meter:
 
 
 def _make_bar(meter: Meter) -> Any:
-    """A bar that asks the meter each time it is drawn, so that the time left counts down between two updates."""
+    """A bar that asks the meter each time it is drawn, so that the time left counts down between
+    two updates."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
     from rich.table import Column
@@ -86,7 +94,13 @@ def _make_bar(meter: Meter) -> Any:
             return Text(f"{meter.tell()}, adding up" if meter.is_over else meter.tell())
 
     told = Told(table_column=Column(no_wrap=True))  # the bar gives way on a narrow terminal
-    bar = Progress(TextColumn("{task.description}"), BarColumn(), told, console=Console(stderr=True), transient=True)
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        told,
+        console=Console(stderr=True),
+        transient=True,
+    )
     bar.add_task(meter.what, total=None)
     return bar
 

@@ -1,1 +1,2 @@
-"""Labels that come back from wherever they were made: nothing in them is trusted, all that is good is kept."""
+"""Labels that come back from wherever they were made: nothing in them is trusted, all that is good
+is kept."""

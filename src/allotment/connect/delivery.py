@@ -1,5 +1,5 @@
-"""Labels as they are delivered: CSV, JSONL, a folder or a zip archive of masks. All that is good goes in, and all else
-is listed with its place and a reason.
+"""Labels as they are delivered: CSV, JSONL, a folder or a zip archive of masks. All that is good
+goes in, and all else is listed with its place and a reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,17 @@ from allotment.connect.guard import (
 )
 from allotment.connect.masks import take_mask
 from allotment.connect.names import Names, compose, find_alike
-from allotment.connect.rows import ID_COLUMNS, TASK, ClassNames, Form, Forms, Size, Value, is_empty, make_reader
+from allotment.connect.rows import (
+    ID_COLUMNS,
+    TASK,
+    ClassNames,
+    Form,
+    Forms,
+    Size,
+    Value,
+    is_empty,
+    make_reader,
+)
 from allotment.data.augment import MAPS
 from allotment.data.dataset import Target
 from allotment.data.mistakes import Collected
@@ -64,15 +74,18 @@ class Parts:
     digest: str
     """of what was read and of what came of it: the same again changes nothing"""
     accepted: tuple[Label, ...]
-    """one for each label, and where a delivery contradicts itself one for each of its answers, in its order"""
+    """one for each label, and where a delivery contradicts itself one for each of its answers, in
+    its order"""
     rejected: tuple[tuple[str, str], ...]
     """what could not be taken: where, and why"""
     notes: tuple[str, ...] = ()
     """what is worth knowing besides"""
     rows: tuple[Row | None, ...] = ()
-    """of each that was rejected its task, instance and label as they were written, if they can be mended"""
+    """of each that was rejected its task, instance and label as they were written, if they can be
+    mended"""
     asked: tuple[tuple[str, str, str], ...] = ()
-    """of a sheet's rows, with a label or without: what they call their order, the task and the instance"""
+    """of a sheet's rows, with a label or without: what they call their order, the task and the
+    instance"""
 
 
 def read_delivery(
@@ -88,17 +101,21 @@ def read_delivery(
     keep: str | os.PathLike[str] | None = None,
     guessed: Collection[str] = (),
 ) -> Parts:
-    """The labels in a CSV or JSONL file, or in a folder or zip archive of masks called TASK/INSTANCE.png.
+    """The labels in a CSV or JSONL file, or in a folder or zip archive of masks called
+    TASK/INSTANCE.png.
 
-    Rows have a task, an instance and a label, or an instance and a column for each task. `task` is meant where none is
-    named. The instance stands in `id_column`, or, if that is not said, in `own_id` (as the data call it), `instance` or
-    `id`. `size_of` gives the size that a mask must have; `keep` is the folder that accepted masks are put into, and
-    nothing is written anywhere else. The classes of `guessed` tasks are those of the labels at hand, so there may be
-    more. Raises InputError only for what can't be read as a delivery at all.
+    Rows have a task, an instance and a label, or an instance and a column for each task. `task` is
+    meant where none is named. The instance stands in `id_column`, or, if that is not said, in
+    `own_id` (as the data call it), `instance` or `id`. `size_of` gives the size that a mask must
+    have; `keep` is the folder that accepted masks are put into, and nothing is written anywhere
+    else. The classes of `guessed` tasks are those of the labels at hand, so there may be more.
+    Raises InputError only for what can't be read as a delivery at all.
     """
     path = Path(path)
     columns = (id_column, own_id)
-    reading = _Reading(tasks, known_ids, columns, task, separator, size_of, None if keep is None else Path(keep))
+    reading = _Reading(
+        tasks, known_ids, columns, task, separator, size_of, None if keep is None else Path(keep)
+    )
     reading.guessed = guessed
     if os.path.isdir(path):  # unlike Path's own it never raises
         reading.take_files(path, walk_folder(path, reading.refused))
@@ -120,7 +137,8 @@ def read_delivery(
 
 
 def write_rejected(parts: Parts, path: str | os.PathLike[str]) -> Path:
-    """The list of what could not be taken, as CSV without formulas; once its rows are mended it is a delivery."""
+    """The list of what could not be taken, as CSV without formulas; once its rows are mended it is
+    a delivery."""
     names: tuple[str, ...] = ("where", "reason")
     rows: list[tuple[str, ...]] = list(parts.rejected)
     if any(parts.rows):
@@ -130,7 +148,8 @@ def write_rejected(parts: Parts, path: str | os.PathLike[str]) -> Path:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerows([[protect(cell.replace("\0", "")) for cell in row] for row in (names, *rows)])
-    encoding = "utf-8" if text.getvalue().isascii() else "utf-8-sig"  # as an order's sheet, for the same spreadsheets
+    # as an order's sheet, for the same spreadsheets
+    encoding = "utf-8" if text.getvalue().isascii() else "utf-8-sig"
     return place_file(Path(path), text.getvalue().encode(encoding, errors="replace"))
 
 
@@ -163,9 +182,16 @@ class _Reading:
         self.refused = Refused()
         usual = task or (next(iter(tasks)) if len(tasks) == 1 else None)
         self.names = Names(tasks, known, usual, self.refused)
-        listed = {name: each for name, each in tasks.items() if each.kind in ("classification", "multilabel")}
+        listed = {
+            name: each
+            for name, each in tasks.items()
+            if each.kind in ("classification", "multilabel")
+        }
         self.classes = {name: ClassNames(target, self.refused) for name, target in listed.items()}
-        self.readers = {name: make_reader(each, separator, self.classes.get(name)) for name, each in tasks.items()}
+        self.readers = {
+            name: make_reader(each, separator, self.classes.get(name))
+            for name, each in tasks.items()
+        }
         self.guessed: Collection[str] = ()
         """tasks of which more classes may turn up"""
         self.beside: Path | None = None
@@ -196,10 +222,14 @@ class _Reading:
                 self.refused.add(where, reason, _as_written(task, row.get(form.id), given))
 
     def _ask(self, row: Mapping[str, Any], form: Form, task: Any) -> None:
-        """Note what a row without a label asks for; whether it makes sense matters once it has one."""
+        """Note what a row without a label asks for; whether it makes sense matters once it has
+        one."""
         instance = row.get(form.id)
         if form.order is not None and isinstance(task, str) and isinstance(instance, str):
-            name, found = self.names.alike.get(compose(unprotect(task))), self.names.look_up(instance)
+            name, found = (
+                self.names.alike.get(compose(unprotect(task))),
+                self.names.look_up(instance),
+            )
             if name is not None and found is not None:
                 self._note_order(row, form, name, found)
 
@@ -212,7 +242,9 @@ class _Reading:
         target = self.tasks[task]
         if target.kind in MAPS and self.beside is not None and _is_file(given):
             return self._read_mask(task, instance, self.beside, unprotect(given).strip())
-        return self.readers[task](given, self._size(instance) if target.kind == "keypoints" else None)
+        return self.readers[task](
+            given, self._size(instance) if target.kind == "keypoints" else None
+        )
 
     def _read_mask(self, task: str, instance: str, root: Path, path: str) -> Value:
         value, note = take_mask(root, path, self.tasks[task], self._size(instance), self.keep)
@@ -236,7 +268,9 @@ class _Reading:
         if value in held:
             self.notes["the same label once more"] += 1
         elif len(held) >= MOST_VALUES:
-            self.refused.add(where, f"is one more of many answers for {told(instance)}; decide on one")
+            self.refused.add(
+                where, f"is one more of many answers for {told(instance)}; decide on one"
+            )
         elif len(self.accepted) >= MOST_LABELS:
             raise ValueError(f"more than {MOST_LABELS:,} labels in one delivery; give it in parts")
         else:
@@ -255,10 +289,14 @@ class _Reading:
             except ValueError as error:
                 self.refused.add(shown(name), str(error))
         if not count and not self.refused.listed:
-            raise refuse(path, "there is no file in it; give the folder with the masks, called TASK/INSTANCE.png")
+            raise refuse(
+                path,
+                "there is no file in it; give the folder with the masks, called TASK/INSTANCE.png",
+            )
 
     def _of_file(self, name: str) -> tuple[str, str]:
-        """The task and the instance that a file is for, by its path; one folder around all is nothing unusual."""
+        """The task and the instance that a file is for, by its path; one folder around all is
+        nothing unusual."""
         stem, dot, suffix = name.rpartition(".")
         if not dot or suffix.lower() != "png":
             raise ValueError("is not a PNG file by its name; masks are called TASK/INSTANCE.png")
@@ -275,7 +313,9 @@ class _Reading:
         if usual is not None and "/" not in stem:
             return usual, self.names.find_instance(stem)
         tasks = ", ".join(map(told, list(self.tasks)[:10]))
-        raise ValueError(f"is in no folder of a task; masks are called TASK/INSTANCE.png, with one of {tasks}")
+        raise ValueError(
+            f"is in no folder of a task; masks are called TASK/INSTANCE.png, with one of {tasks}"
+        )
 
     def _only_map(self) -> str | None:
         maps = [name for name, target in self.tasks.items() if target.kind in MAPS]
@@ -287,10 +327,18 @@ class _Reading:
             try:
                 sync_folder(self.keep)
             except OSError as error:
-                raise refuse(self.keep, f"can't be written ({error.strerror}); check the disk and its space") from None
+                raise refuse(
+                    self.keep, f"can't be written ({error.strerror}); check the disk and its space"
+                ) from None
         if self.names.strangers and not self.names.met:
-            self.remarks.append(f"none of its instances is known here, where {self.names.describe()}")
-        self.remarks += [_name_more(task, self.classes[task]) for task in self.guessed if self._lacks_classes(task)]
+            self.remarks.append(
+                f"none of its instances is known here, where {self.names.describe()}"
+            )
+        self.remarks += [
+            _name_more(task, self.classes[task])
+            for task in self.guessed
+            if self._lacks_classes(task)
+        ]
         rejected = self.refused.all()
         outcome = hashlib.sha256(content.encode())
         for each in (*self.accepted, "", *rejected):
@@ -300,7 +348,9 @@ class _Reading:
             name=name,
             digest=outcome.hexdigest(),
             accepted=tuple(self.accepted),
-            rejected=tuple((f"{name}: {where}" if where else name, reason) for where, reason in rejected),
+            rejected=tuple(
+                (f"{name}: {where}" if where else name, reason) for where, reason in rejected
+            ),
             notes=(*self.remarks, *(f"{what}: {count}" for what, count in self.notes.items())),
             rows=(*self.refused.rows, *[None] * (len(rejected) - len(self.refused.rows))),
             asked=tuple(self.asked),
@@ -312,12 +362,22 @@ class _Reading:
 
 def _name_more(task: str, classes: ClassNames) -> str:
     """How to add classes that no label at hand has."""
-    known = [*classes.names[:MOST_NAMED], *(["..."] if len(classes.names) > MOST_NAMED else []), *classes.unknown]
+    known = [
+        *classes.names[:MOST_NAMED],
+        *(["..."] if len(classes.names) > MOST_NAMED else []),
+        *classes.unknown,
+    ]
     told_ = ", ".join(map(told, classes.unknown))
     names = ", ".join(_quoted(each[:40]) for each in known)
     many = "are classes" if len(classes.unknown) > 1 else "is a class"
-    what = f"the classes of {told(task)} were read from the labels at hand; if {told_} {many}, too, name all of them"
-    return f"{what} under the task in campaign.toml, classes = [{names}], and ingest the same file again"
+    what = (
+        f"the classes of {told(task)} were read from the labels at hand; if {told_} {many}, too,"
+        " name all of them"
+    )
+    return (
+        f"{what} under the task in campaign.toml, classes = [{names}], and ingest the same file"
+        " again"
+    )
 
 
 def _quoted(name: str) -> str:
@@ -327,7 +387,8 @@ def _quoted(name: str) -> str:
 
 
 def _as_written(task: Any, instance: Any, label: Any) -> Row | None:
-    """What a row says, to be mended; None for one that names a file, which is looked for beside the delivery alone."""
+    """What a row says, to be mended; None for one that names a file, which is looked for beside the
+    delivery alone."""
     return None if _is_file(label) else (_cell(task), _cell(instance), _cell(label))
 
 
@@ -353,7 +414,9 @@ def _take_csv(path: Path, file: IO[bytes], reading: _Reading, delimiter: str) ->
         if isinstance(cells, str):
             reading.refused.add(where, cells)
         elif len(cells) > wide and any(cells[wide:]):
-            what = f"has {len(cells)} cells where the first line has {wide}; is a comma not in quotes?"
+            what = (
+                f"has {len(cells)} cells where the first line has {wide}; is a comma not in quotes?"
+            )
             reading.refused.add(where, what)
         else:  # spreadsheets may leave out empty cells at the end of a row
             reading.take_row(where, {names[at]: cells[at] for at in used if at < len(cells)}, form)
@@ -376,9 +439,13 @@ def _read_names(
         except ValueError as error:
             reasons.append((line, str(error)))
             continue
-        twice = [name for name, count in Counter(names).items() if count > 1 and name in form.needed]
+        twice = [
+            name for name, count in Counter(names).items() if count > 1 and name in form.needed
+        ]
         if twice:
-            raise refuse(path, f"column {told(twice[0])} is there more than once; rename all but one", line)
+            raise refuse(
+                path, f"column {told(twice[0])} is there more than once; rename all but one", line
+            )
         reading.remarks += _near_misses(reading.tasks, names, form)
         return names, records, form
     raise refuse(path, reasons[0][1], reasons[0][0])
@@ -389,9 +456,15 @@ def _near_misses(tasks: Mapping[str, Target], names: list[str], form: Form) -> l
     if form.label is not None:
         return []
     rest = [shown(name[:40]) for name in names[:1000] if name not in form.needed]
-    lacking = [each for each in tasks if each not in form.columns.values() and each not in form.classes]
+    lacking = [
+        each for each in tasks if each not in form.columns.values() and each not in form.classes
+    ]
     hints = ((each, suggest(each, rest)) for each in lacking[:20])
-    return [f"no column is called {told(each)}, {hint}" for each, hint in hints if hint.startswith("did you mean")]
+    return [
+        f"no column is called {told(each)}, {hint}"
+        for each, hint in hints
+        if hint.startswith("did you mean")
+    ]
 
 
 def _find_start(path: Path, file: IO[bytes]) -> int:
@@ -414,7 +487,9 @@ def _take_jsonl(path: Path, file: IO[bytes], reading: _Reading) -> None:
         try:
             row = parse_json(decode(piece))
             if not isinstance(row, dict):
-                raise ValueError(f"is {told(row)}; each line holds an object with an instance and a label")
+                raise ValueError(
+                    f"is {told(row)}; each line holds an object with an instance and a label"
+                )
             form = reading.forms.find(row)
         except ValueError as error:
             reading.refused.add(where, str(error))

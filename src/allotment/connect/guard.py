@@ -1,4 +1,5 @@
-"""Files that somebody else made, taken apart with bounded memory: lines, CSV records, JSON, folders and archives.
+"""Files that somebody else made, taken apart with bounded memory: lines, CSV records, JSON, folders
+and archives.
 
 A reason is a sentence without the place, raised as ValueError; who catches it knows the place.
 """
@@ -32,7 +33,8 @@ MOST_LINES = 10_000
 MOST_LISTED = 100_000
 """refusals that are listed; more are only counted"""
 MOST_KEPT = 1 << 25
-"""letters of refused rows that are kept to be mended, in all, and a thousandth of that in one row"""
+"""letters of refused rows that are kept to be mended, in all, and a thousandth of that in one
+row"""
 MOST_HINTS = 50
 """near misses that are looked for in one delivery, since each takes milliseconds"""
 MOST_DIGITS = 300
@@ -43,7 +45,8 @@ DEEPEST = 30
 LARGEST_FILE = 1 << 26
 """bytes of one mask"""
 LARGEST_LISTING = 1 << 23
-"""bytes of an archive's list of files, since each of its entries takes ten times as much in memory"""
+"""bytes of an archive's list of files, since each of its entries takes ten times as much in
+memory"""
 MOST_UNPACKED = 1 << 34
 """bytes of all files of an archive"""
 STEEPEST = 200
@@ -63,7 +66,8 @@ class Refused:
     def __init__(self) -> None:
         self.listed: list[tuple[str, str]] = []
         self.rows: list[Row | None] = []
-        """of each that is listed what can be mended and given again; None where it can't be read, or is too long"""
+        """of each that is listed what can be mended and given again; None where it can't be read,
+        or is too long"""
         self.more = 0
         self._hints = 0
         self._kept = 0
@@ -88,7 +92,11 @@ class Refused:
 
     def all(self) -> list[tuple[str, str]]:
         """Everything, the last of it a count of what is not listed."""
-        rest = [("", f"and {self.more} more that are not listed; mend these first")] if self.more else []
+        rest = (
+            [("", f"and {self.more} more that are not listed; mend these first")]
+            if self.more
+            else []
+        )
         return self.listed + rest
 
 
@@ -124,13 +132,20 @@ def _telling(path: Path) -> Iterator[None]:
 def open_plain(path: Path) -> Iterator[IO[bytes]]:
     """The file, for reading; raises InputError for anything but a plain one."""
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        handle = os.open(
+            path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        )
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError)
-        reason = "there is no such file" if missing else f"can't be read ({getattr(error, 'strerror', None) or error})"
+        reason = (
+            "there is no such file"
+            if missing
+            else f"can't be read ({getattr(error, 'strerror', None) or error})"
+        )
         raise refuse(path, f"{reason}; check the path") from None
     with _telling(path), os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):  # reading a pipe or a device could wait forever
+        # reading a pipe or a device could wait forever
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise refuse(path, "is not a plain file; save the labels to one first")
         yield file
 
@@ -144,9 +159,13 @@ def find_form(path: Path, file: IO[bytes]) -> str:
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"{"):
         return ".jsonl"
-    wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")  # UTF-16, about which there is something better to say
+    # UTF-16, about which there is something better to say
+    wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")
     if text.startswith((b"PK", b"%PDF", b"[")) or (b"\0" in head and not wide):
-        what = "is no text with a label in each line; save a spreadsheet as .csv, write JSON as .jsonl with an object"
+        what = (
+            "is no text with a label in each line; save a spreadsheet as .csv, write JSON as .jsonl"
+            " with an object"
+        )
         raise refuse(path, f"{what} in each line, and put masks into a folder or a .zip")
     return ".csv"
 
@@ -168,9 +187,11 @@ def read_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
 
 
 def read_records(file: IO[bytes], delimiter: str) -> Iterator[tuple[int, list[str] | str]]:
-    """The rows of a CSV file that are not blank, each with its first line; a text is the reason why one can't be read.
+    """The rows of a CSV file that are not blank, each with its first line; a text is the reason why
+    one can't be read.
 
-    After a record of several lines that is none, reading goes on at its second line: a quote too many costs one row.
+    After a record of several lines that is none, reading goes on at its second line: a quote too
+    many costs one row.
     """
     source, ahead = read_lines(file), deque[tuple[int, bytes | None]]()
     while (first := ahead.popleft() if ahead else next(source, None)) is not None:
@@ -199,36 +220,52 @@ def parse_record(record: bytes | None, delimiter: str) -> list[str]:
     text = decode(record)
     if text.count('"') % 2:
         raise ValueError(
-            'a quote (") is opened here and never closed; close it, or double it if it belongs to the text'
+            'a quote (") is opened here and never closed; close it, or double it if it belongs to'
+            " the text"
         )
     try:
         return next(csv.reader([text], delimiter=delimiter, strict=True), [])
     except csv.Error as error:
         if "field limit" in str(error):
-            raise ValueError(f"a cell has more than {csv.field_size_limit()} characters; is a quote missing?") from None
+            raise ValueError(
+                f"a cell has more than {csv.field_size_limit()} characters; is a quote missing?"
+            ) from None
         if "new-line" in str(error):
-            raise ValueError("a carriage return stands alone in it; save it with line feeds") from None
+            raise ValueError(
+                "a carriage return stands alone in it; save it with line feeds"
+            ) from None
         reason = shown(str(error))  # which may hold a tab
-        raise ValueError(f"{reason}; a cell that holds a quote is put between quotes, its own quotes doubled") from None
+        raise ValueError(
+            f"{reason}; a cell that holds a quote is put between quotes, its own quotes doubled"
+        ) from None
 
 
 def decode(line: bytes | None) -> str:
     """A line as text; raises ValueError with the reason why it is none."""
     if line is None:
-        raise ValueError(f"has more than {LONGEST_LINE >> 20} MB in one line; is it the right file?")
+        raise ValueError(
+            f"has more than {LONGEST_LINE >> 20} MB in one line; is it the right file?"
+        )
     if b"\0" in line:
         raise ValueError("holds a NUL byte, so it is not text; save it as UTF-8 text")
     try:
         return line.decode()
     except UnicodeDecodeError as error:
-        raise ValueError(f"byte 0x{line[error.start]:02x} is not UTF-8; save it as UTF-8 text") from None
+        raise ValueError(
+            f"byte 0x{line[error.start]:02x} is not UTF-8; save it as UTF-8 text"
+        ) from None
 
 
 def parse_json(text: str) -> Any:
-    """A JSON value; raises ValueError with the reason. No key may stand twice, and every number is finite."""
+    """A JSON value; raises ValueError with the reason. No key may stand twice, and every number is
+    finite."""
     try:
         return json.loads(
-            text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_whole
+            text,
+            object_pairs_hook=_object,
+            parse_constant=_constant,
+            parse_float=_float,
+            parse_int=_whole,
         )
     except json.JSONDecodeError as error:
         raise ValueError(f"is not JSON ({error.msg} at character {error.pos + 1})") from None
@@ -270,7 +307,9 @@ def walk_folder(root: Path, refused: Refused) -> Iterator[tuple[str, Fetch]]:
         folder = waiting.pop()
         try:
             with os.scandir(root / folder) as entries:
-                found = sorted(itertools.islice(entries, MOST_FILES + 1), key=lambda entry: entry.name)
+                found = sorted(
+                    itertools.islice(entries, MOST_FILES + 1), key=lambda entry: entry.name
+                )
         except OSError as error:
             if is_trouble(error):
                 raise Unread(str(root / folder), error) from None
@@ -286,12 +325,16 @@ def walk_folder(root: Path, refused: Refused) -> Iterator[tuple[str, Fetch]]:
             if is_clutter(entry.name):
                 continue
             if entry.is_symlink():
-                refused.add(shown(name), "is a link, which is not followed; put the file itself there")
+                refused.add(
+                    shown(name), "is a link, which is not followed; put the file itself there"
+                )
             elif entry.is_dir(follow_symlinks=False):
                 if name.count("/") < DEEPEST:
                     inner.append(name)
                 else:
-                    refused.add(shown(name), f"is more than {DEEPEST} folders deep; put it further up")
+                    refused.add(
+                        shown(name), f"is more than {DEEPEST} folders deep; put it further up"
+                    )
             elif not entry.is_file(follow_symlinks=False):
                 refused.add(shown(name), "is a pipe or a device; put a file there")
             else:
@@ -305,11 +348,16 @@ def _where(root: Path, name: str) -> Fetch:
 
 def is_clutter(name: str) -> bool:
     """Whether a file is what systems leave lying about."""
-    return (name.startswith(".") and name not in (".", "..")) or name in ("__MACOSX", "Thumbs.db", "desktop.ini")
+    return (name.startswith(".") and name not in (".", "..")) or name in (
+        "__MACOSX",
+        "Thumbs.db",
+        "desktop.ini",
+    )
 
 
 def walk_archive(path: Path, scratch: Path, refused: Refused) -> Iterator[tuple[str, Fetch]]:
-    """The files of a zip archive, each unpacked alone into the scratch folder, under a name of ours."""
+    """The files of a zip archive, each unpacked alone into the scratch folder, under a name of
+    ours."""
     with open_plain(path) as file:
         _check_listing(path, file)
         try:
@@ -317,7 +365,9 @@ def walk_archive(path: Path, scratch: Path, refused: Refused) -> Iterator[tuple[
         except MemoryError:
             raise
         except Exception as error:  # of a damaged list it raises almost anything
-            raise refuse(path, f"is not a whole zip archive ({type(error).__name__}); pack it again") from None
+            raise refuse(
+                path, f"is not a whole zip archive ({type(error).__name__}); pack it again"
+            ) from None
         members = archive.infolist()
         if sum(member.file_size for member in members) > MOST_UNPACKED:
             raise refuse(path, f"unpacks to more than {MOST_UNPACKED >> 30} GB; give it in parts")
@@ -332,7 +382,8 @@ def walk_archive(path: Path, scratch: Path, refused: Refused) -> Iterator[tuple[
 
 
 def _check_listing(path: Path, file: IO[bytes]) -> None:
-    """Raise InputError unless the archive's list of files is short enough to be read into memory."""
+    """Raise InputError unless the archive's list of files is short enough to be read into
+    memory."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - (1 << 16) - 22))
     tail = file.read()
@@ -343,14 +394,24 @@ def _check_listing(path: Path, file: IO[bytes]) -> None:
         raise refuse(path, "is not a zip archive, or its end is missing; pack it again")
     large = tail[max(0, at - 20) : max(0, at - 16)] == b"PK\6\7"
     if large or struct.unpack_from("<L", tail, at + 12)[0] > LARGEST_LISTING:
-        raise refuse(path, "is an archive of far too many files; unpack it and give the folder, or give it in parts")
+        raise refuse(
+            path,
+            "is an archive of far too many files; unpack it and give the folder, or give it in"
+            " parts",
+        )
 
 
 def _unfit(member: zipfile.ZipInfo) -> str:
     """Why a file of an archive is not unpacked; "" if it can be."""
     given = PureWindowsPath(member.filename)  # which knows both slashes and drive letters
     parts = member.filename.replace("\\", "/").split("/")
-    if given.is_absolute() or given.drive or given.root or ".." in parts or "\\" in member.orig_filename:
+    if (
+        given.is_absolute()
+        or given.drive
+        or given.root
+        or ".." in parts
+        or "\\" in member.orig_filename
+    ):
         return "is not a plain path below the archive; pack it with paths such as TASK/INSTANCE.png"
     if stat.S_ISLNK(member.external_attr >> 16):
         return "is a link, which is not followed; pack the file itself"
@@ -359,7 +420,10 @@ def _unfit(member: zipfile.ZipInfo) -> str:
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return "is packed in an unusual way; pack it with the usual one (deflate)"
     if member.file_size > LARGEST_FILE:
-        return f"unpacks to {member.file_size} bytes, more than the {LARGEST_FILE} that are read; make it smaller"
+        return (
+            f"unpacks to {member.file_size} bytes, more than the {LARGEST_FILE} that are read; make"
+            " it smaller"
+        )
     if member.file_size > max(1 << 20, STEEPEST * member.compress_size):
         return f"unpacks to more than {STEEPEST} times its size; save it as a usual PNG"
     return ""
@@ -368,18 +432,29 @@ def _unfit(member: zipfile.ZipInfo) -> str:
 def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, scratch: Path) -> Fetch:
     def fetch() -> tuple[Path, str]:
         try:
-            with archive.open(member) as file:  # in pieces, since one large one would be unpacked before it is cut
+            # in pieces, since one large one would be unpacked before it is cut
+            with archive.open(member) as file:
                 content = b"".join(iter(lambda: file.read(1 << 16), b""))
         except MemoryError:
             raise
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, struct.error) as error:
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            OSError,
+            ValueError,
+            RuntimeError,
+            struct.error,
+        ) as error:
             if isinstance(error, OSError) and is_trouble(error):
                 raise Unread(member.filename, error) from None
             raise ValueError(f"is damaged ({type(error).__name__}); pack it again") from None
         try:
             (scratch / "mask.png").write_bytes(content)
         except OSError as error:
-            raise refuse(scratch, f"can't be written to ({error.strerror}); make space there") from None
+            raise refuse(
+                scratch, f"can't be written to ({error.strerror}); make space there"
+            ) from None
         return scratch, "mask.png"
 
     return fetch

@@ -1,9 +1,11 @@
-"""Labels that are pictures: PNG files, looked at before they are decoded, and kept under a hash of their pixels.
+"""Labels that are pictures: PNG files, looked at before they are decoded, and kept under a hash of
+their pixels.
 
 What the numbers in a file mean:
 - segmentation: 8-bit grey or palette; the class's number from 0, and 255 where it does not count
 - depth: 16-bit grey; millimetres, and 0 where there is none
-- normals: 8-bit RGB; 0 is -1 and 255 is +1, red to the right, green up, blue to the viewer; black where there is none
+- normals: 8-bit RGB; 0 is -1 and 255 is +1, red to the right, green up, blue to the viewer; black
+  where there is none
 - edges, keypoints: 8-bit or 16-bit grey; black is 0 and white is 1
 """
 
@@ -61,7 +63,13 @@ _FORMS: Mapping[str, tuple[tuple[tuple[int, int], ...], str]] = {
     "keypoints": (((_GREY, 8), (_GREY, 16)), "strengths as 8-bit or 16-bit grey"),
 }
 """of each kind, the colours and bits that its files may have, and these in words"""
-_COLOURS = {0: "grey", 2: "RGB", 3: "palette", 4: "grey with transparency", 6: "RGB with transparency"}
+_COLOURS = {
+    0: "grey",
+    2: "RGB",
+    3: "palette",
+    4: "grey with transparency",
+    6: "RGB with transparency",
+}
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -74,15 +82,19 @@ class Header:
     colour: int
 
 
-def take_mask(root: Path, path: str, target: Target, size: Size | None, keep: Path | None) -> tuple[Value, str]:
+def take_mask(
+    root: Path, path: str, target: Target, size: Size | None, keep: Path | None
+) -> tuple[Value, str]:
     """The value to keep for a PNG below the root and, where something about it looks odd, a note.
 
-    The pixels go into the folder `keep`, if there is one, as HASH.png: without anything else that was in the file. The
-    folder is to be settled after the last of them.
-    Raises ValueError with the reason if it is no label of the task.
+    The pixels go into the folder `keep`, if there is one, as HASH.png: without anything else that
+    was in the file. The folder is to be settled after the last of them. Raises ValueError with the
+    reason if it is no label of the task.
     """
     if target.kind not in MAPS:
-        raise ValueError(f"a label of kind {target.kind} is no picture; give it in a CSV or JSONL file")
+        raise ValueError(
+            f"a label of kind {target.kind} is no picture; give it in a CSV or JSONL file"
+        )
     try:
         raw = _read_raw(root, path, target.kind, size)
     except Unread:
@@ -111,11 +123,16 @@ def is_sound(folder: Path, digest: str) -> bool:
 
 def _print(raw: Array) -> str:
     """A hash of the pixels alone, whatever the file around them is like."""
-    return hashlib.sha256(f"{raw.dtype.str} {raw.shape}\0".encode() + np.ascontiguousarray(raw).tobytes()).hexdigest()
+    return hashlib.sha256(
+        f"{raw.dtype.str} {raw.shape}\0".encode() + np.ascontiguousarray(raw).tobytes()
+    ).hexdigest()
 
 
-def to_array(target: Target, value: Value, *, folder: Path | None = None, size: Size | None = None) -> Array:
-    """Any kept value in the form of its kind (see `KINDS`), for one instance; raises InputError if it does not fit.
+def to_array(
+    target: Target, value: Value, *, folder: Path | None = None, size: Size | None = None
+) -> Array:
+    """Any kept value in the form of its kind (see `KINDS`), for one instance; raises InputError if
+    it does not fit.
 
     `folder` is where masks are kept, and `size` that of the instance's picture.
 
@@ -131,12 +148,18 @@ def to_array(target: Target, value: Value, *, folder: Path | None = None, size: 
             return np.asarray(_float(value), dtype=np.float32)
         label = _fill_map(target, value, folder, size)
         if size is not None and label.shape[-2:] != size:
-            raise ValueError(f"it has {label.shape[-1]} x {label.shape[-2]} pixels, not {size[1]} x {size[0]}")
+            raise ValueError(
+                f"it has {label.shape[-1]} x {label.shape[-2]} pixels, not {size[1]} x {size[0]}"
+            )
         return label
     except InputError as error:
-        raise InputError([mistake.under(f"task {target.name!r}") for mistake in error.mistakes]) from None
+        raise InputError(
+            [mistake.under(f"task {target.name!r}") for mistake in error.mistakes]
+        ) from None
     except ValueError as error:
-        raise InputError([Mistake(f"task {target.name!r}", f"a label does not fit the data: {error}")]) from None
+        raise InputError(
+            [Mistake(f"task {target.name!r}", f"a label does not fit the data: {error}")]
+        ) from None
 
 
 def _places(target: Target, names: Any) -> list[int]:
@@ -150,7 +173,9 @@ def _places(target: Target, names: Any) -> list[int]:
 
 
 def _fill_classes(target: Target, value: Value) -> NDArray[np.float32]:
-    filled = np.full(len(target.classes), np.nan if isinstance(value, dict) else 0, dtype=np.float32)
+    filled = np.full(
+        len(target.classes), np.nan if isinstance(value, dict) else 0, dtype=np.float32
+    )
     places = _places(target, value)
     marks = list(value.values()) if isinstance(value, dict) else [1] * len(places)
     if any(mark not in (0, 1) for mark in marks):
@@ -160,7 +185,11 @@ def _fill_classes(target: Target, value: Value) -> NDArray[np.float32]:
 
 
 def _float(value: Value) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST_NUMBER:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not abs(value) <= LARGEST_NUMBER
+    ):
         raise ValueError(f"{told(value)} is not a number that can be learned")
     return float(value)
 
@@ -182,26 +211,34 @@ def _fill_map(target: Target, value: Value, folder: Path | None, size: Size | No
 
 
 def _size(given: Any) -> Size:
-    whole = isinstance(given, list | tuple) and len(given) == 2 and all(type(each) is int for each in given)
+    whole = (
+        isinstance(given, list | tuple)
+        and len(given) == 2
+        and all(type(each) is int for each in given)
+    )
     if not whole or min(given) < 1 or given[0] * given[1] > MOST_PIXELS:
         raise ValueError(f"{told(given)} is not the size of a picture")
     return given[0], given[1]
 
 
 def draw_points(points: Sequence[Sequence[float]], size: Size) -> NDArray[np.float32]:
-    """A map of keypoints (height, width) with a bump at each, as wide as those of the built-in scenes."""
+    """A map of keypoints (height, width) with a bump at each, as wide as those of the built-in
+    scenes."""
     width = max(1.0, size[1] / 48)
     heat = np.zeros(size, dtype=np.float32)
     for x, y in points:
         rows, columns = (_near(at, 6 * width, most) for at, most in ((y, size[0]), (x, size[1])))
-        down, along = (np.exp(-0.5 * ((places - at) / width) ** 2) for places, at in ((rows, y), (columns, x)))
+        down, along = (
+            np.exp(-0.5 * ((places - at) / width) ** 2) for places, at in ((rows, y), (columns, x))
+        )
         part = heat[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
         np.maximum(part, np.outer(down, along).astype(np.float32), out=part)
     return heat
 
 
 def _near(at: float, reach: float, most: int) -> NDArray[np.int64]:
-    """Places up to so far away; a bump is nothing further out, and a thousand of them are drawn sooner."""
+    """Places up to so far away; a bump is nothing further out, and a thousand of them are drawn
+    sooner."""
     low, high = (min(max(round(at + way * reach), 0), most - 1) for way in (-1, 1))
     return np.arange(low, high + 1)
 
@@ -214,19 +251,23 @@ def interpret(kind: str, raw: Array) -> Array:
         return np.where(raw == 0, np.float32(np.nan), raw.astype(np.float32) / MILLIMETRES)
     if kind == "normals":
         vectors, lengths = _vectors(raw)
-        return np.where(np.abs(lengths - 1) <= SLACK, vectors / np.maximum(lengths, 1e-6), np.float32(np.nan))
+        return np.where(
+            np.abs(lengths - 1) <= SLACK, vectors / np.maximum(lengths, 1e-6), np.float32(np.nan)
+        )
     return raw.astype(np.float32) / np.iinfo(raw.dtype).max
 
 
 def find_sizes(data: Dataset, ids: Mapping[str, int]) -> Callable[[str], Size | None]:
-    """What gives the size that a mask of an instance must have; None for data that are not pictures."""
+    """What gives the size that a mask of an instance must have; None for data that are not
+    pictures."""
     files, root = getattr(data, "image_files", None), getattr(data, "root", None)
     if files is not None and root is not None:
         return lambda instance: read_size(root, files[ids[instance]])
     size: list[Size | None] = []
 
     def of_all(instance: str) -> Size | None:
-        if not size:  # the same for all, and asked for only if it is wanted, since scenes are rendered for it
+        # the same for all, and asked for only if it is wanted, since scenes are rendered for it
+        if not size:
             shape = data.inputs(np.zeros(1, dtype=np.int64)).shape
             size.append((shape[2], shape[3]) if len(shape) == 4 else None)
         return size[0]
@@ -235,14 +276,17 @@ def find_sizes(data: Dataset, ids: Mapping[str, int]) -> Callable[[str], Size | 
 
 
 def read_header(root: Path, path: str) -> Header:
-    """What the file says of itself, without any of its pixels; raises InputError if it is no PNG."""
+    """What the file says of itself, without any of its pixels; raises InputError if it is no
+    PNG."""
     with open_inside(root, path, LARGEST_FILE) as file:
         try:
             head = file.read(29)
         except OSError as error:
             raise Unread(path, error) from None
     if len(head) < 29 or head[:8] != b"\x89PNG\r\n\x1a\n" or head[12:16] != b"IHDR":
-        raise InputError([Mistake(path, "is not a PNG image, whatever its name says; save it as PNG")])
+        raise InputError(
+            [Mistake(path, "is not a PNG image, whatever its name says; save it as PNG")]
+        )
     width, height, bits, colour = struct.unpack(">LLBB", head[16:26])
     return Header((height, width), bits, colour)
 
@@ -253,9 +297,15 @@ def _read_raw(root: Path, path: str, kind: str, size: Size | None) -> Array:
     height, width = header.size
     what = ""
     if size is not None and header.size != size:
-        what = f"has {width} x {height} pixels, and its picture {size[1]} x {size[0]}; make it for the picture"
+        what = (
+            f"has {width} x {height} pixels, and its picture {size[1]} x {size[0]}; make it for the"
+            " picture"
+        )
     elif not 0 < width * height <= MOST_PIXELS:
-        what = f"has {width} x {height} pixels, and at most {MOST_PIXELS // 10**6} million are read; make it smaller"
+        what = (
+            f"has {width} x {height} pixels, and at most {MOST_PIXELS // 10**6} million are read;"
+            " make it smaller"
+        )
     elif (header.colour, header.bits) not in _FORMS[kind][0]:
         form = f"{header.bits}-bit {_COLOURS.get(header.colour, 'unknown')}"
         what = f"is {form}; a PNG of {kind} holds {_FORMS[kind][1]}"
@@ -274,7 +324,10 @@ def _make_folder(folder: Path) -> None:
     try:
         make_folder(folder)
     except OSError as error:
-        what = f"can't be made ({error.strerror}); see that the folder around it is there and may be written to"
+        what = (
+            f"can't be made ({error.strerror}); see that the folder around it is there and may be"
+            " written to"
+        )
         raise InputError([Mistake(shown(str(folder)), what)]) from None
 
 
@@ -294,17 +347,27 @@ def _check_classes(target: Target, raw: Array) -> str:
     known = [each for each in used if each != VOID]
     count = len(target.classes)
     if not known:
-        raise ValueError(f"has {VOID} everywhere, so nothing in it counts; leave it out if it is not labelled yet")
+        raise ValueError(
+            f"has {VOID} everywhere, so nothing in it counts; leave it out if it is not"
+            " labelled yet"
+        )
     if known[-1] >= count:
-        raise ValueError(f"holds {known[-1]}, and classes are numbered 0 to {count - 1} ({VOID} does not count)")
+        raise ValueError(
+            f"holds {known[-1]}, and classes are numbered 0 to {count - 1} ({VOID} does not count)"
+        )
     if count == 2 and used == [0, VOID]:
-        return f"only 0 and {VOID}, which does not count: if it stands for {target.classes[1]!r}, write 1 there"
+        return (
+            f"only 0 and {VOID}, which does not count: if it stands for {target.classes[1]!r},"
+            " write 1 there"
+        )
     return ""
 
 
 def _check_depth(target: Target, raw: Array) -> str:
     if not raw.any():
-        raise ValueError("is 0 everywhere, so there is no depth in it; leave it out if it is not labelled yet")
+        raise ValueError(
+            "is 0 everywhere, so there is no depth in it; leave it out if it is not labelled yet"
+        )
     return ""
 
 
@@ -317,12 +380,19 @@ def _check_strengths(target: Target, raw: Array) -> str:
 def _check_normals(target: Target, raw: Array) -> str:
     colours = raw[:, raw.any(axis=0)]
     if not colours.size:
-        raise ValueError("is black everywhere, so there is no direction in it; leave it out if it is not labelled yet")
+        raise ValueError(
+            "is black everywhere, so there is no direction in it; leave it out if it is not"
+            " labelled yet"
+        )
     vectors, lengths = _vectors(colours[:, :: 1 + colours.shape[1] // ENOUGH])
     if (np.abs(lengths - 1) <= SLACK).mean() < 0.5:
-        raise ValueError("holds few directions of length 1; in each of its colours, 0 is -1 and 255 is +1")
+        raise ValueError(
+            "holds few directions of length 1; in each of its colours, 0 is -1 and 255 is +1"
+        )
     if (vectors[2] < AWAY).mean() > 0.5:
-        raise ValueError("points away from the viewer; red is to the right, green up, blue towards the viewer")
+        raise ValueError(
+            "points away from the viewer; red is to the right, green up, blue towards the viewer"
+        )
     return ""
 
 

@@ -1,4 +1,5 @@
-"""The names of tasks and instances, found however a spreadsheet, a frame or a file system has written them."""
+"""The names of tasks and instances, found however a spreadsheet, a frame or a file system has
+written them."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from allotment.orders.sheet import unprotect
 
 
 def compose(text: str) -> str:
-    """The text in the one form that all ways to write the same letters share: some systems take an ü apart."""
+    """The text in the one form that all ways to write the same letters share: some systems take an
+    ü apart."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
@@ -29,7 +31,9 @@ def find_alike(names: Iterable[str]) -> dict[str, str]:
 class Names:
     """Finds tasks and instances, and counts how often it did."""
 
-    def __init__(self, tasks: Collection[str], known: Collection[str], usual: str | None, refused: Refused):
+    def __init__(
+        self, tasks: Collection[str], known: Collection[str], usual: str | None, refused: Refused
+    ):
         self.tasks, self.known, self.refused = tasks, known, refused
         self.usual = usual
         """the task that is meant where none is named"""
@@ -71,7 +75,9 @@ class Names:
                 return each
         if (alike := self.numbered.get(_bare_number(given))) is not None:
             return alike
-        return None if given.isascii() and self.is_ascii else self.composed.get(compose(given.strip()))
+        return (
+            None if given.isascii() and self.is_ascii else self.composed.get(compose(given.strip()))
+        )
 
     def _hint(self, given: str) -> str:
         if self.are_rows:
@@ -89,7 +95,8 @@ class Names:
         return f"they are called {', '.join(map(told, self.sorted[:3]))} and so on"
 
     def _around(self, name: str) -> list[str]:
-        """The known instances next to a name in alphabetical order, where most misspelt ones belong."""
+        """The known instances next to a name in alphabetical order, where most misspelt ones
+        belong."""
         at = bisect.bisect_left(self.sorted, name)
         return self.sorted[max(0, at - 200) : at + 200]
 
@@ -99,8 +106,11 @@ class Names:
 
     @cached_property
     def are_rows(self) -> bool:
-        """Whether instances go by the numbers of rows: then one that is far off is no misspelling."""
-        return bool(self.known) and all(str(number) in self.known for number in range(1, len(self.known) + 1))
+        """Whether instances go by the numbers of rows: then one that is far off is no
+        misspelling."""
+        return bool(self.known) and all(
+            str(number) in self.known for number in range(1, len(self.known) + 1)
+        )
 
     @cached_property
     def is_ascii(self) -> bool:
@@ -112,9 +122,12 @@ class Names:
 
     @cached_property
     def numbered(self) -> dict[str, str]:
-        """Instances by their number, for those who write 7 for 007, as spreadsheets do; none that could be two."""
+        """Instances by their number, for those who write 7 for 007, as spreadsheets do; none that
+        could be two."""
         counts = Counter(bare for each in self.known if (bare := _bare_number(each)))
-        return {bare: each for each in self.known if (bare := _bare_number(each)) and counts[bare] == 1}
+        return {
+            bare: each for each in self.known if (bare := _bare_number(each)) and counts[bare] == 1
+        }
 
 
 def _bare_number(name: str) -> str:

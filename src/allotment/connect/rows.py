@@ -1,13 +1,14 @@
 """Labels as they are written in rows and in JSON, and the one form in which each is kept.
 
-| kind           | kept as                                                                                      |
-|----------------|----------------------------------------------------------------------------------------------|
-| classification | the class's name                                                                             |
-| multilabel     | the names of the classes that are there; {name: 0 or 1} of the known ones where some are not |
-| regression     | a number                                                                                     |
-| keypoints      | {"points": [[x, y], ...], "size": [height, width] of the picture where it is known}, sorted;  |
-|                | in pixels from the middle of the upper left one                                              |
-| maps of pixels | {"png": HASH}, see `masks`                                                                   |
+| kind           | kept as                                                                     |
+|----------------|-----------------------------------------------------------------------------|
+| classification | the class's name                                                            |
+| multilabel     | the names of the classes that are there; {name: 0 or 1} of the known ones   |
+|                | where some are not                                                          |
+| regression     | a number                                                                    |
+| keypoints      | {"points": [[x, y], ...], "size": [height, width]}, sorted, in pixels from  |
+|                | the middle of the upper left one; the size of the picture where it is known |
+| maps of pixels | {"png": HASH}, see `masks`                                                  |
 
 Names rather than numbers, so that a class that is added later moves no label.
 """
@@ -34,7 +35,8 @@ Size = tuple[int, int]
 """height and width"""
 TASK, ORDER = "task", "order"
 ID_COLUMNS = ("instance", "id")
-"""the first that is there, whatever its case, names the instance, unless another column is said to"""
+"""the first that is there, whatever its case, names the instance, unless another column is said
+to"""
 BETWEEN = ":_.-/ "
 """what may stand between a task and its class in the name of a column"""
 MOST_FORMS = 200
@@ -76,7 +78,9 @@ class Form:
         for given, task in self.columns.items():
             yield task, row.get(given)
         for task, columns in self.classes.items():
-            marks = {each: row[given] for given, each in columns.items() if not is_empty(row.get(given))}
+            marks = {
+                each: row[given] for given, each in columns.items() if not is_empty(row.get(given))
+            }
             yield task, marks or None
 
 
@@ -91,24 +95,35 @@ class Forms:
         refused: Refused,
         own_id: str | None = None,
     ):
-        """`own_id` is what the data themselves call the column that names the instance, in a table that comes back."""
+        """`own_id` is what the data themselves call the column that names the instance, in a table
+        that comes back."""
         self.tasks, self.refused = tasks, refused
         own = () if own_id is None or own_id in ID_COLUMNS else (own_id,)
         self.ids = (*own, *ID_COLUMNS) if id_column is None else (id_column,)
         self.only = task
         self.has_usual = task is not None or len(tasks) == 1
         self.found: dict[tuple[str, ...], Form] = {}
-        self.places = {name: name for name in tasks} | {f"{each}{name}": name for each in PREFIXES for name in tasks}
-        several = [(name, target.classes) for name, target in tasks.items() if target.kind == "multilabel"]
+        self.places = {name: name for name in tasks} | {
+            f"{each}{name}": name for each in PREFIXES for name in tasks
+        }
+        several = [
+            (name, target.classes) for name, target in tasks.items() if target.kind == "multilabel"
+        ]
         self.spread = {
-            f"{name}{sign}{each}": (name, each) for name, classes in several for sign in BETWEEN for each in classes
+            f"{name}{sign}{each}": (name, each)
+            for name, classes in several
+            for sign in BETWEEN
+            for each in classes
         }
         if self.has_usual:  # then a class alone says enough
             usual = task or next(iter(tasks))
-            self.spread |= {each: (name, each) for name, classes in several if name == usual for each in classes}
+            self.spread |= {
+                each: (name, each) for name, classes in several if name == usual for each in classes
+            }
 
     def find(self, names: Collection[str]) -> Form:
-        """The form of rows with these columns; raises ValueError with the reason if they are not a delivery's."""
+        """The form of rows with these columns; raises ValueError with the reason if they are not a
+        delivery's."""
         key = tuple(names)
         if key not in self.found:
             meant: dict[str, str] = {}
@@ -129,16 +144,36 @@ class Forms:
         return find_alike([*self.places, *self.spread])
 
     def _make(self, names: dict[str, str]) -> Form:
-        alike = {name.casefold(): given for name, given in reversed(names.items()) if name not in self.places}
-        id = next((names.get(each, alike.get(each)) for each in self.ids if each in names or each in alike), None)
+        alike = {
+            name.casefold(): given
+            for name, given in reversed(names.items())
+            if name not in self.places
+        }
+        id = next(
+            (
+                names.get(each, alike.get(each))
+                for each in self.ids
+                if each in names or each in alike
+            ),
+            None,
+        )
         if id is None:
             hint = self.refused.hint(self.ids[0], names)
             called = " or ".join(map(told, self.ids))
-            raise ValueError(f"nothing is called {called}, to name the instance; {hint}. Another column? Give its --id")
-        is_sheet = {TASK, ID_COLUMNS[0], LABEL} <= names.keys()  # even if a task is called like one of its columns
+            raise ValueError(
+                f"nothing is called {called}, to name the instance; {hint}. Another column? Give"
+                " its --id"
+            )
+        # even if a task is called like one of its columns
+        is_sheet = {TASK, ID_COLUMNS[0], LABEL} <= names.keys()
         has_task = is_sheet or (TASK in names and TASK not in self.tasks)
         if LABEL in names and (has_task or (self.has_usual and LABEL not in self.tasks)):
-            return Form(id, names[TASK] if has_task else None, names[LABEL], names.get(ORDER) if is_sheet else None)
+            return Form(
+                id,
+                names[TASK] if has_task else None,
+                names[LABEL],
+                names.get(ORDER) if is_sheet else None,
+            )
         columns: dict[str, str] = {}
         classes: dict[str, dict[str, str]] = {}
         for name, given in names.items():
@@ -150,7 +185,9 @@ class Forms:
             return Form(id, columns=columns, classes=classes)
         tasks = ", ".join(map(told, list(self.tasks)[:10]))
         if LABEL in names and not self.has_usual:
-            what = f"it has a column {LABEL!r}, but none says which task the labels are for ({tasks})"
+            what = (
+                f"it has a column {LABEL!r}, but none says which task the labels are for ({tasks})"
+            )
             raise ValueError(f"{what}; say so with --task NAME, or add a column {TASK!r}")
         hint = self.refused.hint(LABEL, names)
         raise ValueError(f"nothing is called {LABEL!r}, or like a task ({tasks}); {hint}")
@@ -190,7 +227,8 @@ class ClassNames:
         raise ValueError(f"{told(given)} is none of the classes{by_name}; {hint}")
 
     def _count(self, text: str, number: float | None, is_near: bool) -> None:
-        """Remember what may be a class; a number is one only among numbers, and one of these with a comma is not."""
+        """Remember what may be a class; a number is one only among numbers, and one of these with a
+        comma is not."""
         if len(self.tally) >= MOST_TALLIED:
             return
         written = _number(text.replace(",", "."))
@@ -242,12 +280,13 @@ def is_nothing(given: Any) -> bool:
 
 
 Reader = Callable[[Any, Size | None], Value]
-"""from what is written, and the size of the picture where it matters, to the value to keep; None where there is no
-label. Raises ValueError with the reason."""
+"""from what is written, and the size of the picture where it matters, to the value to keep; None
+where there is no label. Raises ValueError with the reason."""
 
 
 def make_reader(target: Target, separator: str, names: ClassNames | None) -> Reader:
-    """What reads the labels of a task that are not pictures; `names` are the classes where a label is one of them."""
+    """What reads the labels of a task that are not pictures; `names` are the classes where a label
+    is one of them."""
     if target.kind == "regression":
         return lambda given, _: _read_number(given)
     if target.kind == "keypoints":
@@ -288,12 +327,14 @@ def _read_classes(names: ClassNames, given: Any, separator: str) -> Value:
 
 
 def _cut(names: ClassNames, text: str, separator: str) -> Any:
-    """The classes in a cell: `cat|dog`, or JSON; none of them if the separator stands alone, None if nothing does."""
+    """The classes in a cell: `cat|dog`, or JSON; none of them if the separator stands alone, None
+    if nothing does."""
     if text.strip() in names.place:
         return [text.strip()]
     if text.strip().lower() == "none":
         raise ValueError(
-            f"{told(text)} may mean two things; write {separator} for none of the classes, nothing if unknown"
+            f"{told(text)} may mean two things; write {separator} for none of the classes, nothing"
+            " if unknown"
         )
     if is_nothing(text):
         return None
@@ -311,7 +352,9 @@ def _known_classes(names: ClassNames, given: Mapping[str, Any]) -> Value:
             mark = {"true": 1.0, "false": 0.0}.get(mark.strip().lower(), _number(mark))
         found = names.find(name)
         if mark not in (0, 1):
-            raise ValueError(f"{told(given[name])} for class {told(name)} is neither 0, 1 nor empty")
+            raise ValueError(
+                f"{told(given[name])} for class {told(name)} is neither 0, 1 nor empty"
+            )
         if marks.setdefault(found, int(mark)) != mark:
             raise ValueError(f"class {told(found)} is both there and not there")
     if len(marks) == len(names.names):
@@ -376,5 +419,7 @@ def _read_point(point: Any, size: Size | None) -> list[float]:
     if x is None or y is None:
         raise ValueError("a point is two numbers [x, y], and both are needed")
     if size is not None and not (-0.5 <= x <= size[1] and -0.5 <= y <= size[0]):
-        raise ValueError(f"point [{x:g}, {y:g}] is outside its picture of {size[1]} x {size[0]} pixels")
+        raise ValueError(
+            f"point [{x:g}, {y:g}] is outside its picture of {size[1]} x {size[0]} pixels"
+        )
     return [x, y]

@@ -1,7 +1,8 @@
 """Pictures in other sizes, cut out and mirrored, with labels that stay right.
 
-Labels are in the form of their kind (see `KINDS`) for one picture: a mask is (height, width), normals are
-(3, height, width), with x to the right. What a picture does not cover counts nothing: VOID in masks, NaN in maps.
+Labels are in the form of their kind (see `KINDS`) for one picture: a mask is (height, width),
+normals are (3, height, width), with x to the right. What a picture does not cover counts nothing:
+VOID in masks, NaN in maps.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from allotment.errors import InputError, Mistake, suggest
 
 Array = NDArray[Any]
 FILL = (124, 116, 104)
-"""the colour around a picture: about the mean of photographs, so that it is near 0 once inputs are centred"""
+"""the colour around a picture: about the mean of photographs, so that it is near 0 once inputs are
+centred"""
 LARGEST = 4096
 """pixels along a side"""
 GREATEST = 16
@@ -33,7 +35,8 @@ class Augment:
     """Random zooms, crops and mirror images, drawn anew at each call.
 
     >>> image = np.zeros((3, 40, 60), dtype=np.uint8)
-    >>> image, labels = Augment(crop=32).apply(image, {"depth": np.ones((40, 60))}, np.random.default_rng(0))
+    >>> stream = np.random.default_rng(0)
+    >>> image, labels = Augment(crop=32).apply(image, {"depth": np.ones((40, 60))}, stream)
     >>> image.shape, labels["depth"].shape
     ((3, 32, 32), (32, 32))
     """
@@ -48,7 +51,9 @@ class Augment:
     def __post_init__(self) -> None:
         wrong = []
         if not 1 <= self.crop <= LARGEST:
-            wrong.append(Mistake("crop", f"{self.crop} is not a number of pixels from 1 to {LARGEST}"))
+            wrong.append(
+                Mistake("crop", f"{self.crop} is not a number of pixels from 1 to {LARGEST}")
+            )
         if len(self.scales) != 2 or not 0 < self.scales[0] <= self.scales[1] <= GREATEST:
             what = f"{self.scales} is not a least and a greatest zoom, above 0 and up to {GREATEST}"
             wrong.append(Mistake("scales", what))
@@ -58,15 +63,20 @@ class Augment:
     def apply(
         self, image: NDArray[np.uint8], labels: Mapping[str, Array], rng: np.random.Generator
     ) -> tuple[NDArray[np.uint8], dict[str, Array]]:
-        """One random view of a picture (3, height, width) and of its labels, which are named by kind.
+        """One random view of a picture (3, height, width) and of its labels, which are named by
+        kind.
 
-        Zooming in brings things closer, so depth is divided by the zoom; mirrored normals point the other way in x.
+        Zooming in brings things closer, so depth is divided by the zoom; mirrored normals point the
+        other way in x.
         """
         height, width = _check(image, labels)
         zoom = float(rng.uniform(*self.scales))
         size = [max(1, round(side * zoom)) for side in (height, width)]
         mirror = self.flip and bool(rng.random() < 0.5)
-        starts = [int(rng.integers(min(0, side - self.crop), max(0, side - self.crop) + 1)) for side in size]
+        starts = [
+            int(rng.integers(min(0, side - self.crop), max(0, side - self.crop) + 1))
+            for side in size
+        ]
         rows, columns = (
             _source(np.arange(start, start + self.crop), new, old)
             for start, new, old in zip(starts, size, (height, width), strict=True)
@@ -74,7 +84,9 @@ class Augment:
         seen = _look(image, size, starts, self.crop)
         if mirror:
             columns, seen = columns[::-1], np.ascontiguousarray(seen[:, :, ::-1])
-        made = {kind: _view(kind, label, rows, columns, zoom, mirror) for kind, label in labels.items()}
+        made = {
+            kind: _view(kind, label, rows, columns, zoom, mirror) for kind, label in labels.items()
+        }
         return seen, made
 
 
@@ -89,7 +101,9 @@ def _check(image: Array, labels: Mapping[str, Array]) -> tuple[int, int]:
         soft = kind == "segmentation" and np.ndim(label) == 3  # probabilities of classes
         wanted = (3, *size) if kind == "normals" else (len(label), *size) if soft else size
         if kind not in KINDS:
-            wrong.append(Mistake(f"labels {kind!r}", f"is not a kind of label; {suggest(kind, KINDS)}"))
+            wrong.append(
+                Mistake(f"labels {kind!r}", f"is not a kind of label; {suggest(kind, KINDS)}")
+            )
         elif kind in MAPS and np.shape(label) != wanted:
             what = f"have the shape {np.shape(label)}; {wanted} fits the image"
             wrong.append(Mistake(f"labels {kind!r}", what))
@@ -102,7 +116,8 @@ def _check(image: Array, labels: Mapping[str, Array]) -> tuple[int, int]:
 
 
 def _source(pixels: NDArray[np.int64], size: int, before: int) -> NDArray[np.int64]:
-    """The pixel that lay, before the zoom, where each pixel of a side has its middle; -1 where there is none."""
+    """The pixel that lay, before the zoom, where each pixel of a side has its middle; -1 where
+    there is none."""
     found = (2 * pixels + 1) * before // (2 * size)
     return np.where((pixels < 0) | (pixels >= size), -1, found)
 
@@ -113,12 +128,17 @@ def _pick(array: Array, rows: NDArray[np.int64], columns: NDArray[np.int64], fil
     return np.where(covered, picked, fill).astype(array.dtype, copy=False)
 
 
-def _look(image: NDArray[np.uint8], size: list[int], starts: list[int], crop: int) -> NDArray[np.uint8]:
+def _look(
+    image: NDArray[np.uint8], size: list[int], starts: list[int], crop: int
+) -> NDArray[np.uint8]:
     """The part of a zoomed picture that a crop covers; the rest is never made."""
-    edges = [(max(0, start), min(start + crop, side)) for start, side in zip(starts, size, strict=True)]
+    edges = [
+        (max(0, start), min(start + crop, side)) for start, side in zip(starts, size, strict=True)
+    ]
     (top, bottom), (left, right) = edges
     down, across = (
-        [edge * old / new for edge in pair] for pair, old, new in zip(edges, image.shape[1:], size, strict=True)
+        [edge * old / new for edge in pair]
+        for pair, old, new in zip(edges, image.shape[1:], size, strict=True)
     )
     part = resize(image, bottom - top, right - left, (across[0], down[0], across[1], down[1]))
     seen = _blank(crop)
@@ -131,7 +151,12 @@ def _blank(side: int) -> NDArray[np.uint8]:
 
 
 def _view(
-    kind: str, label: Array, rows: NDArray[np.int64], columns: NDArray[np.int64], zoom: float, mirror: bool
+    kind: str,
+    label: Array,
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    zoom: float,
+    mirror: bool,
 ) -> Array:
     if kind not in MAPS:
         return label
@@ -155,16 +180,23 @@ def fit_image(image: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
 
 
 def fit_label(kind: str, label: Array, side: int) -> Array:
-    """The label of a picture after `fit_image`: the nearest pixel's class, or the mean of what is known of an area."""
+    """The label of a picture after `fit_image`: the nearest pixel's class, or the mean of what is
+    known of an area."""
     if kind not in MAPS:
         return label
     rows, columns = _frame(label.shape[-2], label.shape[-1], side)
-    square = np.full((*label.shape[:-2], side, side), VOID if kind == "segmentation" else np.nan, dtype=label.dtype)
+    square = np.full(
+        (*label.shape[:-2], side, side),
+        VOID if kind == "segmentation" else np.nan,
+        dtype=label.dtype,
+    )
     size = (rows.stop - rows.start, columns.stop - columns.start)
     if size == label.shape[-2:]:
         square[..., rows, columns] = label
     elif kind == "segmentation":
-        down, across = (_source(np.arange(new), new, old) for new, old in zip(size, label.shape, strict=True))
+        down, across = (
+            _source(np.arange(new), new, old) for new, old in zip(size, label.shape, strict=True)
+        )
         square[rows, columns] = label[down[:, None], across]
     else:
         square[..., rows, columns] = _average(kind, label, size)
@@ -201,11 +233,17 @@ def _shrink(values: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.fl
 
 
 def resize(
-    image: NDArray[np.uint8], height: int, width: int, box: tuple[float, float, float, float] | None = None
+    image: NDArray[np.uint8],
+    height: int,
+    width: int,
+    box: tuple[float, float, float, float] | None = None,
 ) -> NDArray[np.uint8]:
-    """A picture (3, height, width), or the box (left, top, right, bottom) of it, smoothly in another size."""
+    """A picture (3, height, width), or the box (left, top, right, bottom) of it, smoothly in
+    another size."""
     if image.shape[1:] == (height, width) and box in (None, (0, 0, width, height)):
         return image
     Image = load_pillow()
     flat = Image.fromarray(np.ascontiguousarray(image.transpose(1, 2, 0)))
-    return np.asarray(flat.resize((width, height), Image.Resampling.BILINEAR, box)).transpose(2, 0, 1)
+    return np.asarray(flat.resize((width, height), Image.Resampling.BILINEAR, box)).transpose(
+        2, 0, 1
+    )

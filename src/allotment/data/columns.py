@@ -1,4 +1,5 @@
-"""Columns of a table, whatever it is kept in: numbers or texts, with a mark where there is nothing."""
+"""Columns of a table, whatever it is kept in: numbers or texts, with a mark where there is
+nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ NOTHING = frozenset(("", "na", "n/a", "#n/a", "nan", "null", "none", "?"))
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """The cells of one column: numbers with NaN where there is none, or texts with "" where there is none."""
+    """The cells of one column: numbers with NaN where there is none, or texts with "" where there
+    is none."""
 
     name: str
     numbers: NDArray[np.float64] | None = None
@@ -43,7 +45,10 @@ class Column:
         if self.numbers is None:
             return self.words or ()
         if self.boolean:
-            return [("false", "true")[int(each)] if each == each else "" for each in self.numbers.tolist()]
+            return [
+                ("false", "true")[int(each)] if each == each else ""
+                for each in self.numbers.tolist()
+            ]
         return [plain(each) for each in self.numbers.tolist()]
 
     @cached_property
@@ -56,11 +61,17 @@ class Column:
         """What is wrong in these rows: the first few in full, the others counted."""
         rows = list(rows)
         found = [
-            Mistake(f"row {row + 1}, column {self.name!r}", what(row), None if self.lines is None else self.lines[row])
+            Mistake(
+                f"row {row + 1}, column {self.name!r}",
+                what(row),
+                None if self.lines is None else self.lines[row],
+            )
             for row in rows[:SHOWN]
         ]
         if len(rows) > SHOWN:
-            found.append(Mistake(f"column {self.name!r}", f"the same in {len(rows) - SHOWN} more rows"))
+            found.append(
+                Mistake(f"column {self.name!r}", f"the same in {len(rows) - SHOWN} more rows")
+            )
         return found
 
 
@@ -77,8 +88,16 @@ def finite_numbers(column: Column, role: str) -> NDArray[np.float64]:
     if values is None:
         parsed = [_number(each) for each in column.texts]
         if bad := [row for row, each in enumerate(parsed) if each is None]:
-            hint = "; write a decimal point, as in 3.5" if _COMMA.fullmatch(column.texts[bad[0]].strip()) else ""
-            raise InputError(column.mistakes(bad, lambda row: f"{column.texts[row][:40]!r} is not a number{hint}"))
+            hint = (
+                "; write a decimal point, as in 3.5"
+                if _COMMA.fullmatch(column.texts[bad[0]].strip())
+                else ""
+            )
+            raise InputError(
+                column.mistakes(
+                    bad, lambda row: f"{column.texts[row][:40]!r} is not a number{hint}"
+                )
+            )
         values = np.array(parsed, dtype=np.float64)
     if infinite := np.flatnonzero(np.isinf(values)).tolist():
         what = f"is not a finite number; leave the cell of a {role} empty where it is unknown"
@@ -87,15 +106,21 @@ def finite_numbers(column: Column, role: str) -> NDArray[np.float64]:
 
 
 def check_commas(column: Column) -> None:
-    """Raises InputError for a column of numbers with decimal commas, which would be taken for words."""
+    """Raises InputError for a column of numbers with decimal commas, which would be taken for
+    words."""
     if column.numbers is not None:
         return
     known = {each.strip() for each in column.texts} - {""}
     written = {each for each in known if _COMMA.fullmatch(each)}
     if written and all(each in written or _number(each) is not None for each in known):
         row = next(row for row, each in enumerate(column.texts) if each.strip() in written)
-        what = f"its numbers have decimal commas ({column.texts[row].strip()[:40]!r}); write decimal points, as in 3.5"
-        raise InputError([Mistake(f"column {column.name!r}", f"{what}, and nothing between thousands")])
+        what = (
+            f"its numbers have decimal commas ({column.texts[row].strip()[:40]!r}); write decimal"
+            " points, as in 3.5"
+        )
+        raise InputError(
+            [Mistake(f"column {column.name!r}", f"{what}, and nothing between thousands")]
+        )
 
 
 def _number(text: str) -> float | None:
@@ -112,7 +137,9 @@ def text_column(name: str, cells: Iterable[str], lines: Sequence[int] | None, ke
     words = ["" if not each or each.isspace() else each for each in cells]
     if not keep and any(words) and {each.lower() for each in set(words)} <= {"", "true", "false"}:
         truth = {"": np.nan, "true": 1.0, "false": 0.0}
-        return Column(name, np.array([truth[each.lower()] for each in words]), boolean=True, lines=lines)
+        return Column(
+            name, np.array([truth[each.lower()] for each in words]), boolean=True, lines=lines
+        )
     return Column(name, words=words, lines=lines)
 
 
@@ -135,34 +162,51 @@ def _column(name: str, values: Any, as_text: bool) -> Column:
     if held.ndim == 1 and held.dtype.kind in "iuf" and not as_text:
         return Column(name, held.astype(np.float64))
     if held.dtype.kind in "mM":
-        return Column(name, words=["" if each == "NaT" else each for each in held.astype(str).tolist()])
-    # A whole number beside a missing one has become a float in the array, so lists are asked of the series.
+        return Column(
+            name, words=["" if each == "NaT" else each for each in held.astype(str).tolist()]
+        )
+    # A whole number beside a missing one has become a float in the array, so lists are asked of the
+    # series.
     to_list = getattr(values, "to_pylist", None) or getattr(values, "to_list", None) or held.tolist
     objects = [None if _is_nothing(each) else each for each in to_list()]
     types = {type(each) for each in objects} - {type(None)}
     if types and all(issubclass(each, bool | np.bool_) for each in types):
-        return Column(name, np.array([np.nan if each is None else float(each) for each in objects]), boolean=True)
-    numeric = all(issubclass(each, int | float | Decimal | np.integer | np.floating) for each in types)
+        return Column(
+            name,
+            np.array([np.nan if each is None else float(each) for each in objects]),
+            boolean=True,
+        )
+    numeric = all(
+        issubclass(each, int | float | Decimal | np.integer | np.floating) for each in types
+    )
     if numeric and not as_text:
         return Column(name, _numbers(name, objects))
     allowed = (str, int, float, Decimal, np.integer, np.floating, np.bool_, date, time, timedelta)
     if strange := [each for each in types if not issubclass(each, allowed)]:
-        what = f"holds cells of type {strange[0].__name__}; numbers, text, dates and true or false can be read"
+        what = (
+            f"holds cells of type {strange[0].__name__}; numbers, text, dates and true or false can"
+            " be read"
+        )
         raise InputError([Mistake(f"column {name!r}", what)])
     return text_column(name, map(_word, objects), None, keep=True)
 
 
 def _numbers(name: str, objects: Sequence[Any]) -> NDArray[np.float64]:
     try:
-        return np.array([np.nan if each is None else float(each) for each in objects], dtype=np.float64)
+        return np.array(
+            [np.nan if each is None else float(each) for each in objects], dtype=np.float64
+        )
     except OverflowError:
-        raise InputError([Mistake(f"column {name!r}", "holds a whole number of more than 308 digits")]) from None
+        raise InputError(
+            [Mistake(f"column {name!r}", "holds a whole number of more than 308 digits")]
+        ) from None
 
 
 def _is_nothing(cell: Any) -> bool:
     if isinstance(cell, float | np.floating | Decimal):
         return cell != cell
-    return cell is None or type(cell).__name__ in ("NAType", "NaTType")  # those of pandas, without importing it
+    # those of pandas, without importing it
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType")
 
 
 def _word(cell: Any) -> str:

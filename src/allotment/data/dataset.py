@@ -23,7 +23,9 @@ KINDS: dict[str, str] = {
     "depth": "a distance for each pixel, NaN where there is none (n, height, width)",
     "normals": "a unit vector for each pixel, NaN where there is none (n, 3, height, width)",
     "edges": "strength of an edge at each pixel, 0 to 1, NaN where unknown (n, height, width)",
-    "keypoints": "strength of a keypoint at each pixel, 0 to 1, NaN where unknown (n, height, width)",
+    "keypoints": (
+        "strength of a keypoint at each pixel, 0 to 1, NaN where unknown (n, height, width)"
+    ),
 }
 """what a task can predict, and the form of its labels"""
 WITH_CLASSES = ("classification", "multilabel", "segmentation")
@@ -47,25 +49,34 @@ class Target:
     loss: str = ""
     """what training lowers: "l1" for numbers and maps, the kind's usual one if empty"""
     loss_weight: float = 1.0
-    """the paper's lambda (Eq. 8): the same in probing and in retraining because it lives here only"""
+    """the paper's lambda (Eq. 8): the same in probing and in retraining because it lives here
+    only"""
 
     def __post_init__(self) -> None:
         mistakes = []
         if not isinstance(self.name, str) or not self.name.strip():
             mistakes.append(Mistake("name", f"{self.name!r} is not a name"))
         if self.kind not in KINDS:
-            mistakes.append(Mistake("kind", f"unknown kind {self.kind!r}; {suggest(self.kind, KINDS)}"))
+            mistakes.append(
+                Mistake("kind", f"unknown kind {self.kind!r}; {suggest(self.kind, KINDS)}")
+            )
         elif (self.kind in WITH_CLASSES) != bool(self.classes):
             what = "needs its classes" if self.kind in WITH_CLASSES else "has no classes"
             mistakes.append(Mistake("classes", f"a task of kind {self.kind} {what}"))
         if self.kind == "segmentation" and len(self.classes) > VOID:
-            mistakes.append(Mistake("classes", f"{len(self.classes)} classes; a mask holds at most {VOID}"))
+            mistakes.append(
+                Mistake("classes", f"{len(self.classes)} classes; a mask holds at most {VOID}")
+            )
         if self.loss not in ("", "l1") or (self.loss and self.kind in WITH_CLASSES):
             mistakes.append(Mistake("loss", f"{self.loss!r} is not a loss of the kind {self.kind}"))
         if not 0 <= self.loss_weight < float("inf"):
-            mistakes.append(Mistake("loss_weight", f"{self.loss_weight} is not a finite number of 0 or more"))
+            mistakes.append(
+                Mistake("loss_weight", f"{self.loss_weight} is not a finite number of 0 or more")
+            )
         if mistakes:
-            raise InputError([mistake.under(f"task {str(self.name)[:40]!r}") for mistake in mistakes])
+            raise InputError(
+                [mistake.under(f"task {str(self.name)[:40]!r}") for mistake in mistakes]
+            )
         object.__setattr__(self, "classes", tuple(map(str, self.classes)))
 
 
@@ -121,7 +132,9 @@ class ArrayData:
                 mistakes.append(Mistake(f"task {target.name!r}", "has no labels"))
             elif len(self.labels[target.name]) != self.size:
                 found = len(self.labels[target.name])
-                mistakes.append(Mistake(f"task {target.name!r}", f"{found} labels for {self.size} instances"))
+                mistakes.append(
+                    Mistake(f"task {target.name!r}", f"{found} labels for {self.size} instances")
+                )
         if self.groups is not None and len(self.groups) != self.size:
             mistakes.append(Mistake("groups", f"{len(self.groups)} for {self.size} instances"))
         if mistakes:

@@ -1,6 +1,7 @@
 """Feature columns as one array of numbers, or as images.
 
-The same file gives the same arrays on every machine: sums are exact, hashes are blake2, orders are sorted.
+The same file gives the same arrays on every machine: sums are exact, hashes are blake2, orders are
+sorted.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ Features = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class FeatureColumn:
-    """What became of one feature column: its form, how many numbers it is, and in how many rows it is empty."""
+    """What became of one feature column: its form, how many numbers it is, and in how many rows it
+    is empty."""
 
     name: str
     form: str
@@ -44,7 +46,8 @@ class FeatureColumn:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a learner sees of each row, which columns it came from, and what was noticed about them."""
+    """What a learner sees of each row, which columns it came from, and what was noticed about
+    them."""
 
     array: NDArray[Any]
     columns: tuple[FeatureColumn, ...]
@@ -52,7 +55,12 @@ class Inputs:
 
 
 def encode_inputs(
-    source: Source, roles: Roles, columns: dict[str, Column], folder: str | Path | None, size: int, standardise: bool
+    source: Source,
+    roles: Roles,
+    columns: dict[str, Column],
+    folder: str | Path | None,
+    size: int,
+    standardise: bool,
 ) -> Inputs:
     """All feature columns side by side; images are learned from alone."""
     if source.images is not None:
@@ -73,7 +81,13 @@ def encode_inputs(
     wrong.raise_all()
     blocks = [each for each in tried if each is not None]
     listed = [
-        FeatureColumn(column.name, forms[column.name], block.shape[1], int(column.missing.sum()), _is_constant(column))
+        FeatureColumn(
+            column.name,
+            forms[column.name],
+            block.shape[1],
+            int(column.missing.sum()),
+            _is_constant(column),
+        )
         for column, block in zip(held, blocks, strict=True)
     ]
     notes = [note for column in held if (note := _id_like(column, forms[column.name]))]
@@ -96,7 +110,10 @@ def _check_alone(pictures: list[Column], held: list[Column]) -> None:
     others = [column.name for column in held if column is not pictures[0]]
     if others:
         shown = ", ".join(map(repr, others[:SHOWN])) + (", ..." if len(others) > SHOWN else "")
-        what = f"holds images, which are learned from alone; leave the other features out (drop): {shown}"
+        what = (
+            "holds images, which are learned from alone; leave the other features out (drop):"
+            f" {shown}"
+        )
         raise InputError([Mistake(f"column {pictures[0].name!r}", what)])
 
 
@@ -107,7 +124,8 @@ def _encode(column: Column, form: str, standardise: bool) -> Features:
 
 
 def encode_numbers(column: Column, standardise: bool = True) -> Features:
-    """Mean 0 and spread 1 over all rows; a missing value is the mean, and marked in a second feature."""
+    """Mean 0 and spread 1 over all rows; a missing value is the mean, and marked in a second
+    feature."""
     values = finite_numbers(column, "feature")
     missing = np.isnan(values)
     known = values[~missing]
@@ -115,7 +133,11 @@ def encode_numbers(column: Column, standardise: bool = True) -> Features:
         known = _standardised(known)
     elif len(known) and np.abs(known).max() > np.finfo(np.float32).max:
         rows = np.flatnonzero(np.abs(values) > np.finfo(np.float32).max).tolist()
-        raise InputError(column.mistakes(rows, lambda row: f"{values[row]} is too large unless it is standardised"))
+        raise InputError(
+            column.mistakes(
+                rows, lambda row: f"{values[row]} is too large unless it is standardised"
+            )
+        )
     filled = np.zeros((len(values), 2 if missing.any() else 1), dtype=np.float32)
     filled[~missing, 0] = known
     if missing.any():
@@ -124,7 +146,8 @@ def encode_numbers(column: Column, standardise: bool = True) -> Features:
 
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Exact sums (fsum), so that no machine's order of adding shows; scaled first, so that none overflows."""
+    """Exact sums (fsum), so that no machine's order of adding shows; scaled first, so that none
+    overflows."""
     peak = float(np.abs(values).max()) if len(values) else 0.0
     if not peak or values.min() == values.max():
         return np.zeros_like(values)
@@ -155,15 +178,21 @@ def _words(text: str) -> list[str]:
 
 
 def encode_text(column: Column) -> Features:
-    """A hashed bag of words of length 1: each word falls into one of a few features, with a sign of its own."""
+    """A hashed bag of words of length 1: each word falls into one of a few features, with a sign of
+    its own."""
     encoded = np.zeros((len(column.texts), BUCKETS), dtype=np.float32)
     places: dict[str, tuple[int, int]] = {}
     for row, text in enumerate(column.texts):
         held: dict[int, float] = {}
         for word, count in Counter(_words(text)).items():
             if word not in places:
-                digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-                places[word] = int.from_bytes(digest[:4], "little") % BUCKETS, 1 - 2 * (digest[4] & 1)
+                digest = hashlib.blake2b(
+                    word.encode("utf-8", "surrogatepass"), digest_size=8
+                ).digest()
+                places[word] = (
+                    int.from_bytes(digest[:4], "little") % BUCKETS,
+                    1 - 2 * (digest[4] & 1),
+                )
             bucket, sign = places[word]
             # Logarithms differ between machines in their last digit.
             held[bucket] = held.get(bucket, 0.0) + sign * round(1 + math.log(count), 6)
@@ -177,7 +206,9 @@ def _is_constant(column: Column) -> bool:
     if column.numbers is None:
         return len(set(column.texts)) == 1
     values = column.numbers[~column.missing]
-    return not len(values) or (len(values) == len(column.numbers) and bool(values.min() == values.max()))
+    return not len(values) or (
+        len(values) == len(column.numbers) and bool(values.min() == values.max())
+    )
 
 
 def _id_like(column: Column, form: str) -> str:
@@ -185,4 +216,7 @@ def _id_like(column: Column, form: str) -> str:
     if len(distinct) <= CATEGORIES or 2 * len(distinct) <= len(column.texts):
         return ""
     hint = "if it names the instances, say so (id) or leave it out (drop)"
-    return f"feature {column.name!r} has {len(distinct)} different values in {len(column.texts)} rows: {hint}"
+    return (
+        f"feature {column.name!r} has {len(distinct)} different values in {len(column.texts)} rows:"
+        f" {hint}"
+    )

@@ -1,4 +1,5 @@
-"""Data sets of images that lie in folders: decoded when they are asked for, once, and kept as small as they come."""
+"""Data sets of images that lie in folders: decoded when they are asked for, once, and kept as small
+as they come."""
 
 from __future__ import annotations
 
@@ -44,14 +45,17 @@ class Tally:
             first.append(Mistake(where, what, line))
 
     def attempt(self, step: Callable[..., Any], *given: Any) -> Any:
-        """What a step gives, or None and its mistakes in the tally; a mistake that is there already counts once."""
+        """What a step gives, or None and its mistakes in the tally; a mistake that is there already
+        counts once."""
         try:
             return step(*given)
         except InputError as error:
             for mistake in error.mistakes:
                 if (mistake.where, mistake.what) not in self._seen:
                     self._seen.add((mistake.where, mistake.what))
-                    self.add(re.sub(r"\d+", "0", mistake.what), mistake.where, mistake.what, mistake.line)
+                    self.add(
+                        re.sub(r"\d+", "0", mistake.what), mistake.where, mistake.what, mistake.line
+                    )
             return None
 
     def raise_all(self) -> None:
@@ -66,7 +70,8 @@ class Tally:
 
 @dataclass(frozen=True, eq=False)
 class FolderData:
-    """Images and labels below a folder, as squares of `side` pixels: whole pictures, padded where they are not square.
+    """Images and labels below a folder, as squares of `side` pixels: whole pictures, padded where
+    they are not square.
 
     `image` and `label` give one of them in its own size, for training on random crops.
     """
@@ -84,7 +89,9 @@ class FolderData:
     groups: NDArray[Any] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
     """what is worth knowing, for people"""
-    _kept: dict[str, tuple[Array, NDArray[np.bool_]]] = field(default_factory=dict, init=False, repr=False)
+    _kept: dict[str, tuple[Array, NDArray[np.bool_]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
     """arrays, and where they are filled"""
 
     def __post_init__(self) -> None:
@@ -98,7 +105,10 @@ class FolderData:
     def fingerprint(self) -> str:
         """Of the files' bytes, so it takes as long as reading all of them."""
         digest = hashlib.sha256(repr(self._identity).encode())
-        for files in (self.image_files, *(self.label_files[target.name] for target in self.targets)):
+        for files in (
+            self.image_files,
+            *(self.label_files[target.name] for target in self.targets),
+        ):
             for path in files:
                 digest.update(f"{path}\0".encode())
                 if path:
@@ -113,7 +123,9 @@ class FolderData:
         return (self.name, self.targets, self.side, self.ids, groups)
 
     def known(self, task: str) -> NDArray[np.bool_]:
-        return np.array([bool(path) for path in self.label_files[self._target(task).name]], dtype=bool)
+        return np.array(
+            [bool(path) for path in self.label_files[self._target(task).name]], dtype=bool
+        )
 
     def inputs(self, instances: Instances) -> NDArray[np.uint8]:
         return self._take(_IMAGES, instances)
@@ -127,7 +139,8 @@ class FolderData:
         return read_rgb(self.root, self.image_files[instance])
 
     def label(self, task: str, instance: int) -> Array:
-        """One label in the form of its kind, in the image's own size; nothing in it counts if it is not known."""
+        """One label in the form of its kind, in the image's own size; nothing in it counts if it is
+        not known."""
         target, path = self._target(task), self.label_files[task][instance]
         size = read_size(self.root, self.image_files[instance])
         if not path:
@@ -136,7 +149,8 @@ class FolderData:
         if target.kind in MAPS and label.shape[-2:] != size:
             height, width = label.shape[-2:]
             what = (
-                f"has {width} x {height} pixels, and its image {size[1]} x {size[0]}; it should be made for the image"
+                f"has {width} x {height} pixels, and its image {size[1]} x {size[0]}; it should be"
+                " made for the image"
             )
             raise InputError([Mistake(shown(path), what)])
         return label
@@ -153,7 +167,9 @@ class FolderData:
             if target.name == task:
                 return target
         names = [target.name for target in self.targets]
-        raise InputError([Mistake(f"task {task!r}", f"is not in {self.name}; {suggest(task, names)}")])
+        raise InputError(
+            [Mistake(f"task {task!r}", f"is not in {self.name}; {suggest(task, names)}")]
+        )
 
     def _take(self, key: str, instances: Instances) -> Array:
         instances = np.asarray(instances, dtype=np.int64)
@@ -186,9 +202,16 @@ class FolderData:
         if key != _IMAGES:
             empty = _unknown(self._target(key), (self.side, self.side))
             shape = empty.shape
-            dtype = np.float16 if self._target(key).kind in MAPS and empty.dtype.kind == "f" else empty.dtype.type
+            dtype = (
+                np.float16
+                if self._target(key).kind in MAPS and empty.dtype.kind == "f"
+                else empty.dtype.type
+            )
         if self.size * int(np.prod(shape)) * np.dtype(dtype).itemsize > MOST_KEPT:
-            what = f"{self.side} pixels make {self.size} images larger than {MOST_KEPT >> 30} GB; choose a smaller one"
+            what = (
+                f"{self.side} pixels make {self.size} images larger than {MOST_KEPT >> 30} GB;"
+                " choose a smaller one"
+            )
             raise InputError([Mistake("side", what)])
         return np.zeros((self.size, *shape), dtype=dtype)
 
@@ -196,7 +219,9 @@ class FolderData:
 def check_side(side: int) -> None:
     """Raises InputError unless it is a number of pixels."""
     if not isinstance(side, int) or not 1 <= side <= LARGEST:
-        raise InputError([Mistake("side", f"{side!r} is not a number of pixels from 1 to {LARGEST}")])
+        raise InputError(
+            [Mistake("side", f"{side!r} is not a number of pixels from 1 to {LARGEST}")]
+        )
 
 
 def _unknown(target: Target, size: tuple[int, int]) -> Array:
@@ -217,8 +242,8 @@ _UNSEEN = (96, 0, 64)
 def montage(data: Dataset, instances: Iterable[int]) -> NDArray[np.uint8]:
     """A row for each instance: its image, then each label as a picture (height, width, 3).
 
-    Classes are a field each, coloured where they are there. Near is light; normals show x as red, y as green and z as
-    blue; edges and keypoints are dark where they are strong.
+    Classes are a field each, coloured where they are there. Near is light; normals show x as red, y
+    as green and z as blue; edges and keypoints are dark where they are strong.
     """
     places = np.asarray(list(instances), dtype=np.int64)
     images = data.inputs(places)
@@ -226,9 +251,13 @@ def montage(data: Dataset, instances: Iterable[int]) -> NDArray[np.uint8]:
     for target in data.targets:
         values = data.values(target.name, places)
         columns.append(np.stack([_paint(target, value, images.shape[-1]) for value in values]))
-    tiles = np.pad(np.stack(columns, axis=1), ((0, 0), (0, 0), (1, 1), (1, 1), (0, 0)), constant_values=255)
+    tiles = np.pad(
+        np.stack(columns, axis=1), ((0, 0), (0, 0), (1, 1), (1, 1), (0, 0)), constant_values=255
+    )
     rows, count, height, width, _ = tiles.shape
-    return np.ascontiguousarray(tiles.transpose(0, 2, 1, 3, 4).reshape(rows * height, count * width, 3))
+    return np.ascontiguousarray(
+        tiles.transpose(0, 2, 1, 3, 4).reshape(rows * height, count * width, 3)
+    )
 
 
 def _paint(target: Target, value: Array, side: int) -> NDArray[np.uint8]:
@@ -258,7 +287,8 @@ def _fields(value: Array, side: int) -> NDArray[np.uint8]:
 
 
 def palette() -> NDArray[np.uint8]:
-    """The colours of PASCAL VOC (256, 3): the bits of a number, dealt in turn to red, green and blue."""
+    """The colours of PASCAL VOC (256, 3): the bits of a number, dealt in turn to red, green and
+    blue."""
     numbers = np.arange(256)
     colours = np.zeros((256, 3), dtype=np.uint8)
     for bit in range(8):

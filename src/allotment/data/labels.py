@@ -16,7 +16,8 @@ from allotment.errors import InputError, Mistake
 
 @dataclass(frozen=True, eq=False)
 class TaskLabels:
-    """The labelled instances of one task. `values` are given for pseudo-labels only: real ones are the data's own."""
+    """The labelled instances of one task. `values` are given for pseudo-labels only: real ones are
+    the data's own."""
 
     instances: Instances
     values: NDArray[Any] | None = None
@@ -33,7 +34,12 @@ class TaskLabels:
             if (given := getattr(self, key)) is not None and len(given) != len(self.instances)
         ]
         if not mistakes and (self.is_implied & self.is_pseudo).any():
-            mistakes.append(Mistake("implied", "a label is implied and pseudo too; `pseudo` says which are predicted"))
+            mistakes.append(
+                Mistake(
+                    "implied",
+                    "a label is implied and pseudo too; `pseudo` says which are predicted",
+                )
+            )
         if mistakes:
             raise InputError(mistakes)
 
@@ -53,7 +59,8 @@ class TaskLabels:
             values = own(self.instances[real])
             if filled.ndim > values.ndim:  # one class each, beside probabilities of all
                 classes = filled.shape[1]
-                certain = np.vstack([np.eye(classes), np.zeros(classes)])  # void pixels are no class
+                # void pixels are no class
+                certain = np.vstack([np.eye(classes), np.zeros(classes)])
                 values = np.moveaxis(certain[np.minimum(values.astype(np.int64), classes)], -1, 1)
             filled[real] = values
         return filled
@@ -73,7 +80,8 @@ class TaskLabels:
         return ~self.is_pseudo & ~self.is_implied
 
     def keep(self, chosen: NDArray[np.bool_]) -> TaskLabels:
-        """The labels of the chosen instances, with their values and marks as far as these still say something."""
+        """The labels of the chosen instances, with their values and marks as far as these still say
+        something."""
         if chosen.all():
             return self
         pseudo, implied = self.is_pseudo[chosen], self.is_implied[chosen]
@@ -90,10 +98,13 @@ class TaskLabels:
         if self.values is None and other.values is None:
             return TaskLabels(instances, implied=marks)
         pseudo = np.concatenate([self.is_pseudo, other.is_pseudo])
-        return TaskLabels(instances, np.concatenate([self._beside(other), other._beside(self)]), pseudo, marks)
+        return TaskLabels(
+            instances, np.concatenate([self._beside(other), other._beside(self)]), pseudo, marks
+        )
 
     def _beside(self, other: TaskLabels) -> NDArray[Any]:
-        """The values; zeros in the form of the other's, which nobody reads, where all are the data's own."""
+        """The values; zeros in the form of the other's, which nobody reads, where all are the
+        data's own."""
         if self.values is not None:
             return self.values
         assert other.values is not None
@@ -156,11 +167,17 @@ class Labels(Mapping[str, TaskLabels]):
     def with_implied(self, implies: Mapping[str, str | Sequence[str]]) -> Labels:
         """The same labels and, marked, those that follow from them: {"segmentation": ("classes",)}.
 
-        A real label takes the place of a predicted one. Predicted and implied labels imply nothing themselves.
+        A real label takes the place of a predicted one. Predicted and implied labels imply nothing
+        themselves.
         """
-        named = {by: (tasks,) if isinstance(tasks, str) else tuple(tasks) for by, tasks in implies.items()}
+        named = {
+            by: (tasks,) if isinstance(tasks, str) else tuple(tasks)
+            for by, tasks in implies.items()
+        }
         if circular := [by for by, tasks in named.items() if by in tasks]:
-            raise InputError([Mistake("implies", f"{by!r} implies itself; name another task") for by in circular])
+            raise InputError(
+                [Mistake("implies", f"{by!r} implies itself; name another task") for by in circular]
+            )
         made = dict(self.by_task)
         for by, tasks in named.items():
             bought = self[by].instances[self[by].is_bought]
@@ -174,12 +191,16 @@ class Labels(Mapping[str, TaskLabels]):
 
     def without_implied(self) -> Labels:
         """The labels as if none had been implied; a task that has no others stays, with none."""
-        return Labels({task: labels.keep(~labels.is_implied) for task, labels in self.by_task.items()})
+        return Labels(
+            {task: labels.keep(~labels.is_implied) for task, labels in self.by_task.items()}
+        )
 
     @property
     def bought(self) -> Labels:
         """Only the labels that were bought: neither implied nor predicted."""
-        return Labels({task: labels.keep(labels.is_bought) for task, labels in self.by_task.items()})
+        return Labels(
+            {task: labels.keep(labels.is_bought) for task, labels in self.by_task.items()}
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -200,7 +221,8 @@ class Labels(Mapping[str, TaskLabels]):
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Which instances may be trained on, which score estimates, and which are opened only at the very end."""
+    """Which instances may be trained on, which score estimates, and which are opened only at the
+    very end."""
 
     train: Instances
     """labels at hand come from here, and so do the ones that can be bought: the pool"""
@@ -209,13 +231,15 @@ class Split:
 
 
 def shuffle(items: Instances, *seed: object) -> Instances:
-    """The instances in an order that depends on the seed and on each instance alone: the same on every machine.
+    """The instances in an order that depends on the seed and on each instance alone: the same on
+    every machine.
 
     An instance keeps its place among the others when more are added.
     """
     key = "\0".join(map(str, seed)).encode()
     ranks = [
-        hashlib.blake2b(item.tobytes(), key=hashlib.sha256(key).digest(), digest_size=8).digest() for item in items
+        hashlib.blake2b(item.tobytes(), key=hashlib.sha256(key).digest(), digest_size=8).digest()
+        for item in items
     ]
     return items[np.argsort(np.array(ranks, dtype="S8"), kind="stable")] if len(items) else items
 
@@ -223,7 +247,9 @@ def shuffle(items: Instances, *seed: object) -> Instances:
 def split(data: Dataset, seed: int, validation: float = 0.15, test: float = 0.15) -> Split:
     """Draw the splits by seed; instances of one group stay together."""
     if not (0 <= validation < 1 and 0 <= test < 1 and validation + test < 1):
-        raise InputError([Mistake("validation, test", f"{validation} and {test} leave nothing to train on")])
+        raise InputError(
+            [Mistake("validation, test", f"{validation} and {test} leave nothing to train on")]
+        )
     everything = np.arange(data.size, dtype=np.int64)
     if data.groups is None:
         order = shuffle(everything, "split", seed)
@@ -231,7 +257,10 @@ def split(data: Dataset, seed: int, validation: float = 0.15, test: float = 0.15
     names, group = np.unique(data.groups, return_inverse=True)
     order = shuffle(np.arange(len(names), dtype=np.int64), "split", seed)
     parts = _cut(order, round(test * len(order)), round(validation * len(order)))
-    member = {key: everything[np.isin(group, getattr(parts, key))] for key in ("train", "validation", "test")}
+    member = {
+        key: everything[np.isin(group, getattr(parts, key))]
+        for key in ("train", "validation", "test")
+    }
     return Split(**member)
 
 
@@ -252,10 +281,11 @@ def draw(
     same: bool = False,
     taken: Labels | None = None,
 ) -> Labels:
-    """Random labels for each task among `instances`, beyond those `taken`: on different ones by default (the paper's
-    way), on the `same` for all tasks on request.
+    """Random labels for each task among `instances`, beyond those `taken`: on different ones by
+    default (the paper's way), on the `same` for all tasks on request.
 
-    Different means that no instance is drawn for two tasks while there are instances enough; then they are shared.
+    Different means that no instance is drawn for two tasks while there are instances enough; then
+    they are shared.
     """
     taken = Labels({}) if taken is None else taken
     drawn: dict[str, TaskLabels | Iterable[int]] = {}

@@ -13,9 +13,13 @@ from allotment.errors import InputError, Mistake
 
 
 def classes_of_masks(
-    masks: NDArray[np.integer], classes_count: int, ignore: Sequence[int] = (VOID,), background: Sequence[int] = ()
+    masks: NDArray[np.integer],
+    classes_count: int,
+    ignore: Sequence[int] = (VOID,),
+    background: Sequence[int] = (),
 ) -> NDArray[np.float32]:
-    """Which classes are in each mask (n, height, width): 0 or 1 for each but the `background`, in their order.
+    """Which classes are in each mask (n, height, width): 0 or 1 for each but the `background`, in
+    their order.
 
     Pixels to `ignore` say nothing, so a mask with no others is unknown (NaN) throughout.
 
@@ -26,7 +30,8 @@ def classes_of_masks(
     _check(masks, classes_count, ignore, background)
     found = np.zeros((len(masks), classes_count), dtype=np.float32)
     wrong: dict[int, int] = {}
-    for row, mask in enumerate(masks):  # one at a time: all at once would need many times the memory of the masks
+    # one at a time: all at once would need many times the memory of the masks
+    for row, mask in enumerate(masks):
         values = np.setdiff1d(mask, ignore)
         if not len(values):
             found[row] = np.nan
@@ -39,16 +44,27 @@ def classes_of_masks(
     return np.delete(found, list(background), axis=1)
 
 
-def _check(masks: NDArray[np.integer], count: int, ignore: Sequence[int], background: Sequence[int]) -> None:
+def _check(
+    masks: NDArray[np.integer], count: int, ignore: Sequence[int], background: Sequence[int]
+) -> None:
     wrong = Collected()
     if masks.ndim != 3 or masks.dtype.kind not in "iu":
-        wrong.add("masks", f"are {masks.shape} of {masks.dtype}; whole numbers (instances, height, width) are needed")
+        wrong.add(
+            "masks",
+            f"are {masks.shape} of {masks.dtype}; whole numbers (instances, height, width) are"
+            " needed",
+        )
     if count < 1:
         wrong.add("classes_count", f"{count} is below 1")
     if both := [each for each in ignore if 0 <= each < count]:
-        wrong.add("ignore", f"{both[0]} is one of the {count} classes; name it as background to leave it out")
+        wrong.add(
+            "ignore",
+            f"{both[0]} is one of the {count} classes; name it as background to leave it out",
+        )
     if strange := [each for each in background if not 0 <= each < count]:
-        wrong.add("background", f"{strange[0]} is none of the {count} classes, which are counted from 0")
+        wrong.add(
+            "background", f"{strange[0]} is none of the {count} classes, which are counted from 0"
+        )
     wrong.raise_all()
 
 

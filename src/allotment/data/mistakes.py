@@ -22,7 +22,9 @@ class Collected:
     def __init__(self) -> None:
         self.found: list[Mistake] = []
 
-    def attempt(self, step: Callable[Given, Found], *given: Given.args, **named: Given.kwargs) -> Found | None:
+    def attempt(
+        self, step: Callable[Given, Found], *given: Given.args, **named: Given.kwargs
+    ) -> Found | None:
         try:
             return step(*given, **named)
         except InputError as error:
@@ -57,7 +59,8 @@ class Placed:
 
 
 def find_lines(text: str) -> dict[tuple[str | int, ...], int]:
-    """On which line each table begins and each key stands; a text over several lines may mislead it."""
+    """On which line each table begins and each key stands; a text over several lines may mislead
+    it."""
     lines: dict[tuple[str | int, ...], int] = {(): 1}
     table: tuple[str | int, ...] = ()
     seen: dict[str, int] = {}

@@ -17,16 +17,25 @@ MOST_PIXELS = 50_000_000
 
 
 def load_images(column: Column, root: Path | None, size: int) -> NDArray[np.uint8]:
-    """The images that a column names, as (n, 3, size, size); raises InputError with every file that won't do."""
+    """The images that a column names, as (n, 3, size, size); raises InputError with every file that
+    won't do."""
     if root is None:
-        raise InputError([Mistake(f"column {column.name!r}", "holds images; say in which folder they are (folder)")])
+        raise InputError(
+            [
+                Mistake(
+                    f"column {column.name!r}", "holds images; say in which folder they are (folder)"
+                )
+            ]
+        )
     try:
         from PIL import Image
     except ImportError:
         what = "holds images, and reading them needs Pillow: pip install 'allotment[train]'"
         raise InputError([Mistake(f"column {column.name!r}", what)]) from None
     if len(column.texts) * 3 * size * size > 8 * MOST_CELLS:
-        raise InputError([Mistake(f"column {column.name!r}", f"its images would fill {8 * MOST_CELLS >> 30} GB")])
+        raise InputError(
+            [Mistake(f"column {column.name!r}", f"its images would fill {8 * MOST_CELLS >> 30} GB")]
+        )
     images = np.zeros((len(column.texts), 3, size, size), dtype=np.uint8)
     wrong: dict[int, str] = {}
     with warnings.catch_warnings():
@@ -36,14 +45,17 @@ def load_images(column: Column, root: Path | None, size: int) -> NDArray[np.uint
             try:
                 images[row] = _load_image(_inside(root, text), size)
             except InputError as error:
-                wrong[row] = f"{text[:200]!r} {error.mistakes[0].what}" if text else "names no image"
+                wrong[row] = (
+                    f"{text[:200]!r} {error.mistakes[0].what}" if text else "names no image"
+                )
     if wrong:
         raise InputError(column.mistakes(wrong, wrong.__getitem__))
     return images
 
 
 def _inside(root: Path, text: str) -> Path:
-    """The file of that name below the root; raises InputError if it leads out of it or is not there."""
+    """The file of that name below the root; raises InputError if it leads out of it or is not
+    there."""
     given = PureWindowsPath(text)  # which knows both slashes and drive letters
     if given.is_absolute() or given.drive or given.root or ".." in given.parts or "\0" in text:
         raise InputError([Mistake("", "is not a path below the table's folder")])
@@ -65,7 +77,8 @@ def _load_image(path: Path, size: int) -> NDArray[np.uint8]:
         with Image.open(path, formats=PICTURE_FORMATS) as image:
             if image.width * image.height > MOST_PIXELS:
                 raise Image.DecompressionBombError
-            image.draft("RGB", (2 * size, 2 * size))  # decodes a large JPEG at a fraction of its size
+            # decodes a large JPEG at a fraction of its size
+            image.draft("RGB", (2 * size, 2 * size))
             upright = ImageOps.exif_transpose(image)
             if upright.mode.startswith("I;16"):
                 upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))

@@ -1,6 +1,8 @@
-"""Images that somebody else made: opened below a folder and nowhere else, and only if they are what was expected.
+"""Images that somebody else made: opened below a folder and nowhere else, and only if they are what
+was expected.
 
-Nothing is decoded before its header has been looked at. Every refusal is an InputError that names the file.
+Nothing is decoded before its header has been looked at. Every refusal is an InputError that names
+the file.
 """
 
 from __future__ import annotations
@@ -51,10 +53,12 @@ def read_rgb(root: Path, path: str) -> NDArray[np.uint8]:
 
 
 def read_palette(root: Path, path: str) -> NDArray[np.uint8]:
-    """The numbers, not the colours, of a palette PNG (height, width); 8-bit grey, another habit for masks, will do."""
+    """The numbers, not the colours, of a palette PNG (height, width); 8-bit grey, another habit for
+    masks, will do."""
     with _decoded(root, path, ("PNG",)) as (image, bits):
         remedy = "save the class numbers themselves as a palette PNG or an 8-bit grey one"
-        # fewer bits of a palette are numbers all the same, but those of grey are stretched to 0 - 255
+        # fewer bits of a palette are numbers all the same, but those of grey are stretched to 0 -
+        # 255
         _expect(path, image, 8 if image.mode == "P" else bits, ("P", "L"), 8, remedy)
         return np.array(image, dtype=np.uint8)
 
@@ -72,10 +76,14 @@ def read_size(root: Path, path: str) -> tuple[int, int]:
         return image.height, image.width
 
 
-def _expect(path: str, image: Any, bits: int, modes: tuple[str, ...], depth: int, remedy: str) -> None:
+def _expect(
+    path: str, image: Any, bits: int, modes: tuple[str, ...], depth: int, remedy: str
+) -> None:
     if image.mode in modes and bits == depth:
         return
-    form = _FORMS.get(image.mode, "shades of grey" if image.mode.startswith("I") else f"the mode {image.mode}")
+    form = _FORMS.get(
+        image.mode, "shades of grey" if image.mode.startswith("I") else f"the mode {image.mode}"
+    )
     raise InputError([Mistake(shown(path), f"holds {form} with {bits} bits each; {remedy}")])
 
 
@@ -115,10 +123,15 @@ def _opened(root: Path, path: str, formats: tuple[str, ...]) -> Iterator[tuple[A
                 raise Unread(path, error) from None
             if any(head.startswith(_BEGINNINGS[each]) for each in formats):
                 raise InputError([Mistake(shown(path), _damaged("header"))]) from None
-            what = f"is not a {' or '.join(formats)} image, whatever its name says; put a real one there"
+            what = (
+                f"is not a {' or '.join(formats)} image, whatever its name says; put a real one"
+                " there"
+            )
             raise InputError([Mistake(shown(path), what)]) from None
         if image.width * image.height > MOST_PIXELS:
-            raise InputError([Mistake(shown(path), _too_large(f"{image.width} x {image.height} pixels,"))])
+            raise InputError(
+                [Mistake(shown(path), _too_large(f"{image.width} x {image.height} pixels,"))]
+            )
         with image:
             yield image, head[24] if head.startswith(_BEGINNINGS["PNG"]) else 8
 
@@ -128,7 +141,9 @@ def load_pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
-        raise InputError([Mistake("", "images need Pillow: pip install 'allotment[train]'")]) from None
+        raise InputError(
+            [Mistake("", "images need Pillow: pip install 'allotment[train]'")]
+        ) from None
     return Image
 
 
@@ -137,14 +152,19 @@ def _damaged(how: str) -> str:
 
 
 def _too_large(how: str) -> str:
-    return f"has {how} more than the {MOST_PIXELS // 10**6} million pixels that are read; make it smaller"
+    return (
+        f"has {how} more than the {MOST_PIXELS // 10**6} million pixels that are read; make it"
+        " smaller"
+    )
 
 
 @contextmanager
 def open_inside(root: Path, path: str, most: int = MOST_BYTES) -> Iterator[BufferedReader]:
-    """The file at a path below the root, for reading; raises InputError for anything but a plain file of fair size."""
+    """The file at a path below the root, for reading; raises InputError for anything but a plain
+    file of fair size."""
     found = find_inside(root, path)
-    flags = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))  # some systems lack some
+    # some systems lack some
+    flags = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
     try:
         handle = os.open(found, os.O_RDONLY | sum(flags))
     except OSError as error:
@@ -170,7 +190,8 @@ def open_inside(root: Path, path: str, most: int = MOST_BYTES) -> Iterator[Buffe
 
 
 def find_inside(root: Path, path: str) -> Path:
-    """Where a path below the root leads; raises InputError if that is out of the root, or nowhere."""
+    """Where a path below the root leads; raises InputError if that is out of the root, or
+    nowhere."""
     given = PureWindowsPath(path)  # which knows both slashes and drive letters
     if given.is_absolute() or given.drive or given.root or ".." in given.parts or "\0" in path:
         what = f"is not a path below {shown(str(root))}; name it from there on, without '..'"
@@ -178,7 +199,9 @@ def find_inside(root: Path, path: str) -> Path:
     try:
         found = (root / path).resolve()
         if not found.is_relative_to(root.resolve()):
-            what = f"is a link that leads out of {shown(str(root))}; put what it leads to in its place"
+            what = (
+                f"is a link that leads out of {shown(str(root))}; put what it leads to in its place"
+            )
             raise InputError([Mistake(shown(path), what)])
         if found.exists():
             return found
@@ -189,7 +212,8 @@ def find_inside(root: Path, path: str) -> Path:
 
 
 def list_folder(root: Path, folder: str) -> tuple[dict[str, bool], list[str]]:
-    """Names of the files in a folder below the root, each with whether it is a link, and names of its folders."""
+    """Names of the files in a folder below the root, each with whether it is a link, and names of
+    its folders."""
     place = find_inside(root, folder)
     files, folders = {}, []
     try:

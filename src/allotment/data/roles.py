@@ -34,7 +34,8 @@ class TaskColumns:
 
 @dataclass(frozen=True)
 class Roles:
-    """Which columns are learned from, which are to be predicted, and what else some are there for."""
+    """Which columns are learned from, which are to be predicted, and what else some are there
+    for."""
 
     tasks: tuple[TaskColumns, ...]
     features: tuple[str, ...]
@@ -52,7 +53,9 @@ class Roles:
         """Columns to be kept as they are written: an id of 007 is not 7."""
         kept = {name for name in (self.group, self.id) if name is not None}
         kept |= {name for name, form in self.forms.items() if form != "numeric"}
-        return kept.union(*(task.columns for task in self.tasks if task.classes is not None and not task.prefix))
+        return kept.union(
+            *(task.columns for task in self.tasks if task.classes is not None and not task.prefix)
+        )
 
 
 def listed(names: Sequence[str] | str) -> tuple[str, ...]:
@@ -76,9 +79,15 @@ def assign_roles(
         tasks = _default_tasks(source, drop, wrong)
     else:
         known, hint = frozenset(source.names), make_hints(source.names)
-        tasks = [task for each in listed(targets) if (task := _named_task(source, known, each, hint, wrong))]
+        tasks = [
+            task
+            for each in listed(targets)
+            if (task := _named_task(source, known, each, hint, wrong))
+        ]
     tasks = [_with_kind(task, kinds, classes, wrong) for task in tasks]
-    given = [("target", name) for task in tasks for name in task.columns] + [("drop", name) for name in drop]
+    given = [("target", name) for task in tasks for name in task.columns] + [
+        ("drop", name) for name in drop
+    ]
     given += [(role, name) for role, name in (("group", group), ("id", id)) if name is not None]
     taken = {name for _, name in given}
     if features is None:
@@ -115,11 +124,22 @@ def _named_task(
 def _default_tasks(source: Source, drop: tuple[str, ...], wrong: Collected) -> list[TaskColumns]:
     if source.targets is not None:
         return [TaskColumns(name, (name,)) for name in source.targets if name not in drop]
-    pairs = [(name, prefix) for name in source.names for prefix in PREFIXES if name.startswith(prefix)]
-    tasks = [TaskColumns(name.removeprefix(prefix) or name, (name,)) for name, prefix in pairs if name not in drop]
+    pairs = [
+        (name, prefix) for name in source.names for prefix in PREFIXES if name.startswith(prefix)
+    ]
+    tasks = [
+        TaskColumns(name.removeprefix(prefix) or name, (name,))
+        for name, prefix in pairs
+        if name not in drop
+    ]
     if not tasks:
-        shown = ", ".join(map(repr, source.names[:20])) + (", ..." if len(source.names) > 20 else "")
-        what = f"none is named; name columns (--target NAME, targets=[...]) or call them {PREFIXES[0]}NAME. "
+        shown = ", ".join(map(repr, source.names[:20])) + (
+            ", ..." if len(source.names) > 20 else ""
+        )
+        what = (
+            "none is named; name columns (--target NAME, targets=[...]) or call them"
+            f" {PREFIXES[0]}NAME. "
+        )
         wrong.add("targets", f"{what}Columns: {shown}")
     return tasks
 
@@ -130,10 +150,16 @@ def _with_kind(
     kind = kinds.get(task.name, task.kind)
     own = tuple(map(str, classes[task.name])) if task.name in classes else None
     if kind is not None and kind not in TARGET_KINDS:
-        wrong.add(f"kind of {task.name!r}", f"a target of a table can't be {kind!r}; {suggest(kind, TARGET_KINDS)}")
+        wrong.add(
+            f"kind of {task.name!r}",
+            f"a target of a table can't be {kind!r}; {suggest(kind, TARGET_KINDS)}",
+        )
         kind = None
     if task.prefix and (kind != "multilabel" or own is not None):
-        wrong.add(f"target {task.prefix + '*'!r}", "several columns are one multilabel task, with a class for each")
+        wrong.add(
+            f"target {task.prefix + '*'!r}",
+            "several columns are one multilabel task, with a class for each",
+        )
     if own is not None and (not own or len(set(own)) < len(own) or not all(map(str.strip, own))):
         wrong.add(f"classes of {task.name!r}", "each class needs a name of its own")
     if own is not None and kind == "regression":
@@ -151,19 +177,31 @@ def _check_names(source: Source, given: list[tuple[str, str]], wrong: Collected)
             wrong.add(f"{role} {name!r}", f"{UNKNOWN}; {hint(name)}")
     for name, several in roles.items():
         if len(set(several)) > 1:
-            wrong.add(f"column {name!r}", f"is both {' and '.join(dict.fromkeys(several))}; it can be one of them")
+            wrong.add(
+                f"column {name!r}",
+                f"is both {' and '.join(dict.fromkeys(several))}; it can be one of them",
+            )
         elif len(several) > 1 and name.strip():
             wrong.add(f"{several[0]} {name!r}", "is named twice")
     unnamed = [
-        place + 1 for place, name in enumerate(source.names) if not name.strip() and "feature" in roles.get(name, ())
+        place + 1
+        for place, name in enumerate(source.names)
+        if not name.strip() and "feature" in roles.get(name, ())
     ]
     for place in unnamed[:SHOWN]:
-        mend = "give it a name, or leave it out (--drop '', drop=''): it may be the row numbers that pandas writes"
+        mend = (
+            "give it a name, or leave it out (--drop '', drop=''): it may be the row numbers that"
+            " pandas writes"
+        )
         wrong.add(f"column {place}", f"has no name; {mend}")
 
 
 def _check_kinds(
-    tasks: list[TaskColumns], chosen: tuple[str, ...], kinds: dict[str, str], classes: Iterable[str], wrong: Collected
+    tasks: list[TaskColumns],
+    chosen: tuple[str, ...],
+    kinds: dict[str, str],
+    classes: Iterable[str],
+    wrong: Collected,
 ) -> dict[str, str]:
     """The forms of features that were said, after a check that all names and forms are known."""
     names = {task.name: None for task in tasks}
@@ -171,24 +209,32 @@ def _check_kinds(
     for name, count in Counter(task.name for task in tasks).items():
         if count > 1 and len({task.columns for task in tasks if task.name == name}) > 1:
             wrong.add(f"task {name!r}", "two targets would have this name; rename a column")
-    for role, strange in (("kind", set(kinds).difference(names, chosen)), ("classes", set(classes).difference(names))):
+    for role, strange in (
+        ("kind", set(kinds).difference(names, chosen)),
+        ("classes", set(classes).difference(names)),
+    ):
         for name in sorted(strange):
             wrong.add(f"{role} of {name!r}", f"there is no such target; {hint(name)}")
     features = set(chosen)
     forms = {name: form for name, form in kinds.items() if name in features and name not in names}
     for name, form in forms.items():
         if form not in FORMS:
-            wrong.add(f"kind of {name!r}", f"unknown form {form!r} of a feature; {suggest(form, FORMS)}")
+            wrong.add(
+                f"kind of {name!r}", f"unknown form {form!r} of a feature; {suggest(form, FORMS)}"
+            )
     return forms
 
 
 def find_id(
     root: str, taken: Collection[str | None], delimiter: str | None = None
 ) -> tuple[str | None, tuple[str, ...]]:
-    """The column of a table that names its rows, if one is called so and can; what is to be said about it."""
+    """The column of a table that names its rows, if one is called so and can; what is to be said
+    about it."""
     try:
         source = open_source(root, delimiter)
-        called = [name for name in source.names if name.strip().casefold() == ID and name not in taken]
+        called = [
+            name for name in source.names if name.strip().casefold() == ID and name not in taken
+        ]
         columns = source.read(called, called)
     except InputError:  # which is said when the data are read
         return None, ()
@@ -196,9 +242,14 @@ def find_id(
     for name in called:
         fault = _find_repeat(columns[name].texts)
         if not fault:
-            return name, (f"column {name!r} names the rows, in orders and deliveries; it is not learned from",)
+            return name, (
+                f"column {name!r} names the rows, in orders and deliveries; it is not learned from",
+            )
         choice = f"--drop {name}, if there is nothing in it to learn from"
-        notes.append(f"column {name!r} does not name the rows, since {fault}; their numbers do. Perhaps {choice}")
+        notes.append(
+            f"column {name!r} does not name the rows, since {fault}; their numbers do. Perhaps"
+            f" {choice}"
+        )
     return None, tuple(notes)
 
 

@@ -35,12 +35,21 @@ STEEPEST = 200
 LARGE = 2**26
 """bytes: a table that unpacks to less may be packed as tightly as it likes"""
 LARGEST_FOOTER = 2**25
-"""bytes in which a Parquet file describes its columns, each of which takes ten times as much in memory"""
+"""bytes in which a Parquet file describes its columns, each of which takes ten times as much in
+memory"""
 CHUNK = 2**20
 """cells of a CSV file that are held as text at a time"""
-NPZ_DAMAGE = (ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
-"""what numpy says of broken archives; a RuntimeError is one with a password or an unknown way of packing, a TokenError
-one of an array whose head has no end"""
+NPZ_DAMAGE = (
+    ValueError,
+    EOFError,
+    MemoryError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+    tokenize.TokenError,
+)
+"""what numpy says of broken archives; a RuntimeError is one with a password or an unknown way of
+packing, a TokenError one of an array whose head has no end"""
 UNPACK = "if it is the right file, unpack it first (gunzip)"
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t", ".parquet": "", ".npz": ""}
 
@@ -62,7 +71,8 @@ class Source:
 
 
 def open_source(source: Any, delimiter: str | None = None) -> Source:
-    """The table in a file or a frame; raises InputError if there is none or if its names won't do."""
+    """The table in a file or a frame; raises InputError if there is none or if its names won't
+    do."""
     if isinstance(source, str | os.PathLike):
         return _checked(_open_file(Path(source), delimiter))
     return _checked(_open_frame(source))
@@ -73,7 +83,11 @@ def _checked(source: Source) -> Source:
     mistakes = []
     for name in twice[:SHOWN]:
         at = ", ".join(str(k + 1) for k, each in enumerate(source.names) if each == name)
-        mistakes.append(Mistake(f"column {name!r}", f"is there more than once (columns {at}); rename all but one"))
+        mistakes.append(
+            Mistake(
+                f"column {name!r}", f"is there more than once (columns {at}); rename all but one"
+            )
+        )
     if len(twice) > SHOWN:
         mistakes.append(Mistake("", f"{len(twice) - SHOWN} more names are there more than once"))
     if mistakes:
@@ -87,12 +101,16 @@ def _refuse(path: Path, what: str, line: int | None = None) -> InputError:
 
 def _check_width(path: Path, count: int) -> None:
     if count > MOST_COLUMNS:
-        what = f"has {count:,} columns, the limit is {MOST_COLUMNS:,}; leave some out, or put them into fewer"
+        what = (
+            f"has {count:,} columns, the limit is {MOST_COLUMNS:,}; leave some out, or put them"
+            " into fewer"
+        )
         raise _refuse(path, what)
 
 
 def _check_steepness(path: Path, packed: int, unpacked: int, mend: str) -> None:
-    """Raise InputError for a small file that would fill the memory, as no table of measurements does."""
+    """Raise InputError for a small file that would fill the memory, as no table of measurements
+    does."""
     if unpacked > max(LARGE, STEEPEST * packed):
         size = f"{unpacked / 10**6:,.0f} MB or more from {packed / 10**6:,.1f} MB"
         raise _refuse(path, f"unpacks to {size}, the limit is {STEEPEST} times its size; {mend}")
@@ -104,7 +122,11 @@ def _open_file(path: Path, delimiter: str | None) -> Source:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError)
-        reason = "there is no such file" if missing else f"cannot be read ({getattr(error, 'strerror', None) or error})"
+        reason = (
+            "there is no such file"
+            if missing
+            else f"cannot be read ({getattr(error, 'strerror', None) or error})"
+        )
         raise _refuse(path, f"{reason}; check the path") from None
     if stat.S_ISDIR(mode):
         raise _refuse(path, "is a directory; give the table in it")
@@ -120,12 +142,16 @@ def _open_file(path: Path, delimiter: str | None) -> Source:
             return _open_npz(path, name)
         return _open_csv(path, name, delimiter or SUFFIXES[suffix])
     except OSError as error:
-        raise _refuse(path, f"cannot be read ({error.strerror or error}); check its permissions") from None
+        raise _refuse(
+            path, f"cannot be read ({error.strerror or error}); check its permissions"
+        ) from None
 
 
 def _open_csv(path: Path, name: str, delimiter: str) -> Source:
     if len(delimiter) != 1 or delimiter in '"\r\n\0':
-        raise InputError([Mistake("delimiter", f"{delimiter!r} is not a single character between cells")])
+        raise InputError(
+            [Mistake("delimiter", f"{delimiter!r} is not a single character between cells")]
+        )
     if _is_packed(path):
         _check_start(path)
     header = next(_records(path, delimiter), None)
@@ -135,7 +161,9 @@ def _open_csv(path: Path, name: str, delimiter: str) -> Source:
     _check_width(path, len(names))
     if len(names) == 1 and (other := next((each for each in ";\t|," if each in names[0]), "")):
         raise _refuse(
-            path, f"has one column only, {names[0][:80]!r}; are its cells separated by {other!r}? (delimiter)"
+            path,
+            f"has one column only, {names[0][:80]!r}; are its cells separated by {other!r}?"
+            " (delimiter)",
         )
 
     def read(wanted: Collection[str], as_text: Collection[str]) -> dict[str, Column]:
@@ -151,7 +179,10 @@ def _open_csv(path: Path, name: str, delimiter: str) -> Source:
 
 def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The rows of a CSV file that are not blank, each with the line that it begins on."""
-    with path.open("rb") as file, gzip.GzipFile(fileobj=file) if _is_packed(path) else file as stream:
+    with (
+        path.open("rb") as file,
+        gzip.GzipFile(fileobj=file) if _is_packed(path) else file as stream,
+    ):
         reader = csv.reader(_lines(path, file, stream), delimiter=delimiter, strict=True)
         line = 1
         while True:
@@ -160,7 +191,9 @@ def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             except csv.Error as error:
                 raise _refuse(path, _csv_reason(str(error)), line) from None
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise _refuse(path, f"is not a whole gzip file ({error}); compress it again") from None
+                raise _refuse(
+                    path, f"is not a whole gzip file ({error}); compress it again"
+                ) from None
             if row is None:
                 return
             if row:
@@ -173,7 +206,8 @@ def _is_packed(path: Path) -> bool:
 
 
 def _check_start(path: Path) -> None:
-    """That the first part of a packed file unpacks to no more than it may: as lines it would take far longer."""
+    """That the first part of a packed file unpacks to no more than it may: as lines it would take
+    far longer."""
     try:
         with path.open("rb") as file, gzip.GzipFile(fileobj=file) as stream:
             size = 0
@@ -195,9 +229,15 @@ def _lines(path: Path, file: IO[bytes], stream: IO[bytes] | gzip.GzipFile) -> It
         if number == 1 and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise _refuse(path, "is UTF-16 text; save it as UTF-8")
         if len(piece) > LONGEST_LINE:
-            raise _refuse(path, f"has a line of more than {LONGEST_LINE >> 20} MB; is it the right file?", number)
+            raise _refuse(
+                path,
+                f"has a line of more than {LONGEST_LINE >> 20} MB; is it the right file?",
+                number,
+            )
         if b"\0" in piece:
-            raise _refuse(path, "holds a NUL byte, so it is not text; save it as UTF-8 text", number)
+            raise _refuse(
+                path, "holds a NUL byte, so it is not text; save it as UTF-8 text", number
+            )
         try:
             yield piece.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
@@ -216,7 +256,10 @@ def _csv_reason(error: str) -> str:
         return 'a quote (") is opened here and never closed'
     if "new-line" in error:
         return "a line ends in a bare carriage return; save it with line feeds"
-    return f"{error}; a cell that holds a quote is written between quotes, with each quote of its own doubled"
+    return (
+        f"{error}; a cell that holds a quote is written between quotes, with each quote of its own"
+        " doubled"
+    )
 
 
 def _gather(
@@ -245,12 +288,18 @@ def _gather(
         lines.extend(chunk_lines)
     if not lines:
         raise _refuse(path, "has a header but no rows below it")
-    columns = {name: Column(name, np.frombuffer(values), lines=lines) for name, values in floats.items()}
-    columns |= {name: text_column(name, held, lines, keep=name in as_text) for name, held in texts.items()}
+    columns = {
+        name: Column(name, np.frombuffer(values), lines=lines) for name, values in floats.items()
+    }
+    columns |= {
+        name: text_column(name, held, lines, keep=name in as_text) for name, held in texts.items()
+    }
     return columns, late
 
 
-def _chunks(path: Path, delimiter: str, width: int, wanted: int) -> Iterator[tuple[list[int], list[list[str]]]]:
+def _chunks(
+    path: Path, delimiter: str, width: int, wanted: int
+) -> Iterator[tuple[list[int], list[list[str]]]]:
     """Rows with their lines, some at a time; raises InputError for those of another width."""
     records = itertools.islice(_records(path, delimiter), 1, None)
     ragged: list[Mistake] = []
@@ -273,7 +322,9 @@ def _chunks(path: Path, delimiter: str, width: int, wanted: int) -> Iterator[tup
     if chunk and not bad:
         yield lines, chunk
     if bad > SHOWN:
-        ragged.append(Mistake("", f"{bad - SHOWN} more rows have another number of cells than the header"))
+        ragged.append(
+            Mistake("", f"{bad - SHOWN} more rows have another number of cells than the header")
+        )
     if ragged:
         raise InputError(ragged)
 
@@ -287,7 +338,9 @@ def _floats(cells: Sequence[str]) -> array[float] | None:
     except ValueError:
         pass
     try:
-        return array("d", (math.nan if each.strip().lower() in NOTHING else float(each) for each in cells))
+        return array(
+            "d", (math.nan if each.strip().lower() in NOTHING else float(each) for each in cells)
+        )
     except ValueError:
         return None
 
@@ -297,7 +350,9 @@ def _open_parquet(path: Path, name: str) -> Source:
         import pyarrow as pa  # type: ignore[import-untyped]
         import pyarrow.parquet as pq  # type: ignore[import-untyped]
     except ImportError:
-        raise _refuse(path, "reading Parquet needs pyarrow: pip install 'allotment[data]'") from None
+        raise _refuse(
+            path, "reading Parquet needs pyarrow: pip install 'allotment[data]'"
+        ) from None
     damage = (pa.ArrowException, OSError, UnicodeDecodeError)
     try:
         _check_footer(path)
@@ -319,7 +374,11 @@ def _open_parquet(path: Path, name: str) -> Source:
                 table = file.read(columns=list(wanted))
             # As an array, a dictionary with nulls would get values in their place.
             plainly = {
-                each: column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+                each: (
+                    column.cast(column.type.value_type)
+                    if pa.types.is_dictionary(column.type)
+                    else column
+                )
                 for each, column in zip(table.column_names, table.columns, strict=True)
             }
             return columns_of(plainly, as_text)
@@ -335,7 +394,10 @@ def _check_footer(path: Path) -> None:
         file.seek(max(0, size - 8))
         length = int.from_bytes(file.read(4), "little")
         if length > LARGEST_FOOTER and file.read(4) == b"PAR1":
-            what = f"describes its columns in {length / 10**6:,.0f} MB, the limit is {LARGEST_FOOTER / 10**6:.0f} MB"
+            what = (
+                f"describes its columns in {length / 10**6:,.0f} MB, the limit is"
+                f" {LARGEST_FOOTER / 10**6:.0f} MB"
+            )
             raise _refuse(path, f"{what}; save fewer columns, in fewer groups of rows")
 
 
@@ -351,7 +413,11 @@ def _open_npz(path: Path, name: str) -> Source:
         forms = "numbers (instances, features) or images (instances, 3, height, width) as uint8"
         mistakes.append(Mistake("array X", f"is {x.shape} of {x.dtype}; it must be {forms}"))
     if y.ndim != 2 or len(y) != len(x):
-        mistakes.append(Mistake("array Y", f"is {y.shape}; it must be ({len(x)}, tasks), a row for each one of X"))
+        mistakes.append(
+            Mistake(
+                "array Y", f"is {y.shape}; it must be ({len(x)}, tasks), a row for each one of X"
+            )
+        )
     if mistakes:
         raise InputError([mistake.under(repr(str(path))) for mistake in mistakes])
     if not len(x):
@@ -359,12 +425,16 @@ def _open_npz(path: Path, name: str) -> Source:
     _check_width(path, y.shape[1] + (0 if images else x.shape[1]))
     features = () if images else _names(path, held, "features", "x", x.shape[1])
     tasks = _names(path, held, "tasks", "y", y.shape[1])
-    found = dict(zip(tasks, y.T, strict=True)) | ({} if images else dict(zip(features, x.T, strict=True)))
+    found = dict(zip(tasks, y.T, strict=True)) | (
+        {} if images else dict(zip(features, x.T, strict=True))
+    )
     named = ("X", "Y", "features", "tasks", *found)
     more = {key: each for key, each in held.items() if key not in named and each.shape == (len(x),)}
 
     def read(wanted: Collection[str], as_text: Collection[str]) -> dict[str, Column]:
-        return columns_of({key: each for key, each in (found | more).items() if key in wanted}, as_text)
+        return columns_of(
+            {key: each for key, each in (found | more).items() if key in wanted}, as_text
+        )
 
     names = (*features, *tasks, *more)
     return Source(name, names, read, path.parent, features, tasks, x if images else None)
@@ -386,18 +456,31 @@ def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
         raise
     except NPZ_DAMAGE as error:
         pickled = "object arrays" in str(error).lower()
-        hint = "an array of Python objects, which is never unpickled; save numbers or text" if pickled else None
-        raise _refuse(path, f"is not a whole npz file of arrays ({hint or repr(str(error)[:200])})") from None
+        hint = (
+            "an array of Python objects, which is never unpickled; save numbers or text"
+            if pickled
+            else None
+        )
+        raise _refuse(
+            path, f"is not a whole npz file of arrays ({hint or repr(str(error)[:200])})"
+        ) from None
     for key, each in held.items():
         if each.dtype.kind == "U" and not _is_text(each):
-            raise _refuse(path, f"array {short(key)} holds characters that there are not; save it again")
+            raise _refuse(
+                path, f"array {short(key)} holds characters that there are not; save it again"
+            )
     return held
 
 
 def _is_text(held: NDArray[Any]) -> bool:
-    """Whether all that an array of text holds are characters: Python fails on others without saying where."""
+    """Whether all that an array of text holds are characters: Python fails on others without saying
+    where."""
     native = np.ascontiguousarray(held.astype(held.dtype.newbyteorder("=")))
-    return not native.size or not native.itemsize or int(native.reshape(-1).view(np.uint32).max()) <= sys.maxunicode
+    return (
+        not native.size
+        or not native.itemsize
+        or int(native.reshape(-1).view(np.uint32).max()) <= sys.maxunicode
+    )
 
 
 def _check_array(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
@@ -408,30 +491,44 @@ def _check_array(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -
         else:
             shape, _, kind = np.lib.format.read_array_header_2_0(file)
     if not kind.hasobject and math.prod(shape) * kind.itemsize > entry.file_size:
-        what = f"says that it is {shape} of {kind}, but has {entry.file_size:,} bytes; save it again"
-        raise InputError([Mistake(f"{str(path)!r}: array {entry.filename.removesuffix('.npy')[:40]}", what)])
+        what = (
+            f"says that it is {shape} of {kind}, but has {entry.file_size:,} bytes; save it again"
+        )
+        raise InputError(
+            [Mistake(f"{str(path)!r}: array {entry.filename.removesuffix('.npy')[:40]}", what)]
+        )
 
 
-def _names(path: Path, held: dict[str, NDArray[Any]], key: str, letter: str, count: int) -> tuple[str, ...]:
+def _names(
+    path: Path, held: dict[str, NDArray[Any]], key: str, letter: str, count: int
+) -> tuple[str, ...]:
     if key not in held:
         return tuple(f"{letter}{k}" for k in range(count))
     if held[key].shape != (count,) or held[key].dtype.kind != "U":
         given = f"is {held[key].shape} of {held[key].dtype}"
-        raise InputError([Mistake(f"{str(path)!r}: array {key}", f"{given}; it must be {count} names")])
+        raise InputError(
+            [Mistake(f"{str(path)!r}: array {key}", f"{given}; it must be {count} names")]
+        )
     return tuple(held[key].tolist())
 
 
 def _open_frame(frame: Any) -> Source:
     if not (hasattr(frame, "iloc") or hasattr(frame, "to_series")) or not hasattr(frame, "columns"):
-        what = f"is a {type(frame).__name__}" + ("; pass frame.collect()" if hasattr(frame, "collect") else "")
-        raise InputError([Mistake("source", f"{what}; a table is a path or a pandas or polars frame")])
+        what = f"is a {type(frame).__name__}" + (
+            "; pass frame.collect()" if hasattr(frame, "collect") else ""
+        )
+        raise InputError(
+            [Mistake("source", f"{what}; a table is a path or a pandas or polars frame")]
+        )
     names = tuple(map(str, frame.columns))
     if not len(frame):
         raise InputError([Mistake("source", "the frame has no rows")])
 
     def read(wanted: Collection[str], as_text: Collection[str]) -> dict[str, Column]:
         at = {name: place for place, name in enumerate(names) if name in wanted}
-        column = frame.to_series if hasattr(frame, "to_series") else lambda place: frame.iloc[:, place]
+        column = (
+            frame.to_series if hasattr(frame, "to_series") else lambda place: frame.iloc[:, place]
+        )
         return columns_of({name: column(place) for name, place in at.items()}, as_text)
 
     return Source("table", names, read)

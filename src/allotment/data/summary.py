@@ -53,7 +53,8 @@ class Summary:
 
 
 def describe(data: Dataset, seed: int = 0) -> Summary:
-    """What is in a data set, with the splits that the seed draws: the data's own way where it has one."""
+    """What is in a data set, with the splits that the seed draws: the data's own way where it has
+    one."""
     drawn: Split = data.split(seed) if hasattr(data, "split") else split(data, seed)
     parts = {"train": drawn.train, "validation": drawn.validation, "test": drawn.test}
     tasks, notes = [], list(getattr(data, "notes", ()))
@@ -82,7 +83,17 @@ def describe(data: Dataset, seed: int = 0) -> Summary:
     shape = data.inputs(np.zeros(1, dtype=np.int64)).shape[1:]
     numbers = "1 number" if shape == (1,) else f"{shape[0]} numbers"
     form = numbers if len(shape) == 1 else f"images of {' x '.join(map(str, shape))}"
-    return Summary(data.name, data.size, form, seed, sizes, tuple(tasks), columns, tuple(notes), data.fingerprint)
+    return Summary(
+        data.name,
+        data.size,
+        form,
+        seed,
+        sizes,
+        tuple(tasks),
+        columns,
+        tuple(notes),
+        data.fingerprint,
+    )
 
 
 def _class_counts(data: Dataset, target: Target, known: NDArray[np.int64]) -> dict[str, int]:
@@ -102,8 +113,12 @@ def _task_notes(task: TaskSummary) -> list[str]:
         return [f"{name} has no label yet, which is allowed: it can't be scored until it has some"]
     notes = []
     if len(task.classes) == 1 and task.kind == "classification":
-        notes.append(f"{name} has one class only, {next(iter(task.classes))!r}: there is nothing to learn")
-    if rare := [f"{each!r} ({count})" for each, count in task.classes.items() if count < FEW_LABELS]:
+        notes.append(
+            f"{name} has one class only, {next(iter(task.classes))!r}: there is nothing to learn"
+        )
+    if rare := [
+        f"{each!r} ({count})" for each, count in task.classes.items() if count < FEW_LABELS
+    ]:
         notes.append(f"{name} has fewer than {FEW_LABELS} labels of {_few(rare)}")
     return notes
 
@@ -129,7 +144,10 @@ def _column_notes(columns: Iterable[FeatureColumn]) -> list[str]:
     constant = [repr(column.name) for column in columns if column.constant]
     if not constant:
         return []
-    return [f"{len(constant)} of the features {'is' if len(constant) == 1 else 'are'} constant: {_few(constant)}"]
+    return [
+        f"{len(constant)} of the features {'is' if len(constant) == 1 else 'are'} constant:"
+        f" {_few(constant)}"
+    ]
 
 
 def _id_notes(ids: Sequence[str]) -> list[str]:

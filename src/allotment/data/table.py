@@ -46,18 +46,29 @@ def read_table(
     image_size: int = 64,
     standardise: bool = True,
 ) -> TableData:
-    """A data set from CSV, Parquet, npz or a frame of pandas or polars; an empty target cell is a missing label.
+    """A data set from CSV, Parquet, npz or a frame of pandas or polars; an empty target cell is a
+    missing label.
 
-    `targets` are columns, or `tox:*` for all columns with that prefix as one multilabel task; left out, those that
-    begin with `target:` or `label:`. `features` are all other columns if left out. `kinds` says what a target is
-    (classification, multilabel, regression) or a feature (numeric, categorical, text, image) where the guess is wrong.
-    A multilabel cell such as `cat|dog` is cut at the `separator`; the separator alone means none of the classes.
-    Images are looked for in `folder`, by default the table's own, and never outside it.
+    `targets` are columns, or `tox:*` for all columns with that prefix as one multilabel task; left
+    out, those that begin with `target:` or `label:`. `features` are all other columns if left out.
+    `kinds` says what a target is (classification, multilabel, regression) or a feature (numeric,
+    categorical, text, image) where the guess is wrong. A multilabel cell such as `cat|dog` is cut
+    at the `separator`; the separator alone means none of the classes. Images are looked for in
+    `folder`, by default the table's own, and never outside it.
     """
     opened = open_source(source, delimiter)
-    roles = assign_roles(opened, targets, features, group, id, listed(drop), dict(kinds or {}), dict(classes or {}))
+    roles = assign_roles(
+        opened, targets, features, group, id, listed(drop), dict(kinds or {}), dict(classes or {})
+    )
     if image_size < 1 or not separator:
-        raise InputError([Mistake("image_size, separator", f"{image_size} and {separator!r}: both must be something")])
+        raise InputError(
+            [
+                Mistake(
+                    "image_size, separator",
+                    f"{image_size} and {separator!r}: both must be something",
+                )
+            ]
+        )
     columns = opened.read(roles.wanted, roles.as_text)
     wrong = Collected()
     held = wrong.attempt(encode_inputs, opened, roles, columns, folder, image_size, standardise)

@@ -48,7 +48,8 @@ def encode_task(task: TaskColumns, columns: dict[str, Column], separator: str) -
 
 
 def guess_kind(column: Column, separator: str = "|", classes: Sequence[str] | None = None) -> str:
-    """What a target column asks for: text, true or false and whole numbers of few values are classes.
+    """What a target column asks for: text, true or false and whole numbers of few values are
+    classes.
 
     >>> guess_kind(Column("price", numbers=np.array([0.5, 2.0])))
     'regression'
@@ -74,28 +75,44 @@ def guess_kind(column: Column, separator: str = "|", classes: Sequence[str] | No
 def _regression(task: TaskColumns, column: Column) -> EncodedTask:
     values = finite_numbers(column, "target")
     if large := np.flatnonzero(np.abs(values) > np.finfo(np.float32).max).tolist():
-        raise InputError(column.mistakes(large, lambda row: f"{values[row]} is too large (the limit is 3.4e38)"))
-    unlabelled = f"task {task.name!r}: its kind can't be guessed without a label; taken for a regression"
+        raise InputError(
+            column.mistakes(large, lambda row: f"{values[row]} is too large (the limit is 3.4e38)")
+        )
+    unlabelled = (
+        f"task {task.name!r}: its kind can't be guessed without a label; taken for a regression"
+    )
     notes = (unlabelled,) if task.kind is None and np.isnan(values).all() else ()
-    return EncodedTask(Target(task.name, "regression"), values.astype(np.float32), np.isnan(values), notes)
+    return EncodedTask(
+        Target(task.name, "regression"), values.astype(np.float32), np.isnan(values), notes
+    )
 
 
 def _classification(task: TaskColumns, column: Column) -> EncodedTask:
     classes = task.classes or _classes(column)
     _check_classes(task, classes)
-    if task.classes is None and column.numbers is not None and not column.boolean:  # far faster than by their texts
+    # far faster than by their texts
+    if task.classes is None and column.numbers is not None and not column.boolean:
         values = np.full(len(column.numbers), -1, dtype=np.int64)
         values[~column.missing] = np.unique(column.numbers[~column.missing], return_inverse=True)[1]
         return _as_classes(task, classes, values)
     place = {each: at for at, each in enumerate(classes)} | {"": -1}
-    _check_outside(column, classes, [row for row, each in enumerate(column.texts) if each not in place], column.texts)
+    _check_outside(
+        column,
+        classes,
+        [row for row, each in enumerate(column.texts) if each not in place],
+        column.texts,
+    )
     values = np.array([place[each] for each in column.texts], dtype=np.int64)
     return _as_classes(task, classes, values)
 
 
-def _as_classes(task: TaskColumns, classes: tuple[str, ...], values: NDArray[np.int64]) -> EncodedTask:
+def _as_classes(
+    task: TaskColumns, classes: tuple[str, ...], values: NDArray[np.int64]
+) -> EncodedTask:
     target = Target(task.name, "classification", classes)
-    return EncodedTask(target, values, values < 0, (*_odd_classes(task, classes), *_lonely_class(task, classes)))
+    return EncodedTask(
+        target, values, values < 0, (*_odd_classes(task, classes), *_lonely_class(task, classes))
+    )
 
 
 def _classes(column: Column) -> tuple[str, ...]:
@@ -108,18 +125,28 @@ def _classes(column: Column) -> tuple[str, ...]:
 
 def _check_classes(task: TaskColumns, classes: Sequence[str]) -> None:
     if not classes:
-        what = f"has no label, so its classes must be given (--classes {task.name}=A|B, classes={{...}})"
+        what = (
+            f"has no label, so its classes must be given (--classes {task.name}=A|B,"
+            " classes={...})"
+        )
         raise InputError([Mistake(f"task {task.name!r}", what)])
     if len(classes) > MOST_CLASSES:
-        what = f"has {len(classes)} classes (the limit is {MOST_CLASSES}); is it a regression, or the wrong column?"
+        what = (
+            f"has {len(classes)} classes (the limit is {MOST_CLASSES}); is it a regression, or the"
+            " wrong column?"
+        )
         raise InputError([Mistake(f"task {task.name!r}", what)])
 
 
-def _check_outside(column: Column, classes: Sequence[str], rows: list[int], labels: Sequence[str]) -> None:
+def _check_outside(
+    column: Column, classes: Sequence[str], rows: list[int], labels: Sequence[str]
+) -> None:
     if rows:
         shown = ", ".join(classes[:8]) + (", ..." if len(classes) > 8 else "")
         raise InputError(
-            column.mistakes(rows, lambda row: f"label {labels[row][:40]!r} is none of its classes: {shown}")
+            column.mistakes(
+                rows, lambda row: f"label {labels[row][:40]!r} is none of its classes: {shown}"
+            )
         )
 
 
@@ -140,7 +167,10 @@ def _lonely_class(task: TaskColumns, classes: Sequence[str]) -> tuple[str, ...]:
     if len(classes) > 1:
         return ()
     told = f"has one class so far, {classes[0][:40]!r}, so that there is nothing to tell apart"
-    ways = f"--classes {shlex.quote(f'{task.name}={classes[0][:40]}|OTHER')}; in campaign.toml classes = [...]"
+    ways = (
+        f"--classes {shlex.quote(f'{task.name}={classes[0][:40]}|OTHER')}; in campaign.toml classes"
+        " = [...]"
+    )
     return (f"task {task.name!r}: {told}; name all its classes ({ways})",)
 
 
@@ -149,9 +179,18 @@ def _multilabel(task: TaskColumns, column: Column, separator: str) -> EncodedTas
     classes = task.classes or tuple(sorted(set().union(*cut)))
     _check_classes(task, classes)
     if len(cut) * len(classes) > MOST_CELLS:
-        raise InputError([Mistake(f"task {task.name!r}", f"{len(classes)} classes are too many for {len(cut)} rows")])
+        raise InputError(
+            [
+                Mistake(
+                    f"task {task.name!r}",
+                    f"{len(classes)} classes are too many for {len(cut)} rows",
+                )
+            ]
+        )
     place = {each: at for at, each in enumerate(classes)}
-    strange = {row: min(parts - place.keys()) for row, parts in enumerate(cut) if not parts <= place.keys()}
+    strange = {
+        row: min(parts - place.keys()) for row, parts in enumerate(cut) if not parts <= place.keys()
+    }
     _check_outside(column, classes, list(strange), strange)  # type: ignore[arg-type]
     values = np.zeros((len(cut), len(classes)), dtype=np.float32)
     for row, parts in enumerate(cut):
@@ -168,11 +207,15 @@ def _several_columns(task: TaskColumns, columns: list[Column]) -> EncodedTask:
     held = [wrong.attempt(_zero_or_one, column) for column in columns]
     wrong.raise_all()
     values = np.stack([each for each in held if each is not None], axis=1).astype(np.float32)
-    return EncodedTask(Target(task.name, "multilabel", classes), values, np.asarray(np.isnan(values).all(axis=1)))
+    return EncodedTask(
+        Target(task.name, "multilabel", classes), values, np.asarray(np.isnan(values).all(axis=1))
+    )
 
 
 def _zero_or_one(column: Column) -> NDArray[np.float64]:
     values = finite_numbers(column, "target")
     if bad := np.flatnonzero(~np.isnan(values) & (values != 0) & (values != 1)).tolist():
-        raise InputError(column.mistakes(bad, lambda row: f"{column.texts[row]} is neither 0, 1 nor empty"))
+        raise InputError(
+            column.mistakes(bad, lambda row: f"{column.texts[row]} is neither 0, 1 nor empty")
+        )
     return values

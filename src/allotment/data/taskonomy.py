@@ -1,7 +1,7 @@
 """Taskonomy in its own folders: five tasks on views of buildings, as in Standley et al.
 
-Normals come in the axes of the built-in scenes: x to the right, y up, z towards the viewer. In the files red points
-right, green down and blue away from the viewer.
+Normals come in the axes of the built-in scenes: x to the right, y up, z towards the viewer. In the
+files red points right, green down and blue away from the viewer.
 """
 
 from __future__ import annotations
@@ -15,11 +15,28 @@ from numpy.typing import NDArray
 
 from allotment.data.dataset import VOID, Target
 from allotment.data.folder import FolderData, Reader, Tally, check_side
-from allotment.data.pixels import find_inside, list_folder, read_palette, read_rgb, read_uint16, shown
+from allotment.data.pixels import (
+    find_inside,
+    list_folder,
+    read_palette,
+    read_rgb,
+    read_uint16,
+    shown,
+)
 from allotment.errors import InputError, Mistake, suggest
 
 CLASSES = (
-    *("background", "bottle", "chair", "couch", "potted plant", "bed", "dining table", "toilet", "tv"),
+    *(
+        "background",
+        "bottle",
+        "chair",
+        "couch",
+        "potted plant",
+        "bed",
+        "dining table",
+        "toilet",
+        "tv",
+    ),
     *("microwave", "oven", "toaster", "sink", "refrigerator", "book", "clock", "vase"),
 )
 TARGETS = (
@@ -37,15 +54,18 @@ DOMAINS = {
     "keypoints": ("keypoint2d", "keypoints2d"),
     "edges": ("edge2d", "edge_texture"),
 }
-"""what the images and each task's labels are called in folders and files: in the sample, in the full set"""
+"""what the images and each task's labels are called in folders and files: in the sample, in the
+full set"""
 UNIT = 512
 """of depth, in a metre"""
 NO_DEPTH = 65535
 STRONG = {"keypoints": 1000, "edges": 10700}
-"""the strength that counts as 1: ten times the spread by which Standley et al. divide, so that a loss is a tenth of
-theirs. What is stronger, one keypoint's pixel in 10,000 of the sample, is 1 as well"""
+"""the strength that counts as 1: ten times the spread by which Standley et al. divide, so that a
+loss is a tenth of theirs. What is stronger, one keypoint's pixel in 10,000 of the sample, is 1 as
+well"""
 SLACK = 0.25
-"""how far from 1 the length of a normal may be: blends of neighbours are shorter, blends with nothing far shorter"""
+"""how far from 1 the length of a normal may be: blends of neighbours are shorter, blends with
+nothing far shorter"""
 _FILE = re.compile(r"point_([0-9]{1,9})_view_([0-9]{1,9})_domain_([A-Za-z0-9_]+)\.png")
 
 View = tuple[str, int, int]
@@ -55,11 +75,12 @@ View = tuple[str, int, int]
 def read_taskonomy(
     root: str | Path, side: int = 128, tasks: Sequence[str] | None = None, *, thorough: bool = False
 ) -> FolderData:
-    """Taskonomy from a folder with a folder for each domain: `root/DOMAIN`, `root/DOMAIN/BUILDING` or
-    `root/BUILDING/DOMAIN`, where files are called `point_P_view_V_domain_DOMAIN.png`.
+    """Taskonomy from a folder with a folder for each domain: `root/DOMAIN`, `root/DOMAIN/BUILDING`
+    or `root/BUILDING/DOMAIN`, where files are called `point_P_view_V_domain_DOMAIN.png`.
 
-    `tasks` are all five if left out. Views of one point overlap, so they are a group and stay in one split. Only names
-    are checked, and images decoded when they are needed; `thorough` decodes all, and says all that is wrong.
+    `tasks` are all five if left out. Views of one point overlap, so they are a group and stay in
+    one split. Only names are checked, and images decoded when they are needed; `thorough` decodes
+    all, and says all that is wrong.
     """
     check_side(side)
     targets = _choose(tasks)
@@ -89,7 +110,11 @@ def read_taskonomy(
 def _choose(tasks: Sequence[str] | None) -> tuple[Target, ...]:
     known = [target.name for target in TARGETS]
     chosen = known if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
-    wrong = [Mistake("tasks", f"there is no {each!r}; {suggest(each, known)}") for each in chosen if each not in known]
+    wrong = [
+        Mistake("tasks", f"there is no {each!r}; {suggest(each, known)}")
+        for each in chosen
+        if each not in known
+    ]
     if not chosen:
         wrong.append(Mistake("tasks", f"none is named; known: {', '.join(known)}"))
     if wrong:
@@ -97,13 +122,17 @@ def _choose(tasks: Sequence[str] | None) -> tuple[Target, ...]:
     return tuple(target for target in TARGETS if target.name in chosen)
 
 
-def _gather(root: Path, side: int, targets: tuple[Target, ...], files: dict[str, dict[View, str]]) -> FolderData:
+def _gather(
+    root: Path, side: int, targets: tuple[Target, ...], files: dict[str, dict[View, str]]
+) -> FolderData:
     views = sorted(files["rgb"])
     notes = []
     for target in targets:
         found = files[target.name]
         if alone := len(found.keys() - files["rgb"].keys()):
-            notes.append(f"{alone} labels of {target.name} are left out: their images are not there")
+            notes.append(
+                f"{alone} labels of {target.name} are left out: their images are not there"
+            )
         if lacking := len(files["rgb"].keys() - found.keys()):
             notes.append(f"{lacking} views have no label of {target.name}")
     return FolderData(
@@ -112,7 +141,10 @@ def _gather(root: Path, side: int, targets: tuple[Target, ...], files: dict[str,
         side=side,
         targets=targets,
         image_files=tuple(files["rgb"][view] for view in views),
-        label_files={target.name: tuple(files[target.name].get(view, "") for view in views) for target in targets},
+        label_files={
+            target.name: tuple(files[target.name].get(view, "") for view in views)
+            for target in targets
+        },
         readers=READERS,
         ids=tuple(f"{_point(view)}_view_{view[2]}" for view in views),
         groups=np.array([_point(view) for view in views]),
@@ -131,7 +163,14 @@ def _point(view: View) -> str:
 def _find_places(root: Path) -> list[tuple[str, str, str]]:
     """Every folder with files of a domain: its building, the domain and the path."""
     if not root.is_dir():
-        raise InputError([Mistake(shown(str(root)), "is not a folder; give the one with rgb in it, or with buildings")])
+        raise InputError(
+            [
+                Mistake(
+                    shown(str(root)),
+                    "is not a folder; give the one with rgb in it, or with buildings",
+                )
+            ]
+        )
     outer = list_folder(root, "")[1]
     if "rgb" in outer:
         return [
@@ -146,7 +185,10 @@ def _find_places(root: Path) -> list[tuple[str, str, str]]:
     ]
     if not any(domain == "rgb" for _, domain, _ in places):
         there = f"it has {', '.join(map(shown, outer[:5]))}" if outer else "it has no folders"
-        what = f"has no folder rgb, nor a building that has one; {there}. Give the folder that holds rgb"
+        what = (
+            f"has no folder rgb, nor a building that has one; {there}. Give the folder that"
+            " holds rgb"
+        )
         raise InputError([Mistake(shown(str(root)), what)])
     return places
 
@@ -156,14 +198,17 @@ def _domains(root: Path, above: str, folders: Sequence[str]) -> Iterator[tuple[s
     for domain, names in DOMAINS.items():
         found = [name for name in names if name in folders]
         if len(found) > 1:
-            what = f"has both {found[0]} and {found[1]}, which are two names for one thing; keep one"
+            what = (
+                f"has both {found[0]} and {found[1]}, which are two names for one thing; keep one"
+            )
             raise InputError([Mistake(shown(str(root / above)), what)])
         for name in found:
             yield (f"{above}/{name}" if above else name), domain
 
 
 def _buildings(root: Path, top: str) -> Iterator[tuple[str, str]]:
-    """Names and paths of a domain's buildings, one or two folders deep; its own files are those of a nameless one."""
+    """Names and paths of a domain's buildings, one or two folders deep; its own files are those of
+    a nameless one."""
     yield "", top
     for outer in list_folder(root, top)[1]:
         yield outer, f"{top}/{outer}"
@@ -171,7 +216,9 @@ def _buildings(root: Path, top: str) -> Iterator[tuple[str, str]]:
             yield f"{outer}/{inner}", f"{top}/{outer}/{inner}"
 
 
-def _list_views(root: Path, building: str, domain: str, folder: str, found: dict[View, str], wrong: Tally) -> None:
+def _list_views(
+    root: Path, building: str, domain: str, folder: str, found: dict[View, str], wrong: Tally
+) -> None:
     """Add the files of a folder to those found; files with other names are none of ours."""
     for name, linked in sorted(list_folder(root, folder)[0].items()):
         match = _FILE.fullmatch(name)
@@ -182,7 +229,10 @@ def _list_views(root: Path, building: str, domain: str, folder: str, found: dict
         if linked:
             wrong.attempt(find_inside, root, path)
         if match[3] not in DOMAINS[domain]:
-            what = f"calls itself {match[3]} in a folder of {domain}; move it, or give it the right name"
+            what = (
+                f"calls itself {match[3]} in a folder of {domain}; move it, or give it the right"
+                " name"
+            )
             wrong.add(f"domain {domain}", shown(path), what)
         elif view in found:
             wrong.add("twice", shown(path), f"is the same view as {shown(found[view])}; keep one")
@@ -203,11 +253,14 @@ def read_segmentation(root: Path, path: str) -> NDArray[np.uint8]:
 
 
 def read_normals(root: Path, path: str) -> NDArray[np.float32]:
-    """Unit vectors (3, height, width) from colours around 127.5; NaN where the length is far from 1."""
+    """Unit vectors (3, height, width) from colours around 127.5; NaN where the length is far from
+    1."""
     vectors = (read_rgb(root, path).astype(np.float32) - 127.5) / 127.5
     vectors[1:] *= -1
     lengths = np.sqrt((vectors * vectors).sum(axis=0))
-    return np.where(np.abs(lengths - 1) <= SLACK, vectors / np.maximum(lengths, 1e-6), np.float32(np.nan))
+    return np.where(
+        np.abs(lengths - 1) <= SLACK, vectors / np.maximum(lengths, 1e-6), np.float32(np.nan)
+    )
 
 
 def read_depth(root: Path, path: str) -> NDArray[np.float32]:

@@ -1,4 +1,5 @@
-"""PASCAL VOC 2012 with the masks of SBD, in its own folders: which classes an image shows, and where."""
+"""PASCAL VOC 2012 with the masks of SBD, in its own folders: which classes an image shows, and
+where."""
 
 from __future__ import annotations
 
@@ -18,7 +19,18 @@ from allotment.errors import InputError, Mistake, suggest
 
 CLASSES = (
     *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
-    *("diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"),
+    *(
+        "diningtable",
+        "dog",
+        "horse",
+        "motorbike",
+        "person",
+        "pottedplant",
+        "sheep",
+        "sofa",
+        "train",
+        "tvmonitor",
+    ),
 )
 TARGETS = (
     Target("classes", "multilabel", CLASSES, metric="jaccard"),
@@ -41,7 +53,8 @@ class VocData(FolderData):
     """how many images the training list has"""
 
     def split(self, seed: int, validation: float = 0.15) -> Split:
-        """The test list as the test part; a share of the training list, drawn by seed, as the validation part."""
+        """The test list as the test part; a share of the training list, drawn by seed, as the
+        validation part."""
         if not 0 <= validation < 1:
             raise InputError([Mistake("validation", f"{validation} leaves nothing to train on")])
         order: Instances = shuffle(np.arange(self.trained, dtype=np.int64), "split", seed)
@@ -58,18 +71,27 @@ class VocData(FolderData):
 
 
 def read_voc(
-    root: str | Path, side: int = 128, train: str = "train_aug", test: str = "val", *, thorough: bool = False
+    root: str | Path,
+    side: int = 128,
+    train: str = "train_aug",
+    test: str = "val",
+    *,
+    thorough: bool = False,
 ) -> VocData:
-    """VOC from its folder, the one with `JPEGImages` in it; lists are names in `ImageSets/Segmentation`.
+    """VOC from its folder, the one with `JPEGImages` in it; lists are names in
+    `ImageSets/Segmentation`.
 
-    Only names are checked, and images decoded when they are needed; `thorough` decodes all, and says all that is wrong.
+    Only names are checked, and images decoded when they are needed; `thorough` decodes all, and
+    says all that is wrong.
     """
     check_side(side)
     root = Path(root)
     _check_root(root)
     wrong = Tally()
     masks = next((each for each in MASKS if (root / each).is_dir()), MASKS[0])
-    listed = {part: _read_list(root, name, wrong) for part, name in (("train", train), ("test", test))}
+    listed = {
+        part: _read_list(root, name, wrong) for part, name in (("train", train), ("test", test))
+    }
     for folder, ending in ((IMAGES, ".jpg"), (masks, ".png")):
         _check_files(root, folder, ending, listed, wrong)
     for name in sorted(set(listed["train"]) & set(listed["test"])):
@@ -82,7 +104,9 @@ def read_voc(
         side=side,
         targets=TARGETS,
         image_files=tuple(f"{IMAGES}/{name}.jpg" for name in names),
-        label_files={target.name: tuple(f"{masks}/{name}.png" for name in names) for target in TARGETS},
+        label_files={
+            target.name: tuple(f"{masks}/{name}.png" for name in names) for target in TARGETS
+        },
         readers={"classes": read_classes, "segmentation": read_mask},
         ids=names,
         trained=len(listed["train"]),
@@ -98,7 +122,9 @@ def read_mask(root: Path, path: str) -> NDArray[np.uint8]:
     strange = np.unique(mask[(mask > len(CLASSES)) & (mask != VOID)])
     if len(strange):
         what = f"has class {strange[0]}; VOC has 0 to {len(CLASSES)}, and {VOID} for void"
-        raise InputError([Mistake(shown(path), f"{what}. Is it a mask of instances, or with another palette?")])
+        raise InputError(
+            [Mistake(shown(path), f"{what}. Is it a mask of instances, or with another palette?")]
+        )
     return mask
 
 
@@ -113,8 +139,14 @@ def _check_root(root: Path) -> None:
         what = "is not a folder; give the one that holds JPEGImages, often VOCdevkit/VOC2012"
         raise InputError([Mistake(shown(str(root)), what)])
     if not (root / IMAGES).is_dir():
-        deeper = [each for each in ("VOC2012", "VOCdevkit/VOC2012") if (root / each / IMAGES).is_dir()]
-        hint = f"did you mean {shown(str(root / deeper[0]))}?" if deeper else "give the folder that holds it"
+        deeper = [
+            each for each in ("VOC2012", "VOCdevkit/VOC2012") if (root / each / IMAGES).is_dir()
+        ]
+        hint = (
+            f"did you mean {shown(str(root / deeper[0]))}?"
+            if deeper
+            else "give the folder that holds it"
+        )
         raise InputError([Mistake(shown(str(root)), f"has no folder {IMAGES}; {hint}")])
 
 
@@ -122,7 +154,11 @@ def _read_list(root: Path, name: str, wrong: Tally) -> list[str]:
     """The images that a list names, in its order, each once."""
     path = f"{LISTS}/{name}.txt"
     if not _NAME.fullmatch(name):
-        wrong.add("list name", f"list {shown(name)}", f"is not a name; lists are files in {LISTS}, without '.txt'")
+        wrong.add(
+            "list name",
+            f"list {shown(name)}",
+            f"is not a name; lists are files in {LISTS}, without '.txt'",
+        )
         return []
     if not (root / path).exists():
         there = wrong.attempt(list_folder, root, LISTS)
@@ -139,7 +175,10 @@ def _read_list(root: Path, name: str, wrong: Tally) -> list[str]:
         if not each:
             continue
         if not _NAME.fullmatch(each):
-            what = f"{each[:40]!r} is not the name of an image; one without folder and ending is wanted"
+            what = (
+                f"{each[:40]!r} is not the name of an image; one without folder and ending is"
+                " wanted"
+            )
             wrong.add(f"junk {path}", path, what, number)
         elif each in names:
             what = f"{each} is in line {names[each]} already; take one of them out"
@@ -156,7 +195,9 @@ def _read_text(root: Path, path: str) -> str:
         return file.read().decode("utf-8-sig", errors="replace")
 
 
-def _check_files(root: Path, folder: str, ending: str, listed: dict[str, list[str]], wrong: Tally) -> None:
+def _check_files(
+    root: Path, folder: str, ending: str, listed: dict[str, list[str]], wrong: Tally
+) -> None:
     """That the folder has a file for each name, and no link in its place that leads elsewhere."""
     there = wrong.attempt(list_folder, root, folder)
     if there is None:
@@ -165,7 +206,9 @@ def _check_files(root: Path, folder: str, ending: str, listed: dict[str, list[st
         for name in names:
             path = f"{folder}/{name}{ending}"
             if f"{name}{ending}" not in there[0]:
-                what = f"is not there, but the {part} list names it; add the file or take the name out"
+                what = (
+                    f"is not there, but the {part} list names it; add the file or take the name out"
+                )
                 wrong.add(f"missing {folder}", path, what)
             elif there[0][f"{name}{ending}"]:
                 wrong.attempt(find_inside, root, path)

@@ -1,1 +1,2 @@
-"""What training on the labels at hand shows about the worth of one more label, and how sure that is."""
+"""What training on the labels at hand shows about the worth of one more label, and how sure that
+is."""

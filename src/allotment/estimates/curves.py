@@ -1,6 +1,7 @@
 """Learning-curve points and the laws fitted to them: the paper's (Eqs. 6 and 7) and a power law.
 
-All laws have one parameter of shape and one of size, and count gains from the smallest size measured:
+All laws have one parameter of shape and one of size, and count gains from the smallest size
+measured:
 
     geometric   first (1 - b^N) / (1 - b)        N labels more than at the smallest size
     power       worth (n^-a - (n + N)^-a)        n labels at the smallest size
@@ -32,7 +33,8 @@ FEWEST_SIZES = 3
 class Points:
     """Scores of one task at rising numbers of labels, the same sizes in every repetition.
 
-    >>> Points(sizes=(0, 100, 200), scores=((0.70, 0.74, 0.75),), higher_is_better=True, have=300).repetitions
+    >>> scores = ((0.70, 0.74, 0.75),)
+    >>> Points((0, 100, 200), scores, higher_is_better=True, have=300).repetitions
     1
     """
 
@@ -50,19 +52,41 @@ class Points:
     def __post_init__(self) -> None:
         sizes, scores = np.asarray(self.sizes), _rectangle(self.scores)
         mistakes = []
-        if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (np.diff(sizes) <= 0).any() or (sizes < 0).any():
-            mistakes.append(Mistake("sizes", f"{short(self.sizes)} are not whole numbers of 0 or more in rising order"))
+        if (
+            sizes.ndim != 1
+            or sizes.dtype.kind not in "iu"
+            or (np.diff(sizes) <= 0).any()
+            or (sizes < 0).any()
+        ):
+            mistakes.append(
+                Mistake(
+                    "sizes",
+                    f"{short(self.sizes)} are not whole numbers of 0 or more in rising order",
+                )
+            )
         elif len(sizes) < FEWEST_SIZES:
-            mistakes.append(Mistake("sizes", f"{len(sizes)} show no bend; give at least {FEWEST_SIZES}"))
+            mistakes.append(
+                Mistake("sizes", f"{len(sizes)} show no bend; give at least {FEWEST_SIZES}")
+            )
         if scores is None or not len(scores):
-            mistakes.append(Mistake("scores", "must be numbers: a row for each repetition, a column for each size"))
+            mistakes.append(
+                Mistake(
+                    "scores", "must be numbers: a row for each repetition, a column for each size"
+                )
+            )
         elif not mistakes and scores.shape[1] != len(sizes):
-            mistakes.append(Mistake("scores", f"{scores.shape[1]} in a repetition for {len(sizes)} sizes"))
+            mistakes.append(
+                Mistake("scores", f"{scores.shape[1]} in a repetition for {len(sizes)} sizes")
+            )
         elif not np.isfinite(scores).all():
-            what = "some are no finite numbers; does the validation part hold labels of every class?"
+            what = (
+                "some are no finite numbers; does the validation part hold labels of every class?"
+            )
             mistakes.append(Mistake("scores", what))
         if not isinstance(self.have, int | np.integer) or self.have < 0:
-            mistakes.append(Mistake("have", f"{short(self.have)} is not a whole number of 0 or more"))
+            mistakes.append(
+                Mistake("have", f"{short(self.have)} is not a whole number of 0 or more")
+            )
         if mistakes:
             raise InputError(mistakes)
         assert scores is not None
@@ -97,7 +121,10 @@ class Points:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; `from_dict` reads them back."""
-        return asdict(self) | {"sizes": list(self.sizes), "scores": [list(row) for row in self.scores]}
+        return asdict(self) | {
+            "sizes": list(self.sizes),
+            "scores": [list(row) for row in self.scores],
+        }
 
     @classmethod
     @reading("the points")
@@ -113,7 +140,11 @@ def check_keys(plain: Any, needed: Sequence[str], known: Sequence[str], what: st
     """What is wrong with the keys of something read from JSON."""
     if not isinstance(plain, Mapping):
         return [Mistake("", f"{what}: not a table with {', '.join(needed)}")]
-    mistakes = [Mistake(cut(key), f"unknown key; {suggest(key, known)}") for key in plain if key not in known]
+    mistakes = [
+        Mistake(cut(key), f"unknown key; {suggest(key, known)}")
+        for key in plain
+        if key not in known
+    ]
     return mistakes + [Mistake(key, "is missing") for key in needed if key not in plain]
 
 
@@ -132,8 +163,8 @@ def _rectangle(rows: Any) -> Array | None:
 class Fit:
     """A law fitted to points, with an interval for its shape.
 
-    The interval covers other draws and other trainings from the labels at hand. It does not cover other labels at hand
-    or other validation labels, which move all sizes together.
+    The interval covers other draws and other trainings from the labels at hand. It does not cover
+    other labels at hand or other validation labels, which move all sizes together.
     """
 
     law: str
@@ -143,11 +174,13 @@ class Fit:
     low: float
     high: float
     size: float
-    """what the first label adds (the paper's Delta s), the worth of the power law: in units of the score, up is good"""
+    """what the first label adds (the paper's Delta s), the worth of the power law: in units of the
+    score, up is good"""
     loss: float
     """mean absolute difference between law and points: what Eq. 7 makes small"""
     residual: float
-    """standard deviation of the points around the law, corrected for two fitted numbers; NaN where none are left"""
+    """standard deviation of the points around the law, corrected for two fitted numbers; NaN where
+    none are left"""
     level: float
     draws: tuple[tuple[float, float], ...]
     """(shape, size) fitted to resampled points"""
@@ -178,9 +211,16 @@ class Fit:
         try:
             draws = tuple((float(shape), float(size)) for shape, size in plain["draws"])
         except (TypeError, ValueError):
-            raise InputError([Mistake("draws", "are not pairs of numbers: a shape and a size each")]) from None
-        # of a power law the upper end may be infinite, and a residual may not be a number; nothing else ever is
-        ends = {key: end for key, end in (("high", math.inf), ("residual", math.nan)) if plain[key] is None}
+            raise InputError(
+                [Mistake("draws", "are not pairs of numbers: a shape and a size each")]
+            ) from None
+        # of a power law the upper end may be infinite, and a residual may not be a number; nothing
+        # else ever is
+        ends = {
+            key: end
+            for key, end in (("high", math.inf), ("residual", math.nan))
+            if plain[key] is None
+        }
         return cls(**{**plain, **ends, "draws": draws})
 
 
@@ -202,7 +242,8 @@ class Law:
 
 def law_of(name: str, points: Points) -> Law:
     more = points.more
-    if name == "geometric":  # u is the log of the reach -1 / log b: after so many labels a label is worth 1/e
+    # u is the log of the reach -1 / log b: after so many labels a label is worth 1/e
+    if name == "geometric":
         return Law(
             shape=lambda u: np.exp(-np.exp(-u)),
             place=lambda b: -math.log(-math.log(b)),
@@ -233,27 +274,35 @@ def fit_paper(
     level: float = 0.9,
     seed: int = 0,
 ) -> Fit:
-    """The paper's fit (Eq. 7): the L1 difference between Eq. 6 and the mean gains, by gradient descent from several b.
+    """The paper's fit (Eq. 7): the L1 difference between Eq. 6 and the mean gains, by gradient
+    descent from several b.
 
-    It descends in log(-1 / log b) and in the gain at the largest size rather than in b and Delta s, whose slopes differ
-    by a factor of a million: the same valley, and b can't leave (0, 1). `rate` is the first step; the last is 10^-4 of
-    it.
+    It descends in log(-1 / log b) and in the gain at the largest size rather than in b and Delta s,
+    whose slopes differ by a factor of a million: the same valley, and b can't leave (0, 1). `rate`
+    is the first step; the last is 10^-4 of it.
     """
     law = law_of("geometric", points)
 
     def solve(gains: Array) -> tuple[Array, Array]:
-        return _descend(points.more, gains, np.linspace(law.low, law.high, restarts + 2)[1:-1], law, steps, rate)
+        return _descend(
+            points.more, gains, np.linspace(law.low, law.high, restarts + 2)[1:-1], law, steps, rate
+        )
 
     return _finish(points, "geometric", "descent", law, solve, solve, draws, level, seed)
 
 
-def fit_exact(points: Points, *, law: str = "geometric", draws: int = 200, level: float = 0.9, seed: int = 0) -> Fit:
-    """The same objective, solved: for each shape the best size is a weighted median; shapes by grid and zoom.
+def fit_exact(
+    points: Points, *, law: str = "geometric", draws: int = 200, level: float = 0.9, seed: int = 0
+) -> Fit:
+    """The same objective, solved: for each shape the best size is a weighted median; shapes by grid
+    and zoom.
 
     `law` is "geometric" (the paper's) or "power" (in labels at hand plus new ones).
     """
     if law not in ("geometric", "power"):
-        raise InputError([Mistake("law", f"unknown {law!r}; {suggest(law, ('geometric', 'power'))}")])
+        raise InputError(
+            [Mistake("law", f"unknown {law!r}; {suggest(law, ('geometric', 'power'))}")]
+        )
     family = law_of(law, points)
 
     def solve(gains: Array) -> tuple[Array, Array]:
@@ -287,14 +336,26 @@ def _finish(
     left = len(gains) - 2
     residual = float(np.sqrt(np.sum(errors**2) / left)) if left > 0 else math.nan
     again = resample(points, errors, draws, level, np.random.default_rng(seed))
-    if again is None or size == 0.0:  # nothing to judge noise by, or a flat line that any shape fits
+    # nothing to judge noise by, or a flat line that any shape fits
+    if again is None or size == 0.0:
         ends, found = law.ends, []
     else:
         shapes, sizes = solve_many(again)
         ends = _ends(law, shapes, level)
         found = list(zip(law.shape(shapes).tolist(), sizes.tolist(), strict=True))
     loss = float(np.abs(errors).mean())
-    return Fit(name, method, float(law.shape(u)), *ends, float(size), loss, residual, level, tuple(found), points.start)
+    return Fit(
+        name,
+        method,
+        float(law.shape(u)),
+        *ends,
+        float(size),
+        loss,
+        residual,
+        level,
+        tuple(found),
+        points.start,
+    )
 
 
 def _ends(law: Law, shapes: Array, level: float) -> tuple[float, float]:
@@ -307,11 +368,15 @@ def _ends(law: Law, shapes: Array, level: float) -> tuple[float, float]:
     )
 
 
-def resample(points: Points, errors: Array, draws: int, level: float, rng: np.random.Generator) -> Array | None:
-    """Gains that other repetitions might have given (draws, sizes - 1): whole repetitions drawn again.
+def resample(
+    points: Points, errors: Array, draws: int, level: float, rng: np.random.Generator
+) -> Array | None:
+    """Gains that other repetitions might have given (draws, sizes - 1): whole repetitions drawn
+    again.
 
-    A few repetitions vary less than what they come from, and their spread is itself uncertain: both are made good, the
-    second by Student's t. One repetition alone is judged by its distances from the law.
+    A few repetitions vary less than what they come from, and their spread is itself uncertain: both
+    are made good, the second by Student's t. One repetition alone is judged by its distances from
+    the law.
     """
     gains, values = points.gains, points.values
     count = len(values)
@@ -342,7 +407,8 @@ def student(tail: float, free: float) -> float:
 
 
 def _size(gains: Array, unit: Array) -> tuple[Array, Array]:
-    """The size that makes the sum of |gains - size * unit| smallest, and that sum; along the last axis."""
+    """The size that makes the sum of |gains - size * unit| smallest, and that sum; along the last
+    axis."""
     ratio = gains / unit
     order = np.argsort(ratio, axis=-1)
     weight = np.cumsum(np.take_along_axis(np.broadcast_to(unit, ratio.shape), order, -1), axis=-1)
@@ -351,8 +417,11 @@ def _size(gains: Array, unit: Array) -> tuple[Array, Array]:
     return size[..., 0], np.abs(gains - size * unit).sum(axis=-1)
 
 
-def search(more: Array, gains: Array, law: Law, grid: int, best: int, zooms: int) -> tuple[Array, Array]:
-    """The best u and size for each row of gains: a grid, then finer ones around its `best` places."""
+def search(
+    more: Array, gains: Array, law: Law, grid: int, best: int, zooms: int
+) -> tuple[Array, Array]:
+    """The best u and size for each row of gains: a grid, then finer ones around its `best`
+    places."""
     places = np.broadcast_to(np.linspace(law.low, law.high, grid), (len(gains), grid))
     width = (law.high - law.low) / (grid - 1)
     for zoom in range(zooms + 1):
@@ -366,8 +435,11 @@ def search(more: Array, gains: Array, law: Law, grid: int, best: int, zooms: int
     return np.take_along_axis(places, at, 1)[:, 0], np.take_along_axis(sizes, at, 1)[:, 0]
 
 
-def _descend(more: Array, gains: Array, starts: Array, law: Law, steps: int, rate: float) -> tuple[Array, Array]:
-    """Subgradient descent on (u, gain at the largest size) for each row of gains, from every start at once."""
+def _descend(
+    more: Array, gains: Array, starts: Array, law: Law, steps: int, rate: float
+) -> tuple[Array, Array]:
+    """Subgradient descent on (u, gain at the largest size) for each row of gains, from every start
+    at once."""
     scale = np.maximum(np.abs(gains).max(axis=1, keepdims=True), 1e-300)
     wanted = (gains / scale)[:, None, :]
     u = np.broadcast_to(starts, (len(gains), len(starts))).copy()
@@ -388,7 +460,9 @@ def _descend(more: Array, gains: Array, starts: Array, law: Law, steps: int, rat
         )
         side = np.sign(error)
         by_top = (side * share).sum(axis=-1)
-        by_u = top * (side * (share * rest[..., -1:] * used[..., -1:] - rest * used) / whole).sum(axis=-1)
+        by_u = top * (side * (share * rest[..., -1:] * used[..., -1:] - rest * used) / whole).sum(
+            axis=-1
+        )
         stride = rate * 1e-4 ** (step / steps) / np.maximum(np.hypot(by_top, by_u), 1e-12)
         u, top = np.clip(u - stride * by_u, law.low, law.high), top - stride * by_top
     at = np.argmin(best, axis=1)[:, None]

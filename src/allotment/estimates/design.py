@@ -1,4 +1,5 @@
-"""Which trainings to run on subsets of the labels at hand, decided before the first of them starts."""
+"""Which trainings to run on subsets of the labels at hand, decided before the first of them
+starts."""
 
 from __future__ import annotations
 
@@ -22,13 +23,15 @@ TRIES = 64
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Trainings on fewer labels: how many of each task, which fold is kept from them, and the seed of each."""
+    """Trainings on fewer labels: how many of each task, which fold is kept from them, and the seed
+    of each."""
 
     tasks: tuple[str, ...]
     counts: Ints
     """[training, task]"""
     fold: Ints
-    """[training]: the part of the labels at hand that scores it and that it does not see; 0 where there are none"""
+    """[training]: the part of the labels at hand that scores it and that it does not see; 0 where
+    there are none"""
     seed: int
     folds: int = 1
     """1: a learner's own validation labels score every training"""
@@ -48,13 +51,18 @@ class Design:
         return float(self.counts.sum() / full) if full else 0.0
 
     def runs(self, labels: Labels) -> list[tuple[Labels, int]]:
-        """The labels and the seed of every training; subsets of different trainings are drawn independently."""
+        """The labels and the seed of every training; subsets of different trainings are drawn
+        independently."""
         found = []
-        for counts, fold, seed in zip(self.counts.tolist(), self.fold.tolist(), self.seeds, strict=True):
+        for counts, fold, seed in zip(
+            self.counts.tolist(), self.fold.tolist(), self.seeds, strict=True
+        ):
             fewer = {}
             for task, count in zip(self.tasks, counts, strict=True):
                 mine = labels[task].instances
-                seen = mine if self.folds == 1 else mine[folds_of(mine, self.folds, self.seed) != fold]
+                seen = (
+                    mine if self.folds == 1 else mine[folds_of(mine, self.folds, self.seed) != fold]
+                )
                 chosen = shuffle(seen, "response", seed, task)[:count]
                 fewer[task] = labels[task].keep(np.isin(mine, chosen))
             found.append((Labels(fewer), seed))
@@ -62,19 +70,26 @@ class Design:
 
 
 def folds_of(instances: Ints, folds: int, seed: int) -> Ints:
-    """The fold of each instance, which depends on the instance and the seed alone: the same for every task."""
+    """The fold of each instance, which depends on the instance and the seed alone: the same for
+    every task."""
     key = f"fold\0{seed}".encode()
-    digests = [hashlib.blake2b(np.int64(item).tobytes(), key=key, digest_size=8).digest() for item in instances]
-    return np.array([int.from_bytes(digest, "little") % folds for digest in digests], dtype=np.int64)
+    digests = [
+        hashlib.blake2b(np.int64(item).tobytes(), key=key, digest_size=8).digest()
+        for item in instances
+    ]
+    return np.array(
+        [int.from_bytes(digest, "little") % folds for digest in digests], dtype=np.int64
+    )
 
 
 def design(labels: Labels, trainings: int, seed: int, folds: int = 1) -> Design:
     """`trainings` trainings that tell every task's own labels and the other tasks' labels apart.
 
-    One in eight sees everything. In the others every task keeps each share of its labels equally often, and which
-    tasks have fewer together is arranged so that the counts correlate as little as possible. That takes about half the
-    trainings that one task at a time would. With `folds` above 1 the labels at hand are cut by instance, training r
-    sees none of fold r % folds, and that fold scores it.
+    One in eight sees everything. In the others every task keeps each share of its labels equally
+    often, and which tasks have fewer together is arranged so that the counts correlate as little as
+    possible. That takes about half the trainings that one task at a time would. With `folds` above
+    1 the labels at hand are cut by instance, training r sees none of fold r % folds, and that fold
+    scores it.
 
     >>> len(design(Labels({"cls": range(40), "seg": range(40)}), trainings=12, seed=0))
     12
@@ -83,9 +98,15 @@ def design(labels: Labels, trainings: int, seed: int, folds: int = 1) -> Design:
     if trainings < 0:
         mistakes.append(Mistake("trainings", f"{trainings} is below 0; 0 rests on the prior alone"))
     if folds < 1:
-        mistakes.append(Mistake("folds", f"{folds} is below 1; 1 scores on the learner's own validation labels"))
+        mistakes.append(
+            Mistake("folds", f"{folds} is below 1; 1 scores on the learner's own validation labels")
+        )
     if not len(labels):
-        mistakes.append(Mistake("labels", "there is no task; name every task, with no labels where there are none"))
+        mistakes.append(
+            Mistake(
+                "labels", "there is no task; name every task, with no labels where there are none"
+            )
+        )
     if mistakes:
         raise InputError(mistakes)
     fold = np.arange(trainings, dtype=np.int64) % folds
@@ -109,15 +130,19 @@ def _count_others(labels: Labels, folds: int, seed: int) -> Ints:
 
 
 def _arrange(trainings: int, tasks: int, rng: np.random.Generator) -> Array:
-    """[training, task]: one in eight with everything; of the rest every level equally often in every column."""
+    """[training, task]: one in eight with everything; of the rest every level equally often in
+    every column."""
     full = -(-trainings // 8)
     column = np.resize(LEVELS, trainings - full)
-    rest = np.array([rng.permutation(column) for _ in range(tasks)]).T.reshape(trainings - full, tasks)
+    rest = np.array([rng.permutation(column) for _ in range(tasks)]).T.reshape(
+        trainings - full, tasks
+    )
     return np.concatenate([np.ones((full, tasks)), rest])
 
 
 def _tell_apart(shares: Array, fold: Ints) -> float:
-    """The log determinant of what these trainings say about all slopes at once; each fold has a level of its own."""
+    """The log determinant of what these trainings say about all slopes at once; each fold has a
+    level of its own."""
     logs = np.log(shares)
     for number in np.unique(fold):
         logs[fold == number] -= logs[fold == number].mean(axis=0)

@@ -22,17 +22,19 @@ SCHEMA = 1
 """of `Estimates.to_dict`; it rises when files of before can no longer be read as they are"""
 LAWS = ("power", "geometric")
 NEGLIGIBLE = 0.05
-"""transfer below this share of the tasks' mean own worth is left out of the mean gains, which keeps planning quick"""
+"""transfer below this share of the tasks' mean own worth is left out of the mean gains, which keeps
+planning quick"""
 OWN_PLANS = 40
 """draws that are planned by themselves, to see how far their best plans lie apart"""
 
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Draws of the gains' parameters. In draw r the gain of task i, in % of its score, is the sum over j of
+    """Draws of the gains' parameters. In draw r the gain of task i, in % of its score, is the sum
+    over j of
 
         worths[r, i, j] (n_j^-a - (n_j + N_j)^-a),    a = shapes[r, j]    (law "power")
-        worths[r, i, j] (1 - b^N_j) / (1 - b),        b = shapes[r, j]    (law "geometric", the paper's).
+        worths[r, i, j] (1 - b^N_j) / (1 - b),   b = shapes[r, j]   (law "geometric", the paper's).
 
     >>> some = Estimates(("cls",), (100,), worths=[[[10.0]], [[30.0]]], shapes=[[0.5], [0.5]])
     >>> some.mean_gains()["cls"]
@@ -56,7 +58,11 @@ class Estimates:
         if len(set(self.tasks)) < size:
             mistakes.append(Mistake("tasks", "one is there twice; every task needs its own name"))
         if len(self.have) != size or any(have < 0 for have in self.have):
-            mistakes.append(Mistake("have", f"{list(self.have)} is not a number of labels for each of {size} tasks"))
+            mistakes.append(
+                Mistake(
+                    "have", f"{list(self.have)} is not a number of labels for each of {size} tasks"
+                )
+            )
         if self.law not in LAWS:
             mistakes.append(Mistake("law", f"no law {self.law!r}; {suggest(self.law, LAWS)}"))
         for key, shape in (("worths", (size, size)), ("shapes", (size,))):
@@ -64,19 +70,34 @@ class Estimates:
             object.__setattr__(self, key, values)
             if values.shape[1:] != shape or not len(values):
                 wanted = ", ".join(map(str, shape))
-                mistakes.append(Mistake(key, f"has the shape {values.shape}; it must be (draws, {wanted})"))
+                mistakes.append(
+                    Mistake(key, f"has the shape {values.shape}; it must be (draws, {wanted})")
+                )
             elif not np.isfinite(values).all():
-                mistakes.append(Mistake(key, "not all are finite numbers; leave out the draws where they are not"))
+                mistakes.append(
+                    Mistake(
+                        key, "not all are finite numbers; leave out the draws where they are not"
+                    )
+                )
         raise_any(mistakes or self._check_shapes())
 
     def _check_shapes(self) -> list[Mistake]:
         if len(self.worths) != len(self.shapes):
-            return [Mistake("shapes", f"{len(self.shapes)} draws, but worths have {len(self.worths)}; give as many")]
+            return [
+                Mistake(
+                    "shapes",
+                    f"{len(self.shapes)} draws, but worths have {len(self.worths)}; give as many",
+                )
+            ]
         if self.law == "power" and self.shapes.min() <= 0:
             return [Mistake("shapes", "some are 0 or less; an exponent is above 0")]
         if self.law == "geometric" and not ((self.shapes >= 0) & (self.shapes <= 1)).all():
             return [
-                Mistake("shapes", "some are not between 0 and 1, as what a label leaves of the next one's worth is")
+                Mistake(
+                    "shapes",
+                    "some are not between 0 and 1, as what a label leaves of the next one's"
+                    " worth is",
+                )
             ]
         return []
 
@@ -92,9 +113,10 @@ class Estimates:
     def mean_gains(self, weights: Mapping[str, float] | None = None) -> dict[str, Curve]:
         """One curve of the law for each pair of tasks that stands for the mean over draws.
 
-        Its shape is the draws' middle one; as many labels more as are typically there are worth the draws' mean. Help
-        from another task's labels is a coupled term. Harm to another task cannot be one, since it would not be
-        concave; it is taken off the worth of the labels that do it, for tasks of these `weights` (1 if not given).
+        Its shape is the draws' middle one; as many labels more as are typically there are worth the
+        draws' mean. Help from another task's labels is a coupled term. Harm to another task cannot
+        be one, since it would not be concave; it is taken off the worth of the labels that do it,
+        for tasks of these `weights` (1 if not given).
         """
         size, usual = len(self.tasks), math.exp(np.mean(np.log(self._start)))
         shapes = np.array([self._middle(each) for each in self.shapes.T])
@@ -103,7 +125,8 @@ class Estimates:
         worths = np.zeros((size, size))
         for i in range(size):
             for j in range(size):
-                # sums that do not depend on the order of draws: tasks of which nothing is known come out the same
+                # sums that do not depend on the order of draws: tasks of which nothing is known
+                # come out the same
                 mean = math.fsum(self.worths[:, i, j] * here[:, j]) / self.draws
                 worths[i, j] = _rounded(mean / there[j])
         small = NEGLIGIBLE * np.mean(np.abs(np.diag(worths)))
@@ -116,9 +139,12 @@ class Estimates:
         return self.mean_gains({task.name: task.weight for task in problem.tasks})
 
     def gains_of(self, counts: Mapping[str, int]) -> Array:
-        """[draw, task]: the gain of each task from buying these numbers of labels, in % of its score."""
+        """[draw, task]: the gain of each task from buying these numbers of labels, in % of its
+        score."""
         new = np.array([counts[task] for task in self.tasks], dtype=float)
-        return np.asarray(np.einsum("rij,rj->ri", self.worths, self._gather(self.shapes, self._start, new)))
+        return np.asarray(
+            np.einsum("rij,rj->ri", self.worths, self._gather(self.shapes, self._start, new))
+        )
 
     def first_gains(self) -> Array:
         """[draw, task]: what the next label adds to its own task, in % of the task's score."""
@@ -127,7 +153,9 @@ class Estimates:
             return np.asarray(own)
         return np.asarray(self.shapes * own * self._start ** (-self.shapes - 1))
 
-    def gain_over(self, problem: Problem, plan: Plan | Mapping[str, int], other: Mapping[str, int]) -> Array:
+    def gain_over(
+        self, problem: Problem, plan: Plan | Mapping[str, int], other: Mapping[str, int]
+    ) -> Array:
         """[draw]: D_T(plan) - D_T(other)."""
         self._check_tasks(problem)
         weights = np.array([problem[task].weight for task in self.tasks])
@@ -136,12 +164,20 @@ class Estimates:
         return np.asarray(more @ weights / max(weights.sum(), 1e-300))
 
     def outlook(
-        self, problem: Problem, plan: Plan, baseline: Mapping[str, int] | None = None, level: float = 0.9
+        self,
+        problem: Problem,
+        plan: Plan,
+        baseline: Mapping[str, int] | None = None,
+        level: float = 0.9,
     ) -> Outlook:
         """What the draws say about a plan against a baseline (equal budget unless given)."""
         if not 0 < level < 1:
-            raise InputError([Mistake("level", f"{level} is not between 0 and 1; 0.9 means nine of ten")])
-        more = self.gain_over(problem, plan, equal_budget(problem) if baseline is None else baseline)
+            raise InputError(
+                [Mistake("level", f"{level} is not between 0 and 1; 0.9 means nine of ten")]
+            )
+        more = self.gain_over(
+            problem, plan, equal_budget(problem) if baseline is None else baseline
+        )
         edges = [(1 - level) / 2, (1 + level) / 2]
         low, high = np.quantile(more, edges)
         best = np.quantile(self._own_plans(problem), edges, axis=0)
@@ -152,7 +188,10 @@ class Estimates:
             level=level,
             chance=float(np.mean(more > 0)),
             plateau=plan.plateau,
-            counts={name: (round(a), round(b)) for name, (a, b) in zip(problem.names, best.T, strict=True)},
+            counts={
+                name: (round(a), round(b))
+                for name, (a, b) in zip(problem.names, best.T, strict=True)
+            },
         )
 
     def _own_plans(self, problem: Problem) -> Array:
@@ -162,8 +201,11 @@ class Estimates:
         flat = Problem(tasks, problem.budget, problem.caps, problem.count_implied)
         found = []
         for draw in np.unique(np.linspace(0, self.draws - 1, OWN_PLANS).astype(int)):
-            # transfer is additive, so what counts for the plan is what a label does for all tasks together
-            plan = allocate(flat, self._curves(np.diag(weights @ self.worths[draw]), self.shapes[draw], None))
+            # transfer is additive, so what counts for the plan is what a label does for all tasks
+            # together
+            plan = allocate(
+                flat, self._curves(np.diag(weights @ self.worths[draw]), self.shapes[draw], None)
+            )
             found.append([plan.counts[name] for name in problem.names])
         return np.array(found, dtype=float)
 
@@ -176,7 +218,11 @@ class Estimates:
         """[draw, labelled task]: what so many new labels add, of a worth of 1."""
         if self.law == "power":
             return np.asarray(have**-shapes * -np.expm1(-shapes * np.log1p(new / have)))
-        return np.asarray(Geometric.rise_of((1.0, shapes), np.zeros_like(shapes), np.broadcast_to(new, shapes.shape)))
+        return np.asarray(
+            Geometric.rise_of(
+                (1.0, shapes), np.zeros_like(shapes), np.broadcast_to(new, shapes.shape)
+            )
+        )
 
     def _middle(self, shapes: Array) -> float:
         """The geometric mean of exponents, or of how many labels a geometric curve reaches."""
@@ -191,19 +237,27 @@ class Estimates:
             if name not in self.tasks
         ]
         mistakes += [
-            Mistake("problem", f"no task {name!r}, which was estimated; {suggest(name, problem.names)}")
+            Mistake(
+                "problem", f"no task {name!r}, which was estimated; {suggest(name, problem.names)}"
+            )
             for name in self.tasks
             if name not in problem.names
         ]
         raise_any(mistakes)
 
-    def _curves(self, worths: Array, shapes: Array, weights: Mapping[str, float] | None) -> dict[str, Curve]:
+    def _curves(
+        self, worths: Array, shapes: Array, weights: Mapping[str, float] | None
+    ) -> dict[str, Curve]:
         given = weights or {}
         worths = _fold_harm(worths, np.array([given.get(task, 1.0) for task in self.tasks]))
 
         def curve(i: int, j: int) -> Curve:
             worth, shape = float(worths[i, j]), float(shapes[j])
-            return Power(worth, self.have[j], shape) if self.law == "power" else Geometric(worth, shape)
+            return (
+                Power(worth, self.have[j], shape)
+                if self.law == "power"
+                else Geometric(worth, shape)
+            )
 
         found: dict[str, Curve] = {}
         for i, task in enumerate(self.tasks):
@@ -232,7 +286,10 @@ class Estimates:
         keys = ("schema", "tasks", "have", "law", "worths", "shapes", "about")
         raise_any([Mistake(key, "is missing") for key in keys if key not in plain])
         if plain["schema"] != SCHEMA:
-            what = f"{plain['schema']!r} is not {SCHEMA}; estimate again, or use the version that wrote it"
+            what = (
+                f"{plain['schema']!r} is not {SCHEMA}; estimate again, or use the version that"
+                " wrote it"
+            )
             raise InputError([Mistake("schema", what)])
         arrays = {}
         mistakes = []
@@ -244,7 +301,13 @@ class Estimates:
         if not isinstance(plain["about"], Mapping):
             mistakes.append(Mistake("about", "must be a table, such as {method = 'response'}"))
         raise_any(mistakes)
-        return cls(tuple(plain["tasks"]), tuple(plain["have"]), **arrays, law=plain["law"], about=dict(plain["about"]))
+        return cls(
+            tuple(plain["tasks"]),
+            tuple(plain["have"]),
+            **arrays,
+            law=plain["law"],
+            about=dict(plain["about"]),
+        )
 
 
 def raise_any(mistakes: list[Mistake]) -> None:
@@ -259,7 +322,8 @@ def _rounded(value: float) -> float:
 
 
 def _fold_harm(worths: Array, weights: Array) -> Array:
-    """The same worth of each task's labels for all tasks together, with no cell below 0 off the diagonal."""
+    """The same worth of each task's labels for all tasks together, with no cell below 0 off the
+    diagonal."""
     folded = worths.copy()
     for j, weight in enumerate(weights):
         column = folded[:, j].copy()

@@ -1,4 +1,5 @@
-"""What the paper's way trains: settled and weighed before the first training, and measured piece by piece."""
+"""What the paper's way trains: settled and weighed before the first training, and measured piece by
+piece."""
 
 from __future__ import annotations
 
@@ -62,7 +63,8 @@ class Outline:
     ensemble: int
     """0: curves on subsets of the labels at hand"""
     parts: int = 1
-    """of the labels at hand that score in turn; every part that has a curve has an ensemble of its own"""
+    """of the labels at hand that score in turn; every part that has a curve has an ensemble of its
+    own"""
 
     def looks(self, learner: Learner, labels: Labels) -> int:
         """Probes of one training."""
@@ -74,7 +76,8 @@ class Outline:
 
     @property
     def pieces(self) -> list[Piece]:
-        """All there is to measure. Curves come first: they say what a plan hangs on, and so when to stop probing."""
+        """All there is to measure. Curves come first: they say what a plan hangs on, and so when to
+        stop probing."""
         found = []
         for task, sizes in self.sizes.items():
             points = len(with_zero(sizes) if self.ensemble else sizes)
@@ -99,33 +102,41 @@ def settle(
     parts: int = 1,
     allowance: Allowance | None = None,
 ) -> Outline:
-    """Half of what so many trainings on all labels take goes to probing, half to curves; at least one of each.
+    """Half of what so many trainings on all labels take goes to probing, half to curves; at least
+    one of each.
 
-    With an `allowance` probing takes at most that. With a `pool` curves are those of pseudo-labels. What is given stays
-    as it is given.
+    With an `allowance` probing takes at most that. With a `pool` curves are those of pseudo-labels.
+    What is given stays as it is given.
     """
     tasks = labelled(learner, labels)
     if mistakes := check_tasks(tasks):
         raise InputError(mistakes)
     worth = trainings * learner.steps(labels) * len(tasks) / 2
     if allowance is None:
-        allowance = Allowance(worth, learner.steps(labels), len(tasks), _weigh_look(learner, labels, ahead))
+        allowance = Allowance(
+            worth, learner.steps(labels), len(tasks), _weigh_look(learner, labels, ahead)
+        )
     runs, every = allowance.settle(ahead, runs, every)
     ensemble = 0 if pool is None else ensemble
     chosen = {task: _sizes_of(labels, task, sizes, pool) for task in tasks}
-    chosen = {task: each for task, each in chosen.items() if len(each) >= FEWEST_SIZES}  # the others borrow their rate
+    # the others borrow their rate
+    chosen = {task: each for task, each in chosen.items() if len(each) >= FEWEST_SIZES}
     outline = Outline(runs, every, ahead, chosen, repetitions or 1, ensemble, parts)
     if repetitions is None:
         once = _weigh_curves(learner, labels, replace(outline, ensemble=0), pool).steps
         left = worth - _weigh_curves(learner, labels, outline, pool).steps + once
-        outline = replace(outline, repetitions=max(1, min(int(left // max(once, 1)), MOST_REPETITIONS)))
+        outline = replace(
+            outline, repetitions=max(1, min(int(left // max(once, 1)), MOST_REPETITIONS))
+        )
     return outline
 
 
 def weigh(learner: Learner, labels: Labels, outline: Outline, pool: Ints | None = None) -> Price:
     """All trainings of an outline, and the mini-batches that they and their probes take."""
     curves, tasks = _weigh_curves(learner, labels, outline, pool), labelled(learner, labels)
-    probes = outline.looks(learner, labels) * count_gradients(learner, make_arms(tasks), outline.ahead)
+    probes = outline.looks(learner, labels) * count_gradients(
+        learner, make_arms(tasks), outline.ahead
+    )
     each = learner.steps(labels) * len(tasks) + probes
     return Price(outline.runs + curves.trainings, outline.runs * each + curves.steps)
 
@@ -143,11 +154,15 @@ def _weigh_curves(learner: Learner, labels: Labels, outline: Outline, pool: Ints
             prices.append(price_subsets(learner, labels, task, sizes, outline.repetitions))
         else:
             teachers = outline.ensemble * min(outline.parts, outline.repetitions)
-            prices.append(price_ensemble(learner, labels, task, pool, sizes, teachers, outline.repetitions))
+            prices.append(
+                price_ensemble(learner, labels, task, pool, sizes, teachers, outline.repetitions)
+            )
     return Price(sum(each.trainings for each in prices), sum(each.steps for each in prices))
 
 
-def _sizes_of(labels: Labels, task: str, sizes: Sequence[int] | None, pool: Ints | None) -> tuple[int, ...]:
+def _sizes_of(
+    labels: Labels, task: str, sizes: Sequence[int] | None, pool: Ints | None
+) -> tuple[int, ...]:
     if sizes is not None:
         return tuple(sizes)
     have = int((~labels[task].is_pseudo).sum())
@@ -169,9 +184,13 @@ def measure_curve(
     pool: Ints | None = None,
     mode: str = "hard",
 ) -> Points:
-    """The curve of a task as one part scores it; raises Unscored where that part lacks labels of some class."""
+    """The curve of a task as one part scores it; raises Unscored where that part lacks labels of
+    some class."""
     learner, labels = parts[piece.number]
-    given: dict[str, Any] = {"repetitions": outline.repeats(piece.number), "seed": seed + piece.number}
+    given: dict[str, Any] = {
+        "repetitions": outline.repeats(piece.number),
+        "seed": seed + piece.number,
+    }
     sizes = outline.sizes[piece.task]
     if pool is None:
         return subset_curve(learner, labels, piece.task, sizes, progress=progress, **given)
@@ -180,7 +199,8 @@ def measure_curve(
 
 
 def join_curves(found: Iterable[tuple[str, Points | Unscored]]) -> dict[str, Points]:
-    """The curve of every task from its parts; where no part can score a task it has none, and borrows its rate."""
+    """The curve of every task from its parts; where no part can score a task it has none, and
+    borrows its rate."""
     curves: dict[str, Points] = {}
     unscored = None
     for task, points in found:
@@ -199,7 +219,9 @@ def measure_probes(piece: Piece, parts: Sequence[Part], outline: Outline, seed: 
     """The probes of one training; trainings take turns over the parts."""
     learner, labels = parts[piece.number % len(parts)]
     run, every = f"run {piece.number}", outline.every
-    probes, _ = probe_training(learner, labels, seed + piece.number, every=every, steps=outline.ahead, run=run)
+    probes, _ = probe_training(
+        learner, labels, seed + piece.number, every=every, steps=outline.ahead, run=run
+    )
     return probes
 
 
@@ -207,6 +229,15 @@ def tell_probing(probes: Probes, parts: Sequence[Part], outline: Outline) -> dic
     """How much was probed, how much might have been, and why there was no more."""
     taken = len(set(probes.runs))
     allowed = sum(outline.looks(*parts[number % len(parts)]) for number in range(outline.runs))
-    why = "more could not move the plan out of its plateau" if taken < outline.runs else "all that was allowed is done"
-    probed = {"trainings": taken, "trainings_allowed": outline.runs, "probes": len(probes), "probes_allowed": allowed}
+    why = (
+        "more could not move the plan out of its plateau"
+        if taken < outline.runs
+        else "all that was allowed is done"
+    )
+    probed = {
+        "trainings": taken,
+        "trainings_allowed": outline.runs,
+        "probes": len(probes),
+        "probes_allowed": allowed,
+    }
     return probed | {"every": outline.every, "stopped": why}

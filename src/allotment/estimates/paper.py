@@ -1,4 +1,5 @@
-"""The paper's way for one request: what to measure, when that is enough, and the estimates that it comes to."""
+"""The paper's way for one request: what to measure, when that is enough, and the estimates that it
+comes to."""
 
 from __future__ import annotations
 
@@ -62,11 +63,17 @@ class Paper:
     @cached_property
     def outline(self) -> Outline:
         request = self.request
-        given = {key: value for key, value in request.options.items() if key in (*OUTLINE, "ensemble")}
+        given = {
+            key: value for key, value in request.options.items() if key in (*OUTLINE, "ensemble")
+        }
         if request.probing is not None:
-            given["allowance"] = allow(request.probing, self.parts, given.get("ahead", AHEAD), request.seed)
+            given["allowance"] = allow(
+                request.probing, self.parts, given.get("ahead", AHEAD), request.seed
+            )
         learner, labels = self._smallest
-        return settle(learner, labels, request.trainings, pool=self.pool, parts=request.folds, **given)
+        return settle(
+            learner, labels, request.trainings, pool=self.pool, parts=request.folds, **given
+        )
 
     @cached_property
     def pieces(self) -> list[Piece]:
@@ -77,7 +84,9 @@ class Paper:
         """As many labels of each task as every part has."""
         learner, first = self.parts[0]
         least = {task: min(len(labels[task]) for _, labels in self.parts) for task in first}
-        return learner, Labels({task: mine.keep(np.arange(len(mine)) < least[task]) for task, mine in first.items()})
+        return learner, Labels(
+            {task: mine.keep(np.arange(len(mine)) < least[task]) for task, mine in first.items()}
+        )
 
     @property
     def _have(self) -> dict[str, int]:
@@ -87,12 +96,19 @@ class Paper:
         """What all pieces take."""
         outline, (learner, labels) = self.outline, self._smallest
         tasks = labelled(learner, labels)
-        both, probing = (weigh(learner, labels, each, self.pool) for each in (outline, replace(outline, sizes={})))
+        both, probing = (
+            weigh(learner, labels, each, self.pool)
+            for each in (outline, replace(outline, sizes={}))
+        )
         looks = outline.runs * outline.looks(learner, labels)
         teachers = outline.ensemble * min(outline.parts, outline.repetitions) * len(outline.sizes)
         scores = looks * len(tasks) * (len(tasks) + 1) + both.trainings - outline.runs - teachers
-        probes = outline.runs * learner.steps(labels) + looks * outline.ahead * len(make_arms(tasks))
-        return Work(both.trainings, probes + both.steps - probing.steps, both.steps, scores, probing.steps)
+        probes = outline.runs * learner.steps(labels) + looks * outline.ahead * len(
+            make_arms(tasks)
+        )
+        return Work(
+            both.trainings, probes + both.steps - probing.steps, both.steps, scores, probing.steps
+        )
 
     def measure(self, piece: Piece, progress: Callable[[int, int], None] | None = None) -> Found:
         """One piece; it depends on nothing that another gave."""
@@ -100,34 +116,45 @@ class Paper:
         if piece.kind == "probes":
             return measure_probes(piece, self.parts, self.outline, seed)
         try:
-            return measure_curve(piece, self.parts, self.outline, seed, progress, self.pool, self.mode)
+            return measure_curve(
+                piece, self.parts, self.outline, seed, progress, self.pool, self.mode
+            )
         except Unscored as error:
             return error
 
     def is_enough(self, found: Sequence[Found]) -> bool:
-        """Whether the plan could not be moved out of its plateau by more pieces than these, the first ones."""
+        """Whether the plan could not be moved out of its plateau by more pieces than these, the
+        first ones."""
         problem, probes = self.request.problem, _probes_of(found)
         if problem is None or not probes or len(found) == len(self.pieces):
             return False
         known = taba.find_known(self._curves_of(found), self._have, fit=self.fit, **self.how)
-        rule = enough_for(problem, known, estimator=self.estimator, between=1, seed=self.request.seed)
+        rule = enough_for(
+            problem, known, estimator=self.estimator, between=1, seed=self.request.seed
+        )
         return rule(join(probes))
 
     def _curves_of(self, found: Sequence[Found]) -> dict[str, Points]:
         pairs = zip(self.pieces, found, strict=False)
-        return join_curves((piece.task, each) for piece, each in pairs if not isinstance(each, Probes))
+        return join_curves(
+            (piece.task, each) for piece, each in pairs if not isinstance(each, Probes)
+        )
 
     def conclude(self, found: Sequence[Found]) -> Estimates:
         """The estimates that the first pieces come to, all curves among them."""
         request, curves, probes = self.request, self._curves_of(found), join(_probes_of(found))
         transfer = affinity(probes, self.estimator)
         draws = int(request.options.get("draws", taba.DRAWS))
-        made = taba.combine(transfer, curves, self._have, fit=self.fit, draws=draws, seed=request.seed, **self.how)
+        made = taba.combine(
+            transfer, curves, self._have, fit=self.fit, draws=draws, seed=request.seed, **self.how
+        )
         points = {task: each.to_dict() for task, each in curves.items()}
         probing = tell_probing(probes, self.parts, self.outline)
         about = {
             "trainings": sum(piece.trainings for piece in self.pieces[: len(found)]),
-            "probing": probing | ({} if request.probing is None else {"limit": dict(request.probing)}),
+            "probing": (
+                probing | ({} if request.probing is None else {"limit": dict(request.probing)})
+            ),
             "measured": {"transfer": transfer.to_dict(), "points": points},
         }
         return replace(made, about=dict(made.about) | about)
@@ -201,8 +228,13 @@ def follow_mended(request: Request) -> Paper:
     options = request.options
     estimator = options.get("estimator", "pooled")
     if estimator not in ESTIMATORS:
-        raise InputError([Mistake("estimator", f"unknown {estimator!r}; {suggest(estimator, ESTIMATORS)}")])
-    how = {"own_gain": bool(options.get("own_gain", True)), "fallback": options.get("fallback", True)}
+        raise InputError(
+            [Mistake("estimator", f"unknown {estimator!r}; {suggest(estimator, ESTIMATORS)}")]
+        )
+    how = {
+        "own_gain": bool(options.get("own_gain", True)),
+        "fallback": options.get("fallback", True),
+    }
     return Paper(request, estimator, cache(fit_exact), how)
 
 
@@ -213,7 +245,14 @@ def _pool_of(request: Request) -> Ints:
     if pool is None and hasattr(learner, "split"):
         pool = learner.split.train
     if pool is None:
-        raise InputError([Mistake("pool", "an ensemble labels it; give the instances without labels: pool=range(...)")])
+        raise InputError(
+            [
+                Mistake(
+                    "pool",
+                    "an ensemble labels it; give the instances without labels: pool=range(...)",
+                )
+            ]
+        )
     free = np.asarray(list(pool), dtype=np.int64)
     # a fold is scored on: not even its inputs are learnt from
     taken = [labels.instances for labels in request.labels.values()] if request.folds > 1 else []

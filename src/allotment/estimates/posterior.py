@@ -1,9 +1,11 @@
-"""Ratios of noisy sums that share a denominator: what can be known of them, and a prior learnt from all of them.
+"""Ratios of noisy sums that share a denominator: what can be known of them, and a prior learnt from
+all of them.
 
-One target j: its denominator's sum D is d and noise, the numerators' sums N_i are I_i d and noise, and all this noise
-varies together, as it does between units. Given d, the ratios I_i follow from N like weights in a linear model. What d
-may be is gone through on a grid, above 0 only (a mini-batch of a task's own helps it). Where D is mostly noise, d may
-be near 0, nothing follows from N, and the ratios fall back to the prior.
+One target j: its denominator's sum D is d and noise, the numerators' sums N_i are I_i d and noise,
+and all this noise varies together, as it does between units. Given d, the ratios I_i follow from N
+like weights in a linear model. What d may be is gone through on a grid, above 0 only (a mini-batch
+of a task's own helps it). Where D is mostly noise, d may be near 0, nothing follows from N, and the
+ratios fall back to the prior.
 
 The prior of all ratios is normal; its mean and spread are gone through on a grid, too.
 """
@@ -27,12 +29,14 @@ SIZES = 60
 SMALL = 0.3
 """a denominator's size may be of any order of magnitude above so many of its standard errors"""
 BORROWED = 5
-"""as many units as the noise of other numerators of a target counts for, in what is known of one numerator's noise"""
+"""as many units as the noise of other numerators of a target counts for, in what is known of one
+numerator's noise"""
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums of numerators [i, j] over units, with denominators on the diagonal, and how much they vary."""
+    """Sums of numerators [i, j] over units, with denominators on the diagonal, and how much they
+    vary."""
 
     total: Array
     rests: Array
@@ -50,7 +54,8 @@ class Sums:
 
     @property
     def error(self) -> Array:
-        """Their standard errors by the delta method; infinite where nothing tells them, and 0 on the diagonal."""
+        """Their standard errors by the delta method; infinite where nothing tells them, and 0 on
+        the diagonal."""
         below = np.abs(np.diagonal(self.total))
         rests = self.rests - self.plain * np.diagonal(self.rests, axis1=1, axis2=2)[:, None, :]
         spread = np.sqrt(self._factor * (rests**2).sum(axis=0))
@@ -65,10 +70,13 @@ class Sums:
         below = np.diagonal(self.total)
         error = np.sqrt(self._factor * (np.diagonal(self.rests, axis1=1, axis2=2) ** 2).sum(axis=0))
         firm = np.where(below > 0, np.inf, np.where(below < 0, -np.inf, 0.0))
-        return np.asarray(np.where(self.units > 1, np.divide(below, error, out=firm, where=error > 0), 0.0))
+        return np.asarray(
+            np.where(self.units > 1, np.divide(below, error, out=firm, where=error > 0), 0.0)
+        )
 
     def apart(self, share: float) -> NDArray[np.bool_]:
-        """Numerators that differ from 0, with at most this share of false ones among them (Benjamini, Hochberg)."""
+        """Numerators that differ from 0, with at most this share of false ones among them
+        (Benjamini, Hochberg)."""
         size = len(self.total)
         off = ~np.eye(size, dtype=bool)
         error = np.sqrt([np.diagonal(self.noise(target)) for target in range(size)]).T
@@ -85,8 +93,8 @@ class Sums:
     def noise(self, target: int) -> Array:
         """How a target's sums [i] vary together, cautiously.
 
-        A few units tell this badly. So it is mixed with what a mean variance and a mean covariance of them all would
-        make it, and enlarged as Student's t is wider than a normal distribution.
+        A few units tell this badly. So it is mixed with what a mean variance and a mean covariance
+        of them all would make it, and enlarged as Student's t is wider than a normal distribution.
         """
         rests, more = self.rests[:, :, target], max(float(self.units[target]) - 1, 1.0)
         own = self._factor[target] * rests.T @ rests
@@ -103,7 +111,8 @@ class Sums:
 
 
 def sum_up(parts: Array, counts: Array) -> Sums:
-    """Sums over units [unit, i, j] that are independent of each other, each of so many probes [unit, j]."""
+    """Sums over units [unit, i, j] that are independent of each other, each of so many probes
+    [unit, j]."""
     total = parts.sum(axis=0)
     share = counts / np.maximum(counts.sum(axis=0), 1)
     return Sums(total, parts - share[:, None, :] * total, (counts > 0).sum(axis=0).astype(float))
@@ -111,7 +120,8 @@ def sum_up(parts: Array, counts: Array) -> Sums:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """What is known of the ratios of one target, in directions in which their noise is independent."""
+    """What is known of the ratios of one target, in directions in which their noise is
+    independent."""
 
     others: NDArray[np.intp]
     """the sources, without the target itself"""
@@ -127,10 +137,13 @@ class Column:
     """[prior, size]: logarithm of how well this explains the sums"""
 
     def ratios(self, prior: Array, spread: Array, size: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation [..., direction] given the prior and the denominator's place in the grid."""
+        """Mean and standard deviation [..., direction] given the prior and the denominator's place
+        in the grid."""
         own = self.sizes[size][..., None]
         precision = own**2 / self.variance + 1 / spread[..., None] ** 2
-        towards = own * self.seen[size] / self.variance + (prior / spread**2)[..., None] * self.turn.sum(axis=0)
+        towards = own * self.seen[size] / self.variance + (prior / spread**2)[
+            ..., None
+        ] * self.turn.sum(axis=0)
         return towards / precision, 1 / np.sqrt(precision)
 
 
@@ -151,20 +164,27 @@ class Posterior:
         found = np.ones((len(self.columns), len(self.columns)))
         for j, column in enumerate(self.columns):
             chance = self.belief[:, None] * np.exp(_normal(column.weight))
-            prior, spread = (np.broadcast_to(part[:, None], chance.shape) for part in (self.prior, self.spread))
-            ratios, _ = column.ratios(prior, spread, np.broadcast_to(np.arange(SIZES), chance.shape))
+            prior, spread = (
+                np.broadcast_to(part[:, None], chance.shape) for part in (self.prior, self.spread)
+            )
+            ratios, _ = column.ratios(
+                prior, spread, np.broadcast_to(np.arange(SIZES), chance.shape)
+            )
             found[column.others, j] = column.turn @ np.einsum("hs,hsi->i", chance, ratios)
         return found
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """[draw, i, j]: all that is shared, such as a denominator, is drawn once for all cells that share it."""
+        """[draw, i, j]: all that is shared, such as a denominator, is drawn once for all cells that
+        share it."""
         found = np.ones((count, len(self.columns), len(self.columns)))
         chosen = rng.choice(len(self.belief), count, p=self.belief)
         for j, column in enumerate(self.columns):
             below = np.cumsum(np.exp(_normal(column.weight)), axis=1)
             size = (rng.random((count, 1)) * below[chosen, -1:] > below[chosen]).sum(axis=1)
             mean, spread = column.ratios(self.prior[chosen], self.spread[chosen], size)
-            found[:, column.others, j] = (mean + spread * rng.standard_normal(mean.shape)) @ column.turn.T
+            found[:, column.others, j] = (
+                mean + spread * rng.standard_normal(mean.shape)
+            ) @ column.turn.T
         return found
 
 

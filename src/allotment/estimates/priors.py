@@ -1,7 +1,9 @@
-"""What is believed about learning curves before any of this campaign's trainings, with where each number comes from.
+"""What is believed about learning curves before any of this campaign's trainings, with where each
+number comes from.
 
-"Evidence" are the project's own measurements on four Tox21 assays with 300 labels each (docs/method.md); what that does
-not settle was chosen on simulated learners (tests/simulated.py, seeds below 1000) and judged on others.
+"Evidence" are the project's own measurements on four Tox21 assays with 300 labels each
+(docs/method.md); what that does not settle was chosen on simulated learners (tests/simulated.py,
+seeds below 1000) and judged on others.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ class Prior:
     own_exponent_spread: float = 0.3
     """of a task's own exponent around the shared one"""
     past: float = 0.0
-    """exponent of the curves so far, shared by all tasks; below 0 a curve still gathers speed over log(labels)"""
+    """exponent of the curves so far, shared by all tasks; below 0 a curve still gathers speed over
+    log(labels)"""
     past_spread: float = 0.6
     """a standard deviation, as the exponent may be negative"""
     own_past_spread: float = 0.2
@@ -44,7 +47,8 @@ class Prior:
     dead: float = 0.12
     """evidence: 5 % costs little and finds some, 15 % finds more and costs more"""
     late: float = 0.03
-    """nothing learnt yet, but as live as the others from now on; evidence: SR-HSE rises only after 300 labels"""
+    """nothing learnt yet, but as live as the others from now on; evidence: SR-HSE rises only after
+    300 labels"""
     saturated_share: float = 0.25
     """a saturated task gains up to this share of what a live one does"""
     saturated_past: float = 0.8
@@ -53,23 +57,29 @@ class Prior:
     surprise: float = 0.2
     """how much more, or less, a task gains from now on for reasons that no curve so far can show"""
     gathering: float = 1.6
-    """how much more (a logarithm) all tasks gain from now on for each unit that the past exponent lies below 0"""
+    """how much more (a logarithm) all tasks gain from now on for each unit that the past exponent
+    lies below 0"""
     shared_surprise: float = 0.4
     """how much more, or less, all tasks gain at once"""
     headroom: float = 2.0
-    """how far beyond the headroom a curve may end: five times the labels at hand follow it half of the way"""
+    """how far beyond the headroom a curve may end: five times the labels at hand follow it half of
+    the way"""
     transfers: tuple[tuple[float, float], ...] = ((0.02, 0.9), (0.1, 0.1))
-    """standard deviations of what labels of others bring, as a share of what a live task's own do, and how likely each
-    of them is; with wider ones, plans followed the noise of transfer on every family of simulated learners"""
+    """standard deviations of what labels of others bring, as a share of what a live task's own do,
+    and how likely each of them is; with wider ones, plans followed the noise of transfer on every
+    family of simulated learners"""
     seed_set: float = 0.55
-    """standard deviation of the slope over log(labels) from one seed set to another, in units of the noise of one
-    training; evidence: intervals blind to it cover 71 to 79 % instead of 90, so it doubles the variance"""
+    """standard deviation of the slope over log(labels) from one seed set to another, in units of
+    the noise of one training; evidence: intervals blind to it cover 71 to 79 % instead of 90, so it
+    doubles the variance"""
     seed_set_folds: float = 0.3
-    """the same where folds take turns: measured on tuning campaigns of Tox21 (0.15) and QM8 (0.27)"""
+    """the same where folds take turns: measured on tuning campaigns of Tox21 (0.15) and QM8
+    (0.27)"""
     seed_set_others: float = 0.2
     """the same over the counts of other tasks"""
     noise: float = 4.0
-    """of one training, in %, before its residuals are seen; it counts as `noise_strength` of them"""
+    """of one training, in %, before its residuals are seen; it counts as `noise_strength` of
+    them"""
     noise_strength: float = 4.0
     noise_growth: float = 0.5
     """the variance of a training on m of n labels goes with n / m to this power"""
@@ -96,8 +106,9 @@ class Prior:
 
     @property
     def later(self) -> Prior:
-        """For rounds after the first. Some of what was future has been seen by now, and less is left to buy: how a
-        curve went so far says more about how it goes on, and tasks may differ more. Chosen on simulated learners.
+        """For rounds after the first. Some of what was future has been seen by now, and less is
+        left to buy: how a curve went so far says more about how it goes on, and tasks may differ
+        more. Chosen on simulated learners.
         """
         return replace(self, bend=self.bend / 2, spread=max(self.spread, 0.3))
 
@@ -110,7 +121,11 @@ class Prior:
     def skill_chances(self) -> Array:
         """[state, skill]"""
         some = np.maximum(self.skills, 1e-3)
-        live = np.where(self.skills > 0, bell(np.log(some), float(np.log(self.skill)), self.skill_spread) / some, 0.0)
+        live = np.where(
+            self.skills > 0,
+            bell(np.log(some), float(np.log(self.skill)), self.skill_spread) / some,
+            0.0,
+        )
         saturated = self.skills**self.solved
         dead = (self.skills == 0).astype(float)
         late = np.exp(-0.5 * (self.skills / self.late_skill) ** 2)
@@ -202,23 +217,26 @@ FEWEST_CURVES = 4
 FEWEST_SETS = 4
 """from which on what data sets differ by can be told"""
 GIVEN = 3
-"""sets that the given prior counts as: one data set's exponent alone planned worse than the neutral one on tuning
-campaigns of another"""
+"""sets that the given prior counts as: one data set's exponent alone planned worse than the neutral
+one on tuning campaigns of another"""
 
 
 def learn_prior(sets: Sequence[tuple[Sequence[int], Array]], given: Prior | None = None) -> Prior:
     """The prior with exponent, slope and their spreads from learning curves of other data sets.
 
-    Each set is (numbers of labels, gains[number, task]): gains in % of the score with the first number of labels. A set
-    with too few curves is left out, and so is a curve that doesn't rise or isn't finite. The given prior counts as
-    three more sets, so that no single one decides.
+    Each set is (numbers of labels, gains[number, task]): gains in % of the score with the first
+    number of labels. A set with too few curves is left out, and so is a curve that doesn't rise or
+    isn't finite. The given prior counts as three more sets, so that no single one decides.
 
     >>> counts, steps = [300, 600, 1200, 2400], 1 - np.array([1.0, 2, 4, 8])[:, None] ** -0.9
-    >>> round(learn_prior([(counts, steps * [20.0, 25, 30, 20])]).exponent, 2)  # between 0.4 and 0.9
+    >>> round(learn_prior([(counts, steps * [20.0, 25, 30, 20])]).exponent, 2)
     0.49
     """
     given = given or Prior()
-    found = [_learn(np.asarray(counts, dtype=float), np.asarray(gains, dtype=float)) for counts, gains in sets]
+    found = [
+        _learn(np.asarray(counts, dtype=float), np.asarray(gains, dtype=float))
+        for counts, gains in sets
+    ]
     known = [each for each in found if each is not None]
     if not known:
         return given
@@ -250,7 +268,8 @@ class _Shape:
 
 
 def _learn(counts: Array, gains: Array) -> _Shape | None:
-    """What curves S (1 - (n / n_0)^-a) / a of one data set have in common, by least squares over a."""
+    """What curves S (1 - (n / n_0)^-a) / a of one data set have in common, by least squares over
+    a."""
     rising = gains[:, np.isfinite(gains).all(axis=0) & (gains[-1] > 0)]
     if rising.shape[1] < FEWEST_CURVES or len(counts) < 3:
         return None

@@ -1,4 +1,5 @@
-"""What one more mini-batch of a task does for another task, measured beside a training: the scores of Eq. 5."""
+"""What one more mini-batch of a task does for another task, measured beside a training: the scores
+of Eq. 5."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ from allotment.learners.learner import (
 Array = NDArray[np.float64]
 Number = TypeVar("Number", int, float)
 AHEAD = 1
-"""steps that arms take unless told; more of them pay where to score a probe is more work than K^2 gradients"""
+"""steps that arms take unless told; more of them pay where to score a probe is more work than K^2
+gradients"""
 BY_RUN = ("trained", "probed", "scoring", "planned")
 """what probes know of each training"""
 
@@ -53,11 +55,13 @@ class Scores:
 
 @dataclass(frozen=True)
 class Cost:
-    """Gradients of one mini-batch each: those of the trainings, and those that probing added to them."""
+    """Gradients of one mini-batch each: those of the trainings, and those that probing added to
+    them."""
 
     training: int
     probing: int
-    """of the look-aheads; a learner with a `probe` of its own may share some of them between arms"""
+    """of the look-aheads; a learner with a `probe` of its own may share some of them between
+    arms"""
     scoring: float
     """the work of the scores, in gradients; 0 where the learner does not say"""
     scores: int
@@ -71,7 +75,8 @@ class Cost:
 
 @dataclass(frozen=True, eq=False)
 class Probes:
-    """Probes of one or more trainings. Nothing is divided yet: numerators and denominators of Eq. 5 stay apart."""
+    """Probes of one or more trainings. Nothing is divided yet: numerators and denominators of Eq. 5
+    stay apart."""
 
     tasks: tuple[str, ...]
     higher_is_better: tuple[bool, ...]
@@ -91,7 +96,8 @@ class Probes:
     scoring: Mapping[str, float] = field(default_factory=dict)
     """the work of their scores, in gradients"""
     planned: Mapping[str, int] = field(default_factory=dict)
-    """how many probes each training was to have; given as `probes` it has the same again, unless by `every`"""
+    """how many probes each training was to have; given as `probes` it has the same again, unless by
+    `every`"""
 
     def __post_init__(self) -> None:
         count, tasks = len(self.runs), len(self.tasks)
@@ -114,14 +120,22 @@ class Probes:
         return len(self.runs)
 
     def gains(self, score: str = "metric") -> Array:
-        """[probe, i, j]: how much better j is with i beside it than alone, whichever way its score points.
+        """[probe, i, j]: how much better j is with i beside it than alone, whichever way its score
+        points.
 
-        Off the diagonal these are the numerators of Eq. 5; on it, where i is j itself, the denominators.
+        Off the diagonal these are the numerators of Eq. 5; on it, where i is j itself, the
+        denominators.
         """
         if score not in ("metric", "loss"):
-            raise InputError([Mistake("score", f"unknown {score!r}; {suggest(score, ('metric', 'loss'))}")])
+            raise InputError(
+                [Mistake("score", f"unknown {score!r}; {suggest(score, ('metric', 'loss'))}")]
+            )
         scores = self.metric if score == "metric" else self.loss
-        up = np.array(self.higher_is_better) if score == "metric" else np.zeros(len(self.tasks), dtype=bool)
+        up = (
+            np.array(self.higher_is_better)
+            if score == "metric"
+            else np.zeros(len(self.tasks), dtype=bool)
+        )
         return np.asarray(np.where(up, 1.0, -1.0) * (scores.joint - scores.alone[:, None, :]))
 
     @property
@@ -151,7 +165,10 @@ class Probes:
             raise InputError(missing)
         count, tasks = len(plain["runs"]), len(plain["tasks"])
         metric, loss = (
-            Scores(to_array(plain[key]["alone"], count, tasks), to_array(plain[key]["joint"], count, tasks, tasks))
+            Scores(
+                to_array(plain[key]["alone"], count, tasks),
+                to_array(plain[key]["joint"], count, tasks, tasks),
+            )
             for key in ("metric", "loss")
         )
         return cls(
@@ -175,18 +192,30 @@ def join(parts: Iterable[Probes]) -> Probes:
     for key in ("tasks", "higher_is_better", "ahead"):
         for other in given[1:]:
             if getattr(other, key) != getattr(first, key):
-                found = f"{getattr(first, key)} and {getattr(other, key)} differ; only like probes can be joined"
+                found = (
+                    f"{getattr(first, key)} and {getattr(other, key)} differ; only like probes can"
+                    " be joined"
+                )
                 mistakes.append(Mistake(key, found))
                 break
-    seen = [(run, step) for each in given for run, step in zip(each.runs, each.at.tolist(), strict=True)]
+    seen = [
+        (run, step) for each in given for run, step in zip(each.runs, each.at.tolist(), strict=True)
+    ]
     if len(set(seen)) < len(seen):
         run, step = next(one for at, one in enumerate(seen) if one in seen[:at])
-        what = f"step {step} of training {run!r} is there twice; give each training a `run` of its own"
+        what = (
+            f"step {step} of training {run!r} is there twice; give each training a `run` of its own"
+        )
         mistakes.append(Mistake("runs", what))
     if mistakes:
         raise InputError(mistakes)
     metric, loss = (
-        Scores(*(np.concatenate([getattr(getattr(each, key), arm) for each in given]) for arm in ("alone", "joint")))
+        Scores(
+            *(
+                np.concatenate([getattr(getattr(each, key), arm) for each in given])
+                for arm in ("alone", "joint")
+            )
+        )
         for key in ("metric", "loss")
     )
     return replace(
@@ -212,9 +241,16 @@ def _add_up(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
 
 
 def probe_once(
-    learner: Learner, state: State, tasks: Sequence[str], *, steps: int = AHEAD, run: str = "", at: int = 0
+    learner: Learner,
+    state: State,
+    tasks: Sequence[str],
+    *,
+    steps: int = AHEAD,
+    run: str = "",
+    at: int = 0,
 ) -> Probes:
-    """One probe of a state, which stays as it is: `steps` steps of every arm, then the scores of the arm's tasks.
+    """One probe of a state, which stays as it is: `steps` steps of every arm, then the scores of
+    the arm's tasks.
 
     Arm (i, j) serves both cells, i to j and j to i: gradients are added, so the order says nothing.
     """
@@ -222,26 +258,37 @@ def probe_once(
     size = len(tasks)
     alone, joint = np.full((2, 1, size), np.nan), np.full((2, 1, size, size), np.nan)
     up = [True] * size
-    # at once where the learner may share gradients between arms; else one by one, since each holds a copy of the model
-    for part in [arms] if hasattr(learner, "probe") else [{name: arm} for name, arm in arms.items()]:
+    # at once where the learner may share gradients between arms; else one by one, since each holds
+    # a copy of the model
+    for part in (
+        [arms] if hasattr(learner, "probe") else [{name: arm} for name, arm in arms.items()]
+    ):
         for name, end in probe(learner, state, part, steps).items():
             members = [int(place) for place in name.split()]
             for target in set(members):
                 found = learner.score(end, tasks[target])
-                both = [value if np.isfinite(value) else np.nan for value in (found.metric, found.loss)]
+                both = [
+                    value if np.isfinite(value) else np.nan for value in (found.metric, found.loss)
+                ]
                 up[target] = found.higher_is_better
                 if len(members) == 1:
                     alone[:, 0, target] = both
                 else:
                     joint[:, 0, sum(members) - target, target] = both
     metric, loss = (Scores(*each) for each in zip(alone, joint, strict=True))
-    probed, scoring = {run: count_gradients(learner, arms, steps)}, {run: count_scoring(learner, arms)}
+    probed, scoring = (
+        {run: count_gradients(learner, arms, steps)},
+        {run: count_scoring(learner, arms)},
+    )
     place = np.array([at], dtype=np.int64)
-    return Probes(tuple(tasks), tuple(up), steps, (run,), place, metric, loss, probed=probed, scoring=scoring)
+    return Probes(
+        tuple(tasks), tuple(up), steps, (run,), place, metric, loss, probed=probed, scoring=scoring
+    )
 
 
 def make_arms(tasks: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What a probe trains on, named by the places of its tasks: each task alone, twice, and with each other."""
+    """What a probe trains on, named by the places of its tasks: each task alone, twice, and with
+    each other."""
     alone = {f"{j}": (task,) for j, task in enumerate(tasks)}
     pairs = itertools.combinations_with_replacement(range(len(tasks)), 2)
     return alone | {f"{i} {j}": (tasks[i], tasks[j]) for i, j in pairs}
@@ -262,18 +309,27 @@ def probe_training(
     enough: Callable[[Probes], bool] | None = None,
     patience: Patience | None = None,
 ) -> tuple[Probes, State]:
-    """A whole training on all labelled tasks, probed on its way, and the state it ends in: to the byte that of a
-    training without probes.
+    """A whole training on all labelled tasks, probed on its way, and the state it ends in: to the
+    byte that of a training without probes.
 
-    Probes are taken after `every` so many steps, or `probes` of them, or as many as fit into `minutes`, or (the usual
-    way) as often as `budget` allows: probing then takes at most so many times the work of the training itself. Minutes
-    are turned into a number of probes before the start, which `planned` keeps. A probe is taken only where its `steps`
-    (the paper's m, which it leaves open) still lie within the training.
+    Probes are taken after `every` so many steps, or `probes` of them, or as many as fit into
+    `minutes`, or (the usual way) as often as `budget` allows: probing then takes at most so many
+    times the work of the training itself. Minutes are turned into a number of probes before the
+    start, which `planned` keeps. A probe is taken only where its `steps` (the paper's m, which it
+    leaves open) still lie within the training.
 
-    Arms are scored on `scored` validation instances, drawn by seed once for the training; on all of them if None.
-    `enough` sees all probes so far after each new one; once it says yes the training goes on without.
+    Arms are scored on `scored` validation instances, drawn by seed once for the training; on all of
+    them if None. `enough` sees all probes so far after each new one; once it says yes the training
+    goes on without.
     """
-    tasks = _check(learner, labels, {"every": every, "probes": probes, "minutes": minutes}, budget, steps, scored)
+    tasks = _check(
+        learner,
+        labels,
+        {"every": every, "probes": probes, "minutes": minutes},
+        budget,
+        steps,
+        scored,
+    )
     scorer = learner if scored is None else score_on_some(learner, scored, seed)
     run = f"{seed} on {labels.fingerprint[:12]}" if run is None else run
     last = learner.steps(labels) - steps
@@ -282,7 +338,9 @@ def probe_training(
     apart = every or space_within(budget, scorer, tasks, steps)
     most = last // apart if probes is None else min(probes, last)
     if most < 1:
-        raise InputError([_explain_no_room(learner.steps(labels), apart if probes is None else 1, steps, every)])
+        raise InputError(
+            [_explain_no_room(learner.steps(labels), apart if probes is None else 1, steps, every)]
+        )
     every = every or last // most
     found: list[Probes] = []
     done, closed = 0, False
@@ -297,7 +355,9 @@ def probe_training(
 
     state = train(learner, labels, seed, patience=patience, watch=watch)
     if not found:
-        raise InputError([Mistake("patience", f"the training ended after {done} steps, before its first probe")])
+        raise InputError(
+            [Mistake("patience", f"the training ended after {done} steps, before its first probe")]
+        )
     return replace(join(found), trained={run: done * len(tasks)}, planned={run: most}), state
 
 
@@ -309,7 +369,8 @@ def score_on_some(learner: Learner, count: int, seed: int) -> Learner:
 
 
 def space_within(budget: float, learner: Learner, tasks: Sequence[str], steps: int = AHEAD) -> int:
-    """The fewest steps between two probes for which probing takes at most `budget` times the work of training."""
+    """The fewest steps between two probes for which probing takes at most `budget` times the work
+    of training."""
     arms = make_arms(tasks)
     work = count_gradients(learner, arms, steps) + count_scoring(learner, arms)
     return max(1, math.ceil(work / (budget * len(tasks)) - 1e-9))
@@ -324,7 +385,8 @@ class Timing:
 
 
 def time_probe(learner: Learner, labels: Labels, seed: int = 0, steps: int = AHEAD) -> Timing:
-    """How long a step on all labelled tasks takes, and a probe, in a training of which nothing is kept."""
+    """How long a step on all labelled tasks takes, and a probe, in a training of which nothing is
+    kept."""
     tasks = labelled(learner, labels)
     state = learner.step(learner.start(labels, seed), tasks)  # the first of all has more to do
     begun = time.perf_counter()
@@ -362,9 +424,15 @@ def _check(
         if value is not None and not 0 < value < float("inf"):
             mistakes.append(Mistake(key, f"{value} is not a number above 0"))
     if len(given := [key for key, value in pace.items() if value is not None]) > 1:
-        mistakes.append(Mistake(", ".join(given), "each says how many probes there are; give one of them"))
-    if scored is not None and not (hasattr(learner, "with_validation") and hasattr(learner, "validation")):
-        mistakes.append(Mistake("scored", "the learner has no `with_validation`; leave it out to score on all"))
+        mistakes.append(
+            Mistake(", ".join(given), "each says how many probes there are; give one of them")
+        )
+    if scored is not None and not (
+        hasattr(learner, "with_validation") and hasattr(learner, "validation")
+    ):
+        mistakes.append(
+            Mistake("scored", "the learner has no `with_validation`; leave it out to score on all")
+        )
     for name in labels:
         if name not in learner.tasks:
             what = f"is not one of the learner's; {suggest(name, learner.tasks)}"
@@ -401,9 +469,12 @@ def to_plain(array: Array) -> Any:
 
 
 def to_array(plain: Any, *shape: int) -> Array:
-    """The array that `to_plain` wrote; `shape` tells how many axes there are where there is nothing in them."""
+    """The array that `to_plain` wrote; `shape` tells how many axes there are where there is nothing
+    in them."""
     try:
         found = np.array(plain, dtype=float)
     except (TypeError, ValueError):
-        raise InputError([Mistake("scores", f"are not numbers in lists of equal length ({shape} in all)")]) from None
+        raise InputError(
+            [Mistake("scores", f"are not numbers in lists of equal length ({shape} in all)")]
+        ) from None
     return found.reshape(shape) if not found.size and 0 in shape else found

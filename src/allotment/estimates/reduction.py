@@ -1,4 +1,5 @@
-"""The points of a single-task learning curve: on pseudo-labels (Alg. 1, part 2), or on subsets of the labels at hand.
+"""The points of a single-task learning curve: on pseudo-labels (Alg. 1, part 2), or on subsets of
+the labels at hand.
 
 Scores are those of the learner's validation part; the paper takes the test set.
 """
@@ -25,7 +26,8 @@ MODES = {
     "soft": "the ensemble's probabilities",
     "confidence": "hard, and only of instances of which the ensemble is sure",
 }
-"""what a pseudo-label is; numbers and maps have no classes, so that hard and soft are the ensemble's mean for them"""
+"""what a pseudo-label is; numbers and maps have no classes, so that hard and soft are the
+ensemble's mean for them"""
 SCORES = ("metric", "loss")
 ASKED_AT_ONCE = 256
 """instances whose answers are held in memory while they are averaged"""
@@ -50,7 +52,10 @@ def spread_sizes(smallest: int, largest: int, count: int = 6) -> tuple[int, ...]
     (75, 150, 300, 600)
     """
     if not 1 <= smallest <= largest or count < 2:
-        what = f"{count} from {smallest} to {largest}: from at least 1 upwards, and at least 2, are possible"
+        what = (
+            f"{count} from {smallest} to {largest}: from at least 1 upwards, and at least 2, are"
+            " possible"
+        )
         raise InputError([Mistake("sizes", what)])
     return tuple(sorted({round(size) for size in np.geomspace(smallest, largest, count).tolist()}))
 
@@ -70,10 +75,12 @@ def ensemble_curve(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Points:
-    """Scores of single-task trainings on the labels at hand and 0, a_1, .. a_p pseudo-labels from the pool.
+    """Scores of single-task trainings on the labels at hand and 0, a_1, .. a_p pseudo-labels from
+    the pool.
 
-    A repetition has its own draw of the pool, of which larger sizes hold the smaller, and its own seed, the same at all
-    sizes. With mode "confidence" only the share `sure` of each predicted class is drawn from.
+    A repetition has its own draw of the pool, of which larger sizes hold the smaller, and its own
+    seed, the same at all sizes. With mode "confidence" only the share `sure` of each predicted
+    class is drawn from.
     """
     real = _real(labels, task)
     free = np.setdiff1d(np.asarray(list(pool), dtype=np.int64), real.instances)
@@ -82,18 +89,27 @@ def ensemble_curve(
     mistakes += _check_ensemble(task, len(free), sizes, ensemble, mode, sure)
     if mistakes:
         raise InputError(mistakes)
-    count = _Count(price_ensemble(learner, labels, task, free, sizes, ensemble, repetitions).trainings, progress)
+    count = _Count(
+        price_ensemble(learner, labels, task, free, sizes, ensemble, repetitions).trainings,
+        progress,
+    )
     alone = Labels({task: real})
-    teachers = count.train(learner, [(alone, hash_of("ensemble", seed, number)) for number in range(ensemble)])
+    teachers = count.train(
+        learner, [(alone, hash_of("ensemble", seed, number)) for number in range(ensemble)]
+    )
     if mode == "confidence":
         free = _surest(learner, teachers, task, free, sure)
-    draws = [shuffle(free, "pseudo", seed, task, number)[: sizes[-1]] for number in range(repetitions)]
+    draws = [
+        shuffle(free, "pseudo", seed, task, number)[: sizes[-1]] for number in range(repetitions)
+    ]
     asked = np.unique(np.concatenate(draws))
     values = _answer(learner, teachers, task, asked, soft=mode == "soft")
 
     def labels_of(size: int, repetition: int) -> Labels:
         drawn = draws[repetition][:size]
-        return alone.with_pseudo(task, drawn, values[np.searchsorted(asked, drawn)]) if size else alone
+        return (
+            alone.with_pseudo(task, drawn, values[np.searchsorted(asked, drawn)]) if size else alone
+        )
 
     rows = _measure(learner, task, sizes, repetitions, labels_of, score, seed, count)
     return _points(sizes, rows, score, have=len(real), task=task, source=f"{mode} pseudo-labels")
@@ -110,20 +126,27 @@ def subset_curve(
     score: str = "metric",
     progress: Progress | None = None,
 ) -> Points:
-    """Scores of single-task trainings on random subsets of the task's labels at hand; no pseudo-labels are needed.
+    """Scores of single-task trainings on random subsets of the task's labels at hand; no
+    pseudo-labels are needed.
 
-    In a repetition larger subsets hold the smaller. All of them share the labels at hand, so what is unusual about
-    these is not in the spread between repetitions.
+    In a repetition larger subsets hold the smaller. All of them share the labels at hand, so what
+    is unusual about these is not in the spread between repetitions.
     """
     real, sizes = _real(labels, task), tuple(sizes)
     mistakes = _check(learner, labels, task, sizes, repetitions, score)
     if not mistakes and sizes[-1] > len(real):
-        mistakes = [Mistake("sizes", f"{sizes[-1]} is more than the {len(real)} labels at hand of task {task!r}")]
+        mistakes = [
+            Mistake(
+                "sizes", f"{sizes[-1]} is more than the {len(real)} labels at hand of task {task!r}"
+            )
+        ]
     if not mistakes and sizes[0] < 1:
         mistakes = [Mistake("sizes", "a subset has at least 1 label")]
     if mistakes:
         raise InputError(mistakes)
-    orders = [shuffle(real.instances, "subset", seed, task, number) for number in range(repetitions)]
+    orders = [
+        shuffle(real.instances, "subset", seed, task, number) for number in range(repetitions)
+    ]
 
     def labels_of(size: int, repetition: int) -> Labels:
         return Labels({task: real.keep(np.isin(real.instances, orders[repetition][:size]))})
@@ -147,10 +170,14 @@ def price_ensemble(
     free = np.setdiff1d(np.asarray(list(pool), dtype=np.int64), real)
     sizes = with_zero(sizes)
     steps = [learner.steps(Labels({task: np.concatenate([real, free[:size]])})) for size in sizes]
-    return Price(ensemble + repetitions * len(sizes), ensemble * steps[0] + repetitions * sum(steps))
+    return Price(
+        ensemble + repetitions * len(sizes), ensemble * steps[0] + repetitions * sum(steps)
+    )
 
 
-def price_subsets(learner: Learner, labels: Labels, task: str, sizes: Sequence[int], repetitions: int = 8) -> Price:
+def price_subsets(
+    learner: Learner, labels: Labels, task: str, sizes: Sequence[int], repetitions: int = 8
+) -> Price:
     """What `subset_curve` takes."""
     real = _real(labels, task).instances
     steps = [learner.steps(Labels({task: real[:size]})) for size in sizes]
@@ -171,17 +198,30 @@ def with_zero(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _check(
-    learner: Learner, labels: Labels, task: str, sizes: tuple[int, ...], repetitions: int, score: str
+    learner: Learner,
+    labels: Labels,
+    task: str,
+    sizes: tuple[int, ...],
+    repetitions: int,
+    score: str,
 ) -> list[Mistake]:
     mistakes = []
     if task not in learner.tasks:
         mistakes.append(Mistake("task", f"unknown {task!r}; {suggest(task, learner.tasks)}"))
     elif not len(_real(labels, task)):
-        mistakes.append(Mistake(f"task {task!r}", "has no labels at hand; buy a few before its curve is measured"))
+        mistakes.append(
+            Mistake(
+                f"task {task!r}", "has no labels at hand; buy a few before its curve is measured"
+            )
+        )
     if len(sizes) < FEWEST_SIZES:
-        mistakes.append(Mistake("sizes", f"{len(sizes)} show no bend; give at least {FEWEST_SIZES}, 0 included"))
+        mistakes.append(
+            Mistake("sizes", f"{len(sizes)} show no bend; give at least {FEWEST_SIZES}, 0 included")
+        )
     if any(size < 0 or size != int(size) for size in sizes) or list(sizes) != sorted(set(sizes)):
-        mistakes.append(Mistake("sizes", f"{list(sizes)} are not whole numbers of 0 or more in rising order"))
+        mistakes.append(
+            Mistake("sizes", f"{list(sizes)} are not whole numbers of 0 or more in rising order")
+        )
     if repetitions < 1:
         mistakes.append(Mistake("repetitions", f"{repetitions} is below 1"))
     if score not in SCORES:
@@ -201,7 +241,10 @@ def _check_ensemble(
         mistakes.append(Mistake("sure", f"{sure} is not a share above 0 and up to 1"))
     elif max(sizes) > (left := math.ceil(sure * pool) if mode == "confidence" else pool):
         share = f" (a share of {sure:g} of it)" if mode == "confidence" else ""
-        what = f"{max(sizes)} is more than the {left} instances of the pool{share} without a label of task {task!r}"
+        what = (
+            f"{max(sizes)} is more than the {left} instances of the pool{share} without a label of"
+            f" task {task!r}"
+        )
         mistakes.append(Mistake("sizes", what))
     return mistakes
 
@@ -238,20 +281,28 @@ def _measure(
     seed: int,
     count: _Count,
 ) -> list[list[tuple[float, bool]]]:
-    """(score, whether higher is better) of each size and repetition; those of one size are as long: they stack."""
+    """(score, whether higher is better) of each size and repetition; those of one size are as long:
+    they stack."""
     seeds = [hash_of("repetition", seed, number) for number in range(repetitions)]
     rows = []
     for size in sizes:
         runs = [(labels_of(size, number), each) for number, each in enumerate(seeds)]
         found = [learner.score(state, task) for state in count.train(learner, runs)]
-        rows.append([(getattr(each, score), each.higher_is_better and score == "metric") for each in found])
+        rows.append(
+            [(getattr(each, score), each.higher_is_better and score == "metric") for each in found]
+        )
     return rows
 
 
-def _points(sizes: tuple[int, ...], rows: list[list[tuple[float, bool]]], score: str, **about: Any) -> Points:
+def _points(
+    sizes: tuple[int, ...], rows: list[list[tuple[float, bool]]], score: str, **about: Any
+) -> Points:
     scores = np.array([[each for each, _ in row] for row in rows]).T
     if not np.isfinite(scores).all():
-        what = f"the {score} of task {about['task']!r} is not a number; are there validation labels of every class?"
+        what = (
+            f"the {score} of task {about['task']!r} is not a number; are there validation labels of"
+            " every class?"
+        )
         raise Unscored([Mistake("validation", what)])
     return Points(sizes, tuple(map(tuple, scores.tolist())), rows[0][0][1], **about)
 
@@ -259,7 +310,9 @@ def _points(sizes: tuple[int, ...], rows: list[list[tuple[float, bool]]], score:
 # --- pseudo-labels ---
 
 
-def _answer(learner: Learner, teachers: Sequence[State], task: str, instances: Instances, soft: bool) -> NDArray[Any]:
+def _answer(
+    learner: Learner, teachers: Sequence[State], task: str, instances: Instances, soft: bool
+) -> NDArray[Any]:
     """The ensemble's pseudo-labels for instances."""
     form, parts = "", []
     for start in range(0, len(instances), ASKED_AT_ONCE):
@@ -269,19 +322,26 @@ def _answer(learner: Learner, teachers: Sequence[State], task: str, instances: I
     return np.concatenate(parts)
 
 
-def _ask(learner: Learner, teachers: Sequence[State], task: str, instances: Instances) -> NDArray[Any]:
+def _ask(
+    learner: Learner, teachers: Sequence[State], task: str, instances: Instances
+) -> NDArray[Any]:
     """(teachers, instances, ...)"""
     return np.stack([np.asarray(learner.predict(state, task, instances)) for state in teachers])
 
 
 def _form(answers: NDArray[Any]) -> str:
-    """What answers are, by the form that the learners' contract gives them: classes, flags, directions or numbers."""
+    """What answers are, by the form that the learners' contract gives them: classes, flags,
+    directions or numbers."""
     inside = bool(((answers >= 0) & (answers <= 1)).all())
     if answers.ndim >= 3 and inside and np.allclose(answers.sum(axis=2), 1, atol=1e-3):
         return "classes"
     if answers.ndim == 3 and inside:
         return "flags"
-    if answers.ndim == 5 and answers.shape[2] == 3 and np.allclose(np.square(answers).sum(axis=2), 1, atol=1e-2):
+    if (
+        answers.ndim == 5
+        and answers.shape[2] == 3
+        and np.allclose(np.square(answers).sum(axis=2), 1, atol=1e-2)
+    ):
         return "directions"
     return "numbers"
 
@@ -299,18 +359,28 @@ def _harden(mean: NDArray[Any], form: str, soft: bool) -> NDArray[Any]:
     return mean.argmax(axis=1) if form == "classes" else (mean >= 0.5).astype(mean.dtype)
 
 
-def _surest(learner: Learner, teachers: Sequence[State], task: str, pool: Instances, share: float) -> Instances:
-    """The share of each predicted class of which the ensemble is surest: over all classes, the rare ones would go."""
+def _surest(
+    learner: Learner, teachers: Sequence[State], task: str, pool: Instances, share: float
+) -> Instances:
+    """The share of each predicted class of which the ensemble is surest: over all classes, the rare
+    ones would go."""
     form, trust, group = "", [], []
     for start in range(0, len(pool), ASKED_AT_ONCE):
         answers = _ask(learner, teachers, task, pool[start : start + ASKED_AT_ONCE])
         form = form or _form(answers)
         if form not in ("classes", "flags") and len(teachers) < 2:
-            what = f"1 can't agree or disagree about task {task!r}; confidence in numbers needs at least 2"
+            what = (
+                f"1 can't agree or disagree about task {task!r}; confidence in numbers needs at"
+                " least 2"
+            )
             raise InputError([Mistake("ensemble", what)])
         mean = _mean(answers, form)
         trust.append(_trust(answers, mean, form))
-        group.append(mean.argmax(axis=1) if form == "classes" and mean.ndim == 2 else np.zeros(len(mean), np.int64))
+        group.append(
+            mean.argmax(axis=1)
+            if form == "classes" and mean.ndim == 2
+            else np.zeros(len(mean), np.int64)
+        )
     sure, kind = np.concatenate(trust), np.concatenate(group)
     kept = []
     for each in np.unique(kind):

@@ -47,7 +47,8 @@ class Request:
 
     @property
     def parts(self) -> list[tuple[Learner, Labels]]:
-        """The learner scored on each fold, with the labels outside it; with one fold, both as they are."""
+        """The learner scored on each fold, with the labels outside it; with one fold, both as they
+        are."""
         if self.folds == 1:
             return [(self.learner, self.labels)]
         return [self.keep_out(number) for number in range(self.folds)]

@@ -22,7 +22,8 @@ Ints = NDArray[np.int64]
 FEW = 3
 """trainings: of fewer nobody can tell how much they vary"""
 WHOLE = 0.75
-"""of the labels that the fold with most leaves: a fold whose trainings had fewer had no training with all of them"""
+"""of the labels that the fold with most leaves: a fold whose trainings had fewer had no training
+with all of them"""
 UNTRAINED = 8
 """states that are scored before any step, to see what chance scores; they cost no training"""
 
@@ -51,33 +52,51 @@ class Response:
     skill_error: Array = field(default_factory=lambda: np.zeros((0, 0)))
     """[training, task]: likewise"""
     constant: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    """[fold, task]: the metric of the best answer that is the same everywhere; no rows if it is not known"""
+    """[fold, task]: the metric of the best answer that is the same everywhere; no rows if it is not
+    known"""
 
     def __post_init__(self) -> None:
         size, mistakes = len(self.tasks), []
         for key in ("have", "higher_is_better"):
             if len(getattr(self, key)) != size:
-                mistakes.append(Mistake(key, f"{len(getattr(self, key))} for {size} tasks; give one for each"))
-        kinds = {"counts": np.int64, "scores": np.float64, "untrained": np.float64, "constant": np.float64}
+                mistakes.append(
+                    Mistake(key, f"{len(getattr(self, key))} for {size} tasks; give one for each")
+                )
+        kinds = {
+            "counts": np.int64,
+            "scores": np.float64,
+            "untrained": np.float64,
+            "constant": np.float64,
+        }
         for key, kind in kinds.items():
             rows = np.asarray(getattr(self, key), dtype=kind)
             if rows.size and rows.shape[1:] != (size,):
-                mistakes.append(Mistake(key, f"has the shape {rows.shape}; give a row of {size} for each training"))
+                mistakes.append(
+                    Mistake(
+                        key, f"has the shape {rows.shape}; give a row of {size} for each training"
+                    )
+                )
             else:
                 object.__setattr__(self, key, rows.reshape(-1, size))
         if not mistakes and len(self.counts) != len(self.scores):
-            mistakes.append(Mistake("scores", f"{len(self.scores)} rows for {len(self.counts)} trainings"))
+            mistakes.append(
+                Mistake("scores", f"{len(self.scores)} rows for {len(self.counts)} trainings")
+            )
         for key in ("skill", "skill_error"):
             found = np.asarray(getattr(self, key), dtype=np.float64)
             found = found if found.size else np.full(self.scores.shape, np.nan)
             object.__setattr__(self, key, found)
             if not mistakes and found.shape != self.scores.shape:
-                mistakes.append(Mistake(key, f"has the shape {found.shape}; scores have {self.scores.shape}"))
+                mistakes.append(
+                    Mistake(key, f"has the shape {found.shape}; scores have {self.scores.shape}")
+                )
         fold = np.asarray(self.fold, dtype=np.int64)
         fold = fold if fold.size else np.zeros(len(self.counts), dtype=np.int64)
         object.__setattr__(self, "fold", fold)
         if not mistakes and fold.shape != (len(self.counts),):
-            mistakes.append(Mistake("fold", f"has the shape {fold.shape}; give one number for each training"))
+            mistakes.append(
+                Mistake("fold", f"has the shape {fold.shape}; give one number for each training")
+            )
         if mistakes:
             raise InputError(mistakes)
 
@@ -119,13 +138,21 @@ def _plain(rows: Array) -> list[list[float | None]]:
 def join(responses: Sequence[Response]) -> Response:
     """Trainings of several rounds as one response; the last round's labels are those at hand.
 
-    Folds of the labels at hand are others in each round and keep levels of their own; validation labels are the same.
+    Folds of the labels at hand are others in each round and keep levels of their own; validation
+    labels are the same.
     """
     last = responses[-1]
-    if any((each.tasks, each.higher_is_better) != (last.tasks, last.higher_is_better) for each in responses):
-        raise InputError([Mistake("responses", "are of different tasks; join rounds of one campaign")])
+    if any(
+        (each.tasks, each.higher_is_better) != (last.tasks, last.higher_is_better)
+        for each in responses
+    ):
+        raise InputError(
+            [Mistake("responses", "are of different tasks; join rounds of one campaign")]
+        )
     folds, begin = [], 0
-    constant = np.full((sum(int(each.fold.max(initial=0)) + 1 for each in responses), len(last.tasks)), np.nan)
+    constant = np.full(
+        (sum(int(each.fold.max(initial=0)) + 1 for each in responses), len(last.tasks)), np.nan
+    )
     for each in responses:
         folds.append(each.fold + begin)
         known = each.constant[: int(each.fold.max(initial=0)) + 1]
@@ -133,7 +160,9 @@ def join(responses: Sequence[Response]) -> Response:
         highest = int(each.fold.max(initial=0))
         begin += highest + 1 if highest else 0
     keys = ("counts", "scores", "untrained", "skill", "skill_error")
-    rows: dict[str, Any] = {key: np.concatenate([getattr(each, key) for each in responses]) for key in keys}
+    rows: dict[str, Any] = {
+        key: np.concatenate([getattr(each, key) for each in responses]) for key in keys
+    }
     return replace(last, **rows, fold=np.concatenate(folds), constant=constant)
 
 
@@ -145,13 +174,16 @@ def run(
     together: int = 8,
     untrained: int = UNTRAINED,
 ) -> Response:
-    """Train as designed, `together` at a time, and score every task on the validation labels or on its fold."""
+    """Train as designed, `together` at a time, and score every task on the validation labels or on
+    its fold."""
     runs = design.runs(labels)
     scorers = _scorers(learner, labels, design)
     found: list[list[Measure | None]] = [[] for _ in runs]
     done = 0
     for places in _batches(learner, runs, max(together, 1)):
-        for place, state in zip(places, train_many(learner, [runs[place] for place in places]), strict=True):
+        for place, state in zip(
+            places, train_many(learner, [runs[place] for place in places]), strict=True
+        ):
             found[place] = _score(scorers[int(design.fold[place])], state)
         done += len(places)
         if progress is not None:
@@ -164,7 +196,9 @@ def run(
         counts=design.counts,
         scores=_each(found, "metric"),
         untrained=_each(before, "metric"),
-        higher_is_better=tuple(_is_higher_better(column) for column in zip(*before, *found, strict=True)),
+        higher_is_better=tuple(
+            _is_higher_better(column) for column in zip(*before, *found, strict=True)
+        ),
         fold=design.fold,
         skill=_each(found, "skill"),
         skill_error=_each(found, "skill_error"),
@@ -177,11 +211,14 @@ Scorer = dict[str, Learner | None]
 
 
 def _scorers(learner: Learner, labels: Labels, design: Design) -> list[Scorer]:
-    """One for each fold. A task is scored on its own labels in the fold: labels of others there were not paid for."""
+    """One for each fold. A task is scored on its own labels in the fold: labels of others there
+    were not paid for."""
     if design.folds == 1:
         return [dict.fromkeys(design.tasks, learner)]
     if not hasattr(learner, "with_validation"):
-        what = "has no `with_validation`; give it one, or take folds = 1 and its own validation labels"
+        what = (
+            "has no `with_validation`; give it one, or take folds = 1 and its own validation labels"
+        )
         raise InputError([Mistake("learner", what)])
     found: list[Scorer] = []
     for fold in range(design.folds):
@@ -194,8 +231,11 @@ def _scorers(learner: Learner, labels: Labels, design: Design) -> list[Scorer]:
     return found
 
 
-def _batches(learner: Learner, runs: list[tuple[Labels, int]], together: int) -> Iterator[list[int]]:
-    """Places of trainings to run at once: stacks are of one length, so those that take as many steps go together."""
+def _batches(
+    learner: Learner, runs: list[tuple[Labels, int]], together: int
+) -> Iterator[list[int]]:
+    """Places of trainings to run at once: stacks are of one length, so those that take as many
+    steps go together."""
     steps = [learner.steps(labels) for labels, _ in runs]
     order = sorted(range(len(runs)), key=lambda place: (steps[place], place))
     for _, group in itertools.groupby(order, key=lambda place: steps[place]):
@@ -205,7 +245,9 @@ def _batches(learner: Learner, runs: list[tuple[Labels, int]], together: int) ->
 
 
 def _score(scorer: Scorer, state: State) -> list[Measure | None]:
-    return [None if learner is None else learner.score(state, task) for task, learner in scorer.items()]
+    return [
+        None if learner is None else learner.score(state, task) for task, learner in scorer.items()
+    ]
 
 
 def _score_constants(scorers: list[Scorer], starts: list[State]) -> Array:
@@ -213,15 +255,19 @@ def _score_constants(scorers: list[Scorer], starts: list[State]) -> Array:
     learners = [learner for scorer in scorers for learner in scorer.values() if learner is not None]
     if not starts or not learners or not hasattr(learners[0], "score_constant"):
         return np.zeros((0, len(scorers[0])))
-    rows = [
-        [None if each is None else each.score_constant(starts[0], task) for task, each in scorer.items()]  # type: ignore[attr-defined]
-        for scorer in scorers
-    ]
+
+    def score(learner: Any, task: str) -> Any:
+        return None if learner is None else learner.score_constant(starts[0], task)
+
+    rows = [[score(each, task) for task, each in scorer.items()] for scorer in scorers]
     return _each(rows, "metric")
 
 
 def _each(rows: list[list[Measure | None]], key: str) -> Array:
-    return np.array([[np.nan if one is None else getattr(one, key) for one in row] for row in rows], dtype=np.float64)
+    return np.array(
+        [[np.nan if one is None else getattr(one, key) for one in row] for row in rows],
+        dtype=np.float64,
+    )
 
 
 def _is_higher_better(measures: tuple[Measure | None, ...]) -> bool:
@@ -235,7 +281,8 @@ class Level:
     score: float
     """with all its labels"""
     chance: float
-    """of the best answer that is the same everywhere or, where that is not known, before any step"""
+    """of the best answer that is the same everywhere or, where that is not known, before any
+    step"""
     is_constant: bool
     """which of these it is"""
     near_chance: bool
@@ -255,15 +302,22 @@ def find_level(response: Response | None, task: str) -> Level | None:
     known, full = find_scored(response, task), _find_full(response, task)
     if known.sum() < 2:
         return None
-    # where hardly any had all labels, the others too: what fewer lose is small beside what was learnt at all
+    # where hardly any had all labels, the others too: what fewer lose is small beside what was
+    # learnt at all
     taken = full if full.sum() >= FEW else known
     score = float(response.scores[full, at].mean())
     scores, sign = response.scores[taken, at], 1 if response.higher_is_better[at] else -1
     fold = response.fold[taken]
-    constant = response.constant[fold, at] if fold.max() < len(response.constant) else np.full(len(fold), np.nan)
+    constant = (
+        response.constant[fold, at]
+        if fold.max() < len(response.constant)
+        else np.full(len(fold), np.nan)
+    )
     if np.isfinite(constant).all():
-        gaps = sign * (scores - constant)  # each over chance in its own fold: some folds are easier than others
-        if len(np.unique(fold)) > 1:  # trainings that are scored on the same labels share their accidents
+        # each over chance in its own fold: some folds are easier than others
+        gaps = sign * (scores - constant)
+        # trainings that are scored on the same labels share their accidents
+        if len(np.unique(fold)) > 1:
             gaps = np.array([gaps[fold == each].mean() for each in np.unique(fold)])
         noise = math.sqrt(float(gaps.var(ddof=1)) / len(gaps))
         return Level(score, float(constant.mean()), True, float(gaps.mean()) < 2 * noise)
@@ -272,12 +326,15 @@ def find_level(response: Response | None, task: str) -> Level | None:
     if not len(start):
         return None
     gap = sign * float(scores.mean() - start.mean())
-    noise = math.sqrt(sum(float(each.var(ddof=1)) / len(each) for each in (scores, start) if len(each) > 1))
+    noise = math.sqrt(
+        sum(float(each.var(ddof=1)) / len(each) for each in (scores, start) if len(each) > 1)
+    )
     return Level(score, float(start.mean()), False, gap < 2 * noise)
 
 
 def _find_full(response: Response, task: str) -> NDArray[np.bool_]:
-    """[training]: whether it had all labels of the task that its fold leaves, or as many as any had; one at least has.
+    """[training]: whether it had all labels of the task that its fold leaves, or as many as any
+    had; one at least has.
 
     A task's labels do not fall evenly into folds, so that one fold leaves 28 of 40 and another 33.
     """

@@ -1,4 +1,5 @@
-"""How much to probe: at most what is allowed, and no more once it cannot move the plan out of its plateau."""
+"""How much to probe: at most what is allowed, and no more once it cannot move the plan out of its
+plateau."""
 
 from __future__ import annotations
 
@@ -28,33 +29,39 @@ DRAWS = 60
 EVERY = 10
 """steps between probes: the paper's"""
 FEWEST_LOOKS = 6
-"""probes that a training has room for, about, however little it may take; fewer where these would be closer than EVERY,
-or where the user set a limit"""
+"""probes that a training has room for, about, however little it may take; fewer where these would
+be closer than EVERY, or where the user set a limit"""
 LIMITS = ("steps", "minutes")
 """in which the budget for probing can be set"""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of each task without any probe, and how it is put together with what probes tell."""
+    """What is known of each task without any probe, and how it is put together with what probes
+    tell."""
 
     reductions: Mapping[str, float]
     """b of Eq. 4"""
     first: Mapping[str, float] | None = None
-    """what the next label adds to its own task, in one unit for all; left out, gains count in labels"""
+    """what the next label adds to its own task, in one unit for all; left out, gains count in
+    labels"""
     letter: bool = False
     """what a label does for others counts by the weight of its own task, as in the paper's Eq. 3"""
 
     def curves(self, matrix: Array, tasks: Sequence[str], problem: Problem) -> dict[str, Curve]:
-        """Eq. 4 of each task, by what its labels are worth to all tasks; those that were not probed help themselves."""
+        """Eq. 4 of each task, by what its labels are worth to all tasks; those that were not probed
+        help themselves."""
         sizes = {name: 1.0 if self.first is None else self.first[name] for name in problem.names}
         if not self.letter:
             sizes = {name: size * problem[name].weight for name, size in sizes.items()}
-        worth = sizes | dict(zip(tasks, (matrix @ [sizes[task] for task in tasks]).tolist(), strict=True))
+        worth = sizes | dict(
+            zip(tasks, (matrix @ [sizes[task] for task in tasks]).tolist(), strict=True)
+        )
         return {name: Geometric(worth[name], self.reductions[name]) for name in problem.names}
 
     def adapt(self, problem: Problem) -> Problem:
-        """The problem that goes with the curves: where these have the weights in them already, all of its are 1."""
+        """The problem that goes with the curves: where these have the weights in them already, all
+        of its are 1."""
         if self.letter:
             return problem
         tasks = [task.with_weight(1.0) for task in problem.tasks]
@@ -73,7 +80,8 @@ def plateau_reached(
 ) -> bool:
     """Whether nearly every plan that more probing could lead to is as good as the present one.
 
-    Probing to the end would tell which of the draws is true. Its plan is judged by what is thought now.
+    Probing to the end would tell which of the draws is true. Its plan is judged by what is thought
+    now.
     """
     return plateau_share(transfer, known, problem, within=within, draws=draws, seed=seed) >= nearly
 
@@ -90,7 +98,8 @@ def plateau_share(
     """The share of the draws whose best plans lie in the plateau of the mean's plan."""
     _check(transfer, known, problem, within)
     if transfer.estimator == "paper" and np.isinf(transfer.error).any():
-        return 0.0  # a cell without an error does not vary between draws, but nothing is known of it
+        # a cell without an error does not vary between draws, but nothing is known of it
+        return 0.0
     weighed = known.adapt(problem)
     gains = known.curves(transfer.matrix, transfer.tasks, problem)
     best = allocate(weighed, gains)
@@ -121,7 +130,8 @@ def enough_for(
 ) -> Callable[[Probes], bool]:
     """The rule as `probe_training(enough=...)` takes it; `before` are probes of earlier trainings.
 
-    It is asked after every `between` probes, from `fewest` on: of fewer nobody can tell how much they vary.
+    It is asked after every `between` probes, from `fewest` on: of fewer nobody can tell how much
+    they vary.
     """
 
     def enough(probes: Probes) -> bool:
@@ -138,7 +148,8 @@ def enough_for(
 
 @dataclass(frozen=True)
 class Allowance:
-    """What probing may take in all, and what its parts take, in one unit: gradients, steps or minutes."""
+    """What probing may take in all, and what its parts take, in one unit: gradients, steps or
+    minutes."""
 
     whole: float
     length: int
@@ -154,25 +165,35 @@ class Allowance:
         """What so many trainings take, each with so many probes."""
         return trainings * (self.length * self.step + looks * self.look)
 
-    def settle(self, ahead: int, runs: int | None = None, every: int | None = None) -> tuple[int, int]:
-        """How many trainings are probed, and after every how many steps; what is given stays as it is."""
+    def settle(
+        self, ahead: int, runs: int | None = None, every: int | None = None
+    ) -> tuple[int, int]:
+        """How many trainings are probed, and after every how many steps; what is given stays as it
+        is."""
         given = {"ahead": ahead, "runs": runs, "every": every}
         wrong = [key for key, value in given.items() if value is not None and value < 1]
         if wrong:
-            raise InputError([Mistake(key, f"{given[key]} is below 1; take a whole number") for key in wrong])
+            raise InputError(
+                [Mistake(key, f"{given[key]} is below 1; take a whole number") for key in wrong]
+            )
         if every is None:
             room = self.whole / (runs or 1) - self.takes(1, 0)
             most = max(room / max(self.look, 1e-12), 1 if self.limit else FEWEST_LOOKS)
             every = max(1, min(max(EVERY, math.ceil(self.length / most)), self.length - ahead))
         looks = max(self.length - ahead, 0) // every
         if looks < 1:
-            what = f"a training takes {self.length} steps, its first probe ends at {every + ahead}; "
+            what = (
+                f"a training takes {self.length} steps, its first probe ends at {every + ahead}; "
+            )
             raise InputError([Mistake("every", what + "lower `every` or `ahead`")])
         if runs is None:
             runs = max(1, int(self.whole / self.takes(1, looks) + 1e-9))
         if self.limit and self.takes(runs, looks) > self.whole * (1 + 1e-9):
             what = f"{several(runs, 'training')} with {several(looks, 'probe')} each would take "
-            what += f"{self.takes(runs, looks):.4g} of {self.whole:.4g}; allow more, or take fewer probes"
+            what += (
+                f"{self.takes(runs, looks):.4g} of {self.whole:.4g}; allow more, or take fewer"
+                " probes"
+            )
             raise InputError([Mistake(f"probing: {self.limit}", what)])
         return runs, every
 
@@ -181,28 +202,45 @@ def check_probing(probing: Any, problem: Any, tasks: Sequence[str]) -> list[Mist
     """What is wrong with a budget for probing, and with the problem whose plan ends it."""
     mistakes = []
     if probing is not None and (not isinstance(probing, Mapping) or len(probing) != 1):
-        mistakes.append(Mistake("probing", f'{short(probing)} is not one limit, such as {{"steps": 5000}}'))
+        mistakes.append(
+            Mistake("probing", f'{short(probing)} is not one limit, such as {{"steps": 5000}}')
+        )
     elif probing is not None:
         ((key, value),) = probing.items()
         if key not in LIMITS:
             mistakes.append(Mistake("probing", f"no limit {key!r}; {suggest(key, LIMITS)}"))
-        elif isinstance(value, bool) or not isinstance(value, int | float | np.integer) or not 0 < value < math.inf:
+        elif (
+            isinstance(value, bool)
+            or not isinstance(value, int | float | np.integer)
+            or not 0 < value < math.inf
+        ):
             mistakes.append(Mistake(f"probing: {key}", f"{short(value)} is not a number above 0"))
     if problem is not None and not isinstance(problem, Problem):
-        mistakes.append(Mistake("problem", f"{short(problem)} is not a Problem; it says prices and budget"))
+        mistakes.append(
+            Mistake("problem", f"{short(problem)} is not a Problem; it says prices and budget")
+        )
     elif problem is not None:
         for name in sorted({*tasks} ^ {*problem.names}):
             where, known = ("problem", problem.names) if name in tasks else ("learner", tasks)
-            mistakes.append(Mistake(f"task {name!r}", f"the {where} does not have it; {suggest(name, known)}"))
+            mistakes.append(
+                Mistake(f"task {name!r}", f"the {where} does not have it; {suggest(name, known)}")
+            )
     return mistakes
 
 
-def allow(probing: Mapping[str, float], parts: Sequence[tuple[Learner, Labels]], ahead: int, seed: int) -> Allowance:
-    """A budget that the user set. One in minutes is turned into steps before the start, by timing a probe here."""
+def allow(
+    probing: Mapping[str, float], parts: Sequence[tuple[Learner, Labels]], ahead: int, seed: int
+) -> Allowance:
+    """A budget that the user set. One in minutes is turned into steps before the start, by timing a
+    probe here."""
     ((limit, whole),) = probing.items()
-    length, learner, labels = max(((on.steps(some), on, some) for on, some in parts), key=lambda part: part[0])
+    length, learner, labels = max(
+        ((on.steps(some), on, some) for on, some in parts), key=lambda part: part[0]
+    )
     if limit == "steps":
-        return Allowance(whole, length, 1.0, float(ahead * len(make_arms(labelled(learner, labels)))), limit)
+        return Allowance(
+            whole, length, 1.0, float(ahead * len(make_arms(labelled(learner, labels)))), limit
+        )
     timing = time_probe(learner, labels, seed, ahead)
     return Allowance(whole, length, timing.step / 60, timing.probe / 60, limit)
 
@@ -213,7 +251,10 @@ def _value_of(plan: Plan, gains: Mapping[str, Curve]) -> float:
 
 def _check(transfer: Transfer, known: Known, problem: Problem, within: float) -> None:
     mistakes = [
-        Mistake(f"task {name!r}", f"is in the problem, but not in the transfer; {suggest(name, transfer.tasks)}")
+        Mistake(
+            f"task {name!r}",
+            f"is in the problem, but not in the transfer; {suggest(name, transfer.tasks)}",
+        )
         for name in problem.names
         if name not in transfer.tasks and name not in known.reductions
     ]
@@ -227,6 +268,8 @@ def _check(transfer: Transfer, known: Known, problem: Problem, within: float) ->
         if known.first is not None and name not in known.first:
             mistakes.append(Mistake("first", f"there is none for task {name!r}"))
     if not 0 < within < 1:
-        mistakes.append(Mistake("within", f"{within} is not between 0 and 1; 0.01 is one in a hundred"))
+        mistakes.append(
+            Mistake("within", f"{within} is not between 0 and 1; 0.01 is one in a hundred")
+        )
     if mistakes:
         raise InputError(mistakes)

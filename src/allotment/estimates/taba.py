@@ -1,4 +1,5 @@
-"""The paper's own way to estimates (Algorithm 1): transfer by Eq. 5 and reduction rates by Eq. 7, put together."""
+"""The paper's own way to estimates (Algorithm 1): transfer by Eq. 5 and reduction rates by Eq. 7,
+put together."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ Ints = NDArray[np.int64]
 
 DRAWS = 240
 USUAL_REACH = 1.2
-"""-1 / log b in units of the labels at hand, where no curve tells; evidence: b = 0.9973 with 300 labels"""
+"""-1 / log b in units of the labels at hand, where no curve tells; evidence: b = 0.9973 with 300
+labels"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +54,15 @@ def combine(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Estimates:
-    """Algorithm 1: N labels of task i are worth the sum over j of I_(i -> j), times (1 - b_i^N) / (1 - b_i).
+    """Algorithm 1: N labels of task i are worth the sum over j of I_(i -> j), times (1 - b_i^N) /
+    (1 - b_i).
 
-    Worths count in labels of the gaining task's own, as the paper's do. With `own_gain` they become % of its score: the
-    next label of task j adds what `subsets` (or `curves`, where these are of subsets) show, and I_(i -> j) of that is
-    what a label of i adds. A curve that carries no signal gets the mean reach of the others, unless `fallback` is off.
-    With `letter` the curve of every task is the paper's own, I_i (1 - b_i^N) / (1 - b_i) with I_i of Eq. 3: what labels
-    of i do for others counts as theirs, and draws differ in the transfer alone.
+    Worths count in labels of the gaining task's own, as the paper's do. With `own_gain` they become
+    % of its score: the next label of task j adds what `subsets` (or `curves`, where these are of
+    subsets) show, and I_(i -> j) of that is what a label of i adds. A curve that carries no signal
+    gets the mean reach of the others, unless `fallback` is off. With `letter` the curve of every
+    task is the paper's own, I_i (1 - b_i^N) / (1 - b_i) with I_i of Eq. 3: what labels of i do for
+    others counts as theirs, and draws differ in the transfer alone.
     """
     tasks = tuple(have)
     measured = curves if subsets is None else subsets
@@ -87,16 +91,29 @@ def combine(
 
 
 def _check(
-    transfer: Transfer, curves: Mapping[str, Points], measured: Mapping[str, Points], tasks: tuple[str, ...], draws: int
+    transfer: Transfer,
+    curves: Mapping[str, Points],
+    measured: Mapping[str, Points],
+    tasks: tuple[str, ...],
+    draws: int,
 ) -> list[Mistake]:
     mistakes = [Mistake("draws", f"{draws} is below 1")] if draws < 1 else []
-    for where, names in (("transfer", transfer.tasks), ("curves", tuple(curves)), ("subsets", tuple(measured))):
+    for where, names in (
+        ("transfer", transfer.tasks),
+        ("curves", tuple(curves)),
+        ("subsets", tuple(measured)),
+    ):
         for name in names:
             if name not in tasks:
-                mistakes.append(Mistake(where, f"task {name!r} is not in `have`; {suggest(name, tasks)}"))
+                mistakes.append(
+                    Mistake(where, f"task {name!r} is not in `have`; {suggest(name, tasks)}")
+                )
     for task, points in measured.items():
         if "pseudo" in points.source:
-            what = f"{points.source} do not show what a real label adds; give the curve on subsets in `subsets`"
+            what = (
+                f"{points.source} do not show what a real label adds; give the curve on subsets in"
+                " `subsets`"
+            )
             mistakes.append(Mistake(f"own_gain of {task!r}", what))
     return mistakes
 
@@ -110,7 +127,8 @@ def find_rates(
     draws: int,
     rng: np.random.Generator,
 ) -> Rates:
-    """b of every task. Where its own curve says nothing: the others' mean, which may be any one of theirs."""
+    """b of every task. Where its own curve says nothing: the others' mean, which may be any one of
+    theirs."""
     fits = {task: fit(points) for task, points in curves.items()}
     verdicts = {task: judge(points, fits[task]) for task, points in curves.items()}
     usable = [task for task in curves if verdicts[task].grade != "unusable" or not fallback]
@@ -123,12 +141,18 @@ def find_rates(
             drawn.append(reaches[task])
         elif usable:
             point.append(float(np.mean(list(middle.values()))))
-            drawn.append(np.stack(list(reaches.values()))[rng.integers(len(usable), size=draws), np.arange(draws)])
+            drawn.append(
+                np.stack(list(reaches.values()))[
+                    rng.integers(len(usable), size=draws), np.arange(draws)
+                ]
+            )
         else:
             point.append(math.log(USUAL_REACH * max(have[task], 1)))
             drawn.append(np.full(draws, point[-1]))
     rest = tuple(task for task in have if task not in usable)
-    return Rates(tuple(have), _rate(np.array(point)), _rate(np.stack(drawn, axis=1)), verdicts, rest)
+    return Rates(
+        tuple(have), _rate(np.array(point)), _rate(np.stack(drawn, axis=1)), verdicts, rest
+    )
 
 
 def find_known(
@@ -140,18 +164,22 @@ def find_known(
     fallback: bool = True,
     fit: Callable[[Points], Fit] = fit_exact,
 ) -> Known:
-    """What `combine` with the same options has of curves, in the middle of its draws: probes will not change it."""
+    """What `combine` with the same options has of curves, in the middle of its draws: probes will
+    not change it."""
     rng = np.random.default_rng(11)
     rates = find_rates(curves, have, fallback=fallback, fit=fit, draws=DRAWS, rng=rng)
     first = None
     if own_gain:
         middle = replace(rates, draws=np.broadcast_to(rates.point, rates.draws.shape))
-        first = dict(zip(have, _draw_first(curves, middle, have, rng).mean(axis=0).tolist(), strict=True))
+        first = dict(
+            zip(have, _draw_first(curves, middle, have, rng).mean(axis=0).tolist(), strict=True)
+        )
     return Known(dict(zip(have, rates.point.tolist(), strict=True)), first, letter)
 
 
 def _reach(rate: Any) -> Any:
-    """Of a reduction rate: the logarithm of -1 / log b, on which rates lie evenly and can be averaged."""
+    """Of a reduction rate: the logarithm of -1 / log b, on which rates lie evenly and can be
+    averaged."""
     return -np.log(-np.log(np.clip(rate, 1e-300, 1 - 1e-12)))
 
 
@@ -162,15 +190,23 @@ def _rate(reach: Array) -> Array:
 def _draw_reach(fit: Fit, draws: int, rng: np.random.Generator) -> Array:
     if not fit.draws:
         return np.full(draws, _reach(fit.shape))
-    return np.asarray(_reach(np.array([shape for shape, _ in fit.draws])[rng.integers(len(fit.draws), size=draws)]))
+    return np.asarray(
+        _reach(
+            np.array([shape for shape, _ in fit.draws])[rng.integers(len(fit.draws), size=draws)]
+        )
+    )
 
 
-def _draw_transfer(transfer: Transfer, tasks: tuple[str, ...], draws: int, seed: int, letter: bool) -> Array:
-    """[draw, gaining task, labelled task]; a task that was not probed neither helps nor is helped."""
+def _draw_transfer(
+    transfer: Transfer, tasks: tuple[str, ...], draws: int, seed: int, letter: bool
+) -> Array:
+    """[draw, gaining task, labelled task]; a task that was not probed neither helps nor is
+    helped."""
     found = np.broadcast_to(transfer.matrix, (draws, *transfer.matrix.shape))
     if draws > 1:
         found = transfer.draws(draws, seed)
-        if letter:  # every other draw mirrors the one before, so that the mean is the paper's figure
+        # every other draw mirrors the one before, so that the mean is the paper's figure
+        if letter:
             found[1::2] = 2 * transfer.matrix - found[: draws - 1 : 2]
             found[draws - draws % 2 :] = transfer.matrix
     worths = np.broadcast_to(np.eye(len(tasks)), (draws, len(tasks), len(tasks))).copy()
@@ -182,20 +218,29 @@ def _draw_transfer(transfer: Transfer, tasks: tuple[str, ...], draws: int, seed:
 def _draw_first(
     measured: Mapping[str, Points], rates: Rates, have: Mapping[str, int], rng: np.random.Generator
 ) -> Array:
-    """[draw, task]: what the next label adds to its own task, in % of its score; without a curve, the others' mean."""
+    """[draw, task]: what the next label adds to its own task, in % of its score; without a curve,
+    the others' mean."""
     found = {}
     for at, task in enumerate(rates.tasks):
         if task in measured:
             found[task] = _first_of(measured[task], rates.draws[:, at], have[task], rng)
     if not found:
-        raise InputError([Mistake("own_gain", "no task has a curve on subsets; measure one, or leave `own_gain` off")])
+        raise InputError(
+            [
+                Mistake(
+                    "own_gain",
+                    "no task has a curve on subsets; measure one, or leave `own_gain` off",
+                )
+            ]
+        )
     usual: Array = np.mean(list(found.values()), axis=0)
     rows: list[Array] = [found.get(task, usual) for task in rates.tasks]
     return np.stack(rows, axis=1)
 
 
 def _first_of(points: Points, shapes: Array, have: int, rng: np.random.Generator) -> Array:
-    """[draw]: the size of a geometric curve of these shapes through the points, where the labels at hand end."""
+    """[draw]: the size of a geometric curve of these shapes through the points, where the labels at
+    hand end."""
     unit = -np.expm1(points.more * np.log(shapes)[:, None]) / (1 - shapes[:, None])
     errors = points.gains - unit[0] * float(points.gains @ unit[0] / (unit[0] @ unit[0]))
     again = resample(points, errors, len(shapes), 0.9, rng)

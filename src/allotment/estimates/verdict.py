@@ -1,4 +1,5 @@
-"""Whether a learning curve says anything about the reduction rate, why not, and what would mend it."""
+"""Whether a learning curve says anything about the reduction rate, why not, and what would mend
+it."""
 
 from __future__ import annotations
 
@@ -26,9 +27,11 @@ from allotment.estimates.curves import (
 CHANCE = 0.05
 """of calling a good curve falling or late, each, over all the pairs of sizes that are compared"""
 WORTH = 0.02
-"""a rise below this share of the first score, over all sizes, is flat: plans hardly differ by less than 2 %"""
+"""a rise below this share of the first score, over all sizes, is flat: plans hardly differ by less
+than 2 %"""
 SHARPEST = 4.0
-"""b is sharp if its reach is known within this factor: half or double the reach already moves a plan by a third"""
+"""b is sharp if its reach is known within this factor: half or double the reach already moves a
+plan by a third"""
 FIRMEST = 1 / 3
 """and if the half-width of the rise's interval is at most this share of the rise"""
 FEWEST_REPETITIONS = 3
@@ -45,7 +48,8 @@ UNUSABLE = {"flat", "falls", "turns", "late", "no signal"}
 class Verdict:
     """Whether a curve can be planned on, why not, and what would mend it.
 
-    It is about the points alone: a sound curve of pseudo-labels can still have another b than real labels have.
+    It is about the points alone: a sound curve of pseudo-labels can still have another b than real
+    labels have.
     """
 
     grade: str
@@ -89,7 +93,9 @@ def judge(points: Points, fit: Fit | None = None) -> Verdict:
     if fit is None:
         fit = fit_exact(points)
     elif fit.law != "geometric":
-        raise InputError([Mistake("fit", f"is of the law {fit.law!r}; a reduction rate needs the geometric one")])
+        raise InputError(
+            [Mistake("fit", f"is of the law {fit.law!r}; a reduction rate needs the geometric one")]
+        )
     nearer = min(fit, fit_exact(points, law="power", draws=1), key=lambda each: each.loss)
     noise = _noise_of(points, fit)
     low, middle, high = _rise(points, noise)
@@ -97,11 +103,16 @@ def judge(points: Points, fit: Fit | None = None) -> Verdict:
     if not found:
         found = _find_misfit(points, nearer) + _find_blur(points, fit, (high - low) / 2 / middle)
     if points.repetitions < FEWEST_REPETITIONS:
-        what = f"{points.repetitions} of at least {FEWEST_REPETITIONS} repetitions: noise itself is hardly known"
+        what = (
+            f"{points.repetitions} of at least {FEWEST_REPETITIONS} repetitions: noise itself is"
+            " hardly known"
+        )
         found.append(("few", what, f"repeat it {FEWEST_REPETITIONS} times or more"))
     flags, why, mend = (tuple(part[at] for part in found) for at in range(3))
     grade = "unusable" if UNUSABLE & set(flags) else "weak" if flags else "sound"
-    return Verdict(grade, flags, why, mend, middle, low, high, None if grade == "unusable" else fit, nearer.law)
+    return Verdict(
+        grade, flags, why, mend, middle, low, high, None if grade == "unusable" else fit, nearer.law
+    )
 
 
 Found = list[tuple[str, str, str]]
@@ -128,7 +139,8 @@ def _noise_of(points: Points, fit: Fit) -> _Noise:
     own = values - values.mean(axis=0)
     rest = own - own.mean(axis=1, keepdims=True)
     variance = float(np.sum(rest**2)) / ((count - 1) * (sizes - 1))
-    # A contrast's variance is half its own, half what equal noise of all sizes makes it: steadier than the former alone
+    # A contrast's variance is half its own, half what equal noise of all sizes makes it: steadier
+    # than the former alone
     return _Noise(own, variance, 4 * (count - 1) * (sizes - 1) / sizes)
 
 
@@ -142,7 +154,8 @@ def _compare(points: Points, noise: _Noise, contrasts: Array) -> tuple[Array, Ar
 
 
 def _rise(points: Points, noise: _Noise) -> tuple[float, float, float]:
-    """The rise over all sizes and its interval: a line in the log of labels, so that every size has a say."""
+    """The rise over all sizes and its interval: a line in the log of labels, so that every size has
+    a say."""
     line = np.log1p(np.concatenate([[0.0], points.more]) / points.more[0])
     centred = line - line.mean()
     (rise,), (error,) = _compare(points, noise, (line[-1] * centred / (centred @ centred))[None])
@@ -161,7 +174,10 @@ def _find_shape(points: Points, noise: _Noise, low: float, high: float) -> Found
     if high < 0:
         return [("falls", "scores fall as labels are added", _MEND_TEACHER)]
     if low <= 0 and high <= worth:
-        what = f"flat: at most {high:.2g} is gained from {points.sizes[0]} to {points.sizes[-1]} labels"
+        what = (
+            f"flat: at most {high:.2g} is gained from {points.sizes[0]} to {points.sizes[-1]}"
+            " labels"
+        )
         return [("flat", what, _MEND_TEACHER)]
     if low <= 0:
         wanted = max((low + high) / 2, worth)
@@ -176,11 +192,15 @@ def _find_shape(points: Points, noise: _Noise, low: float, high: float) -> Found
     if place := _worst(points, noise, _bends(points.sizes)):
         flat, last = (points.sizes[at] for at in place)
         what = f"rises late: the labels up to {flat} gain less each than those up to {last}"
-        found.append(("late", what, "plan on larger sizes, or buy a small tranche before giving the task up"))
+        found.append(
+            ("late", what, "plan on larger sizes, or buy a small tranche before giving the task up")
+        )
     return found
 
 
-_MEND_TEACHER = "take real labels (a curve on subsets) in place of pseudo-labels, or plan without this curve"
+_MEND_TEACHER = (
+    "take real labels (a curve on subsets) in place of pseudo-labels, or plan without this curve"
+)
 
 
 def _drops(count: int) -> dict[tuple[int, ...], Array]:
@@ -190,7 +210,8 @@ def _drops(count: int) -> dict[tuple[int, ...], Array]:
 
 
 def _bends(sizes: tuple[int, ...]) -> dict[tuple[int, ...], Array]:
-    """For each two sizes after the first, how far the earlier lies below the straight line to the later."""
+    """For each two sizes after the first, how far the earlier lies below the straight line to the
+    later."""
     unit = np.eye(len(sizes))
     found: dict[tuple[int, ...], Array] = {}
     for j, k in itertools.combinations(range(1, len(sizes)), 2):
@@ -199,8 +220,11 @@ def _bends(sizes: tuple[int, ...]) -> dict[tuple[int, ...], Array]:
     return found
 
 
-def _worst(points: Points, noise: _Noise, contrasts: dict[tuple[int, ...], Array]) -> tuple[int, ...]:
-    """The places of the contrast furthest above what chance explains; none if chance explains all of them."""
+def _worst(
+    points: Points, noise: _Noise, contrasts: dict[tuple[int, ...], Array]
+) -> tuple[int, ...]:
+    """The places of the contrast furthest above what chance explains; none if chance explains all
+    of them."""
     found, errors = _compare(points, noise, np.array(list(contrasts.values())))
     bar = student(CHANCE / len(contrasts), noise.free) * errors
     excess = found - np.maximum(bar, _rounding(points))
@@ -209,7 +233,8 @@ def _worst(points: Points, noise: _Noise, contrasts: dict[tuple[int, ...], Array
 
 
 def _find_misfit(points: Points, fit: Fit) -> Found:
-    """Whether the points lie further from the law than noise alone puts them; `fit` is that of the nearer law."""
+    """Whether the points lie further from the law than noise alone puts them; `fit` is that of the
+    nearer law."""
     law = law_of(fit.law, points)
     on_law = fit.size * law.gains(law.place(fit.shape), points.more)
     again = resample(points, on_law - points.gains, DRAWS, 1 - 2 * CHANCE, np.random.default_rng(0))
@@ -220,22 +245,42 @@ def _find_misfit(points: Points, fit: Fit) -> Found:
     losses = np.abs(again - sizes[:, None] * law.gains(u[:, None], points.more)).mean(axis=1)
     if fit.loss <= np.quantile(losses, 1 - CHANCE):
         return []
-    what = f"no law fits: the {fit.law} one misses the points by {fit.loss:.2g}, which is more than their noise"
-    return [("misfit", what, "sizes closer together where the curve jumps, and a look at the points")]
+    what = (
+        f"no law fits: the {fit.law} one misses the points by {fit.loss:.2g}, which is more than"
+        " their noise"
+    )
+    return [
+        ("misfit", what, "sizes closer together where the curve jumps, and a look at the points")
+    ]
 
 
 def _find_blur(points: Points, fit: Fit, unsure: float) -> Found:
-    """A curve of the right shape whose rise (`unsure` is the share of it that is noise) or b is not sharp."""
+    """A curve of the right shape whose rise (`unsure` is the share of it that is noise) or b is not
+    sharp."""
     # the reach of b: after so many labels one more is worth 1/e of the first
-    shortest, longest = (0.0 if b <= 0 else math.inf if b >= 1 else -1 / math.log(b) for b in (fit.low, fit.high))
+    shortest, longest = (
+        0.0 if b <= 0 else math.inf if b >= 1 else -1 / math.log(b) for b in (fit.low, fit.high)
+    )
     factor = longest / shortest if shortest else math.inf
     if factor <= SHARPEST and unsure <= FIRMEST:
         return []
     span = points.sizes[-1] - points.sizes[0]
     if shortest > span / 2 and unsure <= FIRMEST:
-        what = f"nearly straight up to {points.sizes[-1]} labels: b is above {fit.low:.6g}, how far is not seen"
+        what = (
+            f"nearly straight up to {points.sizes[-1]} labels: b is above {fit.low:.6g}, how far is"
+            " not seen"
+        )
         return [("straight", what, f"sizes up to {4 * span + points.sizes[0]} labels")]
-    what = f"noisy: b lies anywhere from {fit.low:.6g} to {fit.high:.6g}, the rise is known to {unsure:.0%}"
+    what = (
+        f"noisy: b lies anywhere from {fit.low:.6g} to {fit.high:.6g}, the rise is known to"
+        f" {unsure:.0%}"
+    )
     times = max(math.log(min(factor, 1e3)) / math.log(SHARPEST), unsure / FIRMEST) ** 2
     more = math.ceil(min(points.repetitions * times, MOST_REPETITIONS))
-    return [("noisy", what, f"about {more} repetitions in place of {points.repetitions}, or more validation labels")]
+    return [
+        (
+            "noisy",
+            what,
+            f"about {more} repetitions in place of {points.repetitions}, or more validation labels",
+        )
+    ]

@@ -1,7 +1,8 @@
 """What a backbone is, what it is built of, and how its first stages are frozen.
 
-A backbone turns images (n, 3, height, width) with values from 0 to 1 into a map (n, channels, h, w). Everything that it
-does to pixels first (their order, mean and scale) belongs to it, because its weights were trained that way.
+A backbone turns images (n, 3, height, width) with values from 0 to 1 into a map (n, channels, h,
+w). Everything that it does to pixels first (their order, mean and scale) belongs to it, because its
+weights were trained that way.
 """
 
 from __future__ import annotations
@@ -46,7 +47,11 @@ class Stages(nn.Sequential):
     """
 
     def __init__(
-        self, stages: Iterable[nn.Module], channels: int, takes_images: bool = True, channels_last: bool = True
+        self,
+        stages: Iterable[nn.Module],
+        channels: int,
+        takes_images: bool = True,
+        channels_last: bool = True,
     ):
         super().__init__(*stages)
         self.channels = channels
@@ -61,7 +66,8 @@ class Stages(nn.Sequential):
 class Pixels(nn.Module):
     """Images from 0 .. 1 to what weights were trained on: (value - mean) / spread of each channel.
 
-    With `bgr`, blue comes first in what it gives and in `mean` and `spread`; images given have red first.
+    With `bgr`, blue comes first in what it gives and in `mean` and `spread`; images given have red
+    first.
     """
 
     def __init__(self, mean: Sequence[float], spread: Sequence[float], bgr: bool = False):
@@ -80,33 +86,54 @@ class Pixels(nn.Module):
 def check_backbone(backbone: object) -> None:
     """Say everything in which a module falls short of a backbone."""
     if not isinstance(backbone, nn.Module):
-        what = f"a {type(backbone).__name__} is not a torch module; give one with `channels` and `stages`"
+        what = (
+            f"a {type(backbone).__name__} is not a torch module; give one with `channels` and"
+            " `stages`"
+        )
         raise InputError([Mistake("backbone", what)])
     mistakes = []
     channels = getattr(backbone, "channels", None)
     if not isinstance(channels, int) or channels < 1:
-        mistakes.append(Mistake("backbone: channels", "must be a whole number: how many its answer has"))
+        mistakes.append(
+            Mistake("backbone: channels", "must be a whole number: how many its answer has")
+        )
     stages = getattr(backbone, "stages", None)
-    if not isinstance(stages, Iterable) or not all(isinstance(stage, nn.Module) for stage in stages):
-        mistakes.append(Mistake("backbone: stages", "must list its modules in order; `Stages([...], channels)` does"))
+    if not isinstance(stages, Iterable) or not all(
+        isinstance(stage, nn.Module) for stage in stages
+    ):
+        mistakes.append(
+            Mistake(
+                "backbone: stages", "must list its modules in order; `Stages([...], channels)` does"
+            )
+        )
     if mistakes:
         raise InputError(mistakes)
 
 
 def split_backbone(backbone: Backbone, frozen_stages: int) -> tuple[nn.Module, Stages]:
-    """(the first stages, for `TorchLearner(frozen=...)`; the rest, for a network on what those give), both copies."""
+    """(the first stages, for `TorchLearner(frozen=...)`; the rest, for a network on what those
+    give), both copies."""
     check_backbone(backbone)
     stages = list(backbone.stages)
     if not 0 <= frozen_stages <= len(stages):
         what = f"{frozen_stages} of {len(stages)} stages; give a number from 0 to {len(stages)}"
         raise InputError([Mistake("frozen_stages", what)])
-    blank = [at for at, stage in enumerate(stages[:frozen_stages]) if any(map(is_untrained, stage.modules()))]
+    blank = [
+        at
+        for at, stage in enumerate(stages[:frozen_stages])
+        if any(map(is_untrained, stage.modules()))
+    ]
     if blank:
-        what = f"stages {blank} hold weights that nobody has trained; `load_weights` before freezing them"
+        what = (
+            f"stages {blank} hold weights that nobody has trained; `load_weights` before freezing"
+            " them"
+        )
         raise InputError([Mistake("frozen_stages", what)])
     frozen = nn.Sequential(*copy.deepcopy(stages[:frozen_stages])).eval().requires_grad_(False)
     images = getattr(backbone, "takes_images", True) and frozen_stages == 0
-    return frozen, Stages(copy.deepcopy(stages[frozen_stages:]), backbone.channels, images, _layout(backbone))
+    return frozen, Stages(
+        copy.deepcopy(stages[frozen_stages:]), backbone.channels, images, _layout(backbone)
+    )
 
 
 def first_stages(backbone: Backbone, count: int) -> Stages:
@@ -114,7 +141,14 @@ def first_stages(backbone: Backbone, count: int) -> Stages:
     check_backbone(backbone)
     stages = copy.deepcopy(list(backbone.stages))
     if not 1 <= count <= len(stages):
-        raise InputError([Mistake("stages", f"{count} of {len(stages)} stages; give a number from 1 to {len(stages)}")])
+        raise InputError(
+            [
+                Mistake(
+                    "stages",
+                    f"{count} of {len(stages)} stages; give a number from 1 to {len(stages)}",
+                )
+            ]
+        )
     cut = Stages(stages[:count], 1, channels_last=_layout(backbone))
     with torch.no_grad():
         cut.channels = int(cut.eval()(torch.zeros(1, 3, 64, 64)).shape[1])
@@ -123,9 +157,16 @@ def first_stages(backbone: Backbone, count: int) -> Stages:
 
 def narrow_down(backbone: Backbone, channels: int) -> Stages:
     """The backbone with one more stage, yet to be trained, that leaves so many channels."""
-    last = nn.Sequential(PointConv(backbone.channels, channels, bias=False), SafeNorm(channels), nn.ReLU())
+    last = nn.Sequential(
+        PointConv(backbone.channels, channels, bias=False), SafeNorm(channels), nn.ReLU()
+    )
     images = getattr(backbone, "takes_images", True)
-    return Stages([*copy.deepcopy(list(backbone.stages)), mark_untrained(last)], channels, images, _layout(backbone))
+    return Stages(
+        [*copy.deepcopy(list(backbone.stages)), mark_untrained(last)],
+        channels,
+        images,
+        _layout(backbone),
+    )
 
 
 def _layout(backbone: Backbone) -> bool:
@@ -133,7 +174,8 @@ def _layout(backbone: Backbone) -> bool:
 
 
 def mark_untrained(module: Kind) -> Kind:
-    """Have every layer's weights drawn anew by seed at the start of each training; without the mark they are kept."""
+    """Have every layer's weights drawn anew by seed at the start of each training; without the mark
+    they are kept."""
     for layer in module.modules():
         vars(layer)["untrained"] = bool(layer._parameters)
     return module
@@ -163,7 +205,8 @@ def draw_weights(module: nn.Module, generator: torch.Generator) -> None:
 
 
 def _reset_own_way(layer: nn.Module, generator: torch.Generator) -> None:
-    """Layers reset themselves from torch's global stream: give them one of their own for that time."""
+    """Layers reset themselves from torch's global stream: give them one of their own for that
+    time."""
     seed = int(torch.randint(2**62, (), generator=generator))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

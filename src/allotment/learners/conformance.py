@@ -21,15 +21,17 @@ from allotment.learners.learner import Learner, Measure, State, follow, labelled
 
 
 class LearnerTests:
-    """Every test that a learner must pass. `make` gives a learner and labels of at least two tasks, small and quick,
-    but more of each task than a mini-batch holds: what is always in the mini-batch tells nothing about it."""
+    """Every test that a learner must pass. `make` gives a learner and labels of at least two tasks,
+    small and quick, but more of each task than a mini-batch holds: what is always in the mini-batch
+    tells nothing about it."""
 
     steps = 6
     """how many steps each test takes"""
     seeded = True
     """False for a learner that draws nothing at random, so that the seed makes no difference"""
     classes: Mapping[str, int] | None = None
-    """how many classes there are, for each task that answers one of several; None asks `targets` of the learner"""
+    """how many classes there are, for each task that answers one of several; None asks `targets` of
+    the learner"""
     swaps = 10
     """how many pairs of labels are watched to see which mini-batches they are in"""
 
@@ -38,7 +40,9 @@ class LearnerTests:
 
     # --- helpers ---
 
-    def _run(self, learner: Learner, labels: Labels, seed: int = 0, tasks: Sequence[str] | None = None) -> State:
+    def _run(
+        self, learner: Learner, labels: Labels, seed: int = 0, tasks: Sequence[str] | None = None
+    ) -> State:
         state = learner.start(labels, seed)
         for _ in range(self.steps):
             state = learner.step(state, labelled(learner, labels) if tasks is None else tasks)
@@ -62,8 +66,16 @@ class LearnerTests:
         if self.classes is not None:
             return dict(self.classes)
         targets = getattr(learner, "targets", None)
-        found = [each for each in targets.values() if isinstance(each, Target)] if isinstance(targets, Mapping) else []
-        return {each.name: len(each.classes) for each in found if each.kind in ("classification", "segmentation")}
+        found = (
+            [each for each in targets.values() if isinstance(each, Target)]
+            if isinstance(targets, Mapping)
+            else []
+        )
+        return {
+            each.name: len(each.classes)
+            for each in found
+            if each.kind in ("classification", "segmentation")
+        }
 
     def _given(self, learner: Learner, labels: Labels, task: str) -> TaskLabels:
         """The labels of a task as a model sees them, from one extreme to the other."""
@@ -74,10 +86,11 @@ class LearnerTests:
         return TaskLabels(instances[order], values[order])
 
     def _swapped(self, given: TaskLabels) -> list[TaskLabels]:
-        """The same labels with the values of two instances exchanged, for some pairs with unlike values.
+        """The same labels with the values of two instances exchanged, for some pairs with unlike
+        values.
 
-        An exchange can be noticed once one of the two was in a mini-batch, and, since all values together are as
-        they were, not before: so it tells from outside what is in a mini-batch.
+        An exchange can be noticed once one of the two was in a mini-batch, and, since all values
+        together are as they were, not before: so it tells from outside what is in a mini-batch.
         """
         assert given.values is not None
         half = len(given) // 2
@@ -98,7 +111,8 @@ class LearnerTests:
         steps: int,
         seed: int,
     ) -> list[int]:
-        """At which step of a training on `tasks` each exchange among the labels of `task` is noticed."""
+        """At which step of a training on `tasks` each exchange among the labels of `task` is
+        noticed."""
         some = given.instances[:16]
         ways = []
         for mine in (given, *self._swapped(given)):
@@ -108,7 +122,10 @@ class LearnerTests:
                 seen.append(np.asarray(learner.predict(state, task, some)).tobytes())
             ways.append(seen)
         plain = ways[0]
-        return [next((step for step in range(steps) if way[step] != plain[step]), steps) for way in ways[1:]]
+        return [
+            next((step for step in range(steps) if way[step] != plain[step]), steps)
+            for way in ways[1:]
+        ]
 
     # --- the contract: what decides a training ---
 
@@ -116,27 +133,41 @@ class LearnerTests:
         learner, labels = self.make()
         assert isinstance(learner, Learner), "a verb of the protocol is missing"
         assert len(set(learner.tasks)) == len(learner.tasks), "two tasks have one name"
-        assert set(labels) <= set(learner.tasks), "make() gives labels of a task that is not the learner's"
+        assert set(labels) <= set(learner.tasks), (
+            "make() gives labels of a task that is not the learner's"
+        )
         assert len(labelled(learner, labels)) >= 2, "make() gives labels of at least two tasks"
-        assert all(each.values is None for each in labels.values()), "make() gives labels of the data's own"
-        assert set(self._classes(learner)) <= set(learner.tasks), "`classes` names a task that is not the learner's"
+        assert all(each.values is None for each in labels.values()), (
+            "make() gives labels of the data's own"
+        )
+        assert set(self._classes(learner)) <= set(learner.tasks), (
+            "`classes` names a task that is not the learner's"
+        )
         assert learner.steps(labels) >= 1, "a training takes at least one step"
 
     def test_the_same_seed_gives_the_same_bytes(self) -> None:
         learner, labels = self.make()
-        first, second = (self._look(learner, self._run(learner, labels, seed=3), labels) for _ in range(2))
+        first, second = (
+            self._look(learner, self._run(learner, labels, seed=3), labels) for _ in range(2)
+        )
         assert first == second, "the same labels and seed gave two different trainings"
 
     def test_another_learner_of_the_same_make_gives_the_same_bytes(self) -> None:
         (learner, labels), (other, _) = self.make(), self.make()
-        first, second = (self._look(each, self._run(each, labels), labels) for each in (learner, other))
+        first, second = (
+            self._look(each, self._run(each, labels), labels) for each in (learner, other)
+        )
         assert first == second, "something besides labels and seed differs between two learners"
 
     def test_another_seed_gives_another_training(self) -> None:
         learner, labels = self.make()
-        first, second = (self._look(learner, self._run(learner, labels, seed=seed), labels) for seed in (0, 1))
+        first, second = (
+            self._look(learner, self._run(learner, labels, seed=seed), labels) for seed in (0, 1)
+        )
         if self.seeded:
-            assert first != second, "the seed makes no difference; if nothing is drawn at random, say seeded = False"
+            assert first != second, (
+                "the seed makes no difference; if nothing is drawn at random, say seeded = False"
+            )
         else:
             assert first == second, "the seed makes a difference, but seeded = False"
 
@@ -145,18 +176,26 @@ class LearnerTests:
         for task in labelled(learner, labels):
             mine = np.sort(labels[task].instances)
             halves = [labels.with_task(task, part) for part in np.array_split(mine, 2)]
-            first, second = (self._look(learner, self._run(learner, half), labels) for half in halves)
-            assert first != second, f"it makes no difference which instances are labelled for {task!r}"
+            first, second = (
+                self._look(learner, self._run(learner, half), labels) for half in halves
+            )
+            assert first != second, (
+                f"it makes no difference which instances are labelled for {task!r}"
+            )
 
     def test_the_order_in_which_labels_are_listed_does_not_matter(self) -> None:
         learner, labels = self.make()
         turned = Labels({task: each.instances[::-1].copy() for task, each in labels.items()})
-        first, second = (self._look(learner, self._run(learner, each), labels) for each in (labels, turned))
+        first, second = (
+            self._look(learner, self._run(learner, each), labels) for each in (labels, turned)
+        )
         assert first == second, "labels listed the other way round gave another training"
 
     def test_trainings_side_by_side_do_not_disturb_each_other(self) -> None:
         learner, labels = self.make()
-        fewer = Labels({task: each.instances[: (len(each) + 1) // 2] for task, each in labels.items()})
+        fewer = Labels(
+            {task: each.instances[: (len(each) + 1) // 2] for task, each in labels.items()}
+        )
         for runs in (((labels, 0), (fewer, 0)), ((labels, 0), (labels, 1))):
             alone = [self._look(learner, self._run(learner, *run), labels) for run in runs]
             states = [learner.start(*run) for run in runs]
@@ -170,7 +209,9 @@ class LearnerTests:
     def test_training_changes_the_answers(self) -> None:
         learner, labels = self.make()
         before = self._look(learner, learner.start(labels, 0), labels)
-        assert before != self._look(learner, self._run(learner, labels), labels), "steps change nothing"
+        assert before != self._look(learner, self._run(learner, labels), labels), (
+            "steps change nothing"
+        )
 
     def test_a_step_learns_from_the_tasks_named_and_no_other(self) -> None:
         learner, labels = self.make()
@@ -180,9 +221,14 @@ class LearnerTests:
         turned = TaskLabels(given.instances, given.values[::-1].copy())
         far = []
         for tasks in ([one], [one, other]):
-            first, second = (self._run(learner, labels.with_task(other, each), tasks=tasks) for each in (given, turned))
+            first, second = (
+                self._run(learner, labels.with_task(other, each), tasks=tasks)
+                for each in (given, turned)
+            )
             far.append(self._apart(learner, first, second, labels))
-        assert far[0] <= 0.01 * far[1], f"a training on {one!r} alone learns from labels of {other!r}"
+        assert far[0] <= 0.01 * far[1], (
+            f"a training on {one!r} alone learns from labels of {other!r}"
+        )
 
     def test_a_task_named_twice_gives_two_mini_batches(self) -> None:
         learner, labels = self.make()
@@ -194,12 +240,14 @@ class LearnerTests:
         told: list[tuple[int, int]] = []
         for seed in range(3):
             first, second = (
-                self._noticed(learner, labels, task, given, tasks, self.steps, seed) for tasks in ([task], [task, task])
+                self._noticed(learner, labels, task, given, tasks, self.steps, seed)
+                for tasks in ([task], [task, task])
             )
             told += [(a, b) for a, b in zip(first, second, strict=True) if a > 0 and b < self.steps]
             if any(a != b for a, b in told):
                 return
-        # a second mini-batch of its own brings every other label earlier: eight are not all late by chance
+        # a second mini-batch of its own brings every other label earlier: eight are not all late by
+        # chance
         assert len(told) < 8, "the second mini-batch of a task in a step is its first again"
 
     def test_mini_batches_do_not_depend_on_other_tasks(self) -> None:
@@ -209,12 +257,16 @@ class LearnerTests:
         mixed = [*rest, task, rest[0]]
         alone = self._noticed(learner, labels.only(task), task, given, [task], self.steps, seed=0)
         beside = self._noticed(learner, labels, task, given, mixed, self.steps, seed=0)
-        assert alone == beside, f"a step on {mixed} takes other labels of {task!r} than a step on it alone"
+        assert alone == beside, (
+            f"a step on {mixed} takes other labels of {task!r} than a step on it alone"
+        )
 
     def test_a_whole_training_learns_something(self) -> None:
         learner, labels = self.make()
         before, after = learner.start(labels, 0), train(learner, labels, 0)
-        better = [learner.score(after, task).loss < learner.score(before, task).loss for task in labels]
+        better = [
+            learner.score(after, task).loss < learner.score(before, task).loss for task in labels
+        ]
         assert any(better), "no task's validation loss fell in a whole training"
 
     # --- the contract: forks ---
@@ -225,7 +277,9 @@ class LearnerTests:
         state = self._run(learner, labels)
         before = self._look(learner, state, labels)
         fork = learner.fork(state)
-        assert self._look(learner, fork, labels) == before, "a fork answers otherwise than its original"
+        assert self._look(learner, fork, labels) == before, (
+            "a fork answers otherwise than its original"
+        )
         for _ in range(self.steps):
             fork = learner.step(fork, tasks)
         assert self._look(learner, state, labels) == before, "training a fork changed the original"
@@ -241,7 +295,10 @@ class LearnerTests:
         for _ in range(self.steps):
             fork = learner.step(fork, tasks)
         same = self._look(learner, state, labels) == self._look(learner, fork, labels)
-        assert same, "a fork lacks something that its original has, or shares it: momentum, statistics, a random stream"
+        assert same, (
+            "a fork lacks something that its original has, or shares it: momentum, statistics, a"
+            " random stream"
+        )
 
     def test_forks_scores_and_answers_do_not_disturb_training(self) -> None:
         learner, labels = self.make()
@@ -255,7 +312,9 @@ class LearnerTests:
                 learner.score(state, task)
                 learner.predict(state, task, labels[task].instances[:4])
             state = learner.step(state, tasks)
-        assert self._look(learner, state, labels) == plain, "a training went another way because it was looked at"
+        assert self._look(learner, state, labels) == plain, (
+            "a training went another way because it was looked at"
+        )
 
     # --- the contract: scores and answers ---
 
@@ -265,9 +324,13 @@ class LearnerTests:
         for task in learner.tasks:
             measure = learner.score(end, task)
             assert isinstance(measure, Measure)
-            assert np.isfinite([measure.loss, measure.metric]).all(), f"{task!r} is scored {measure}"
+            assert np.isfinite([measure.loss, measure.metric]).all(), (
+                f"{task!r} is scored {measure}"
+            )
             assert measure == learner.score(end, task), f"{task!r} scored twice gives two scores"
-            assert measure.higher_is_better == learner.score(start, task).higher_is_better, "a metric turned round"
+            assert measure.higher_is_better == learner.score(start, task).higher_is_better, (
+                "a metric turned round"
+            )
 
     def test_it_answers_for_any_instances(self) -> None:
         learner, labels = self.make()
@@ -280,18 +343,28 @@ class LearnerTests:
             for part in (np.arange(len(instances))[::-1], np.arange(2)):
                 again = np.asarray(learner.predict(state, task, instances[part]))
                 self._check_form(learner, task, again, len(part))
-                assert again.shape[1:] == answers.shape[1:], f"the shape of an answer of {task!r} depends on how many"
-                assert np.abs(again - answers[part]).max() <= close, f"an answer of {task!r} depends on its neighbours"
+                assert again.shape[1:] == answers.shape[1:], (
+                    f"the shape of an answer of {task!r} depends on how many"
+                )
+                assert np.abs(again - answers[part]).max() <= close, (
+                    f"an answer of {task!r} depends on its neighbours"
+                )
 
     def _check_form(self, learner: Learner, task: str, answers: NDArray[Any], count: int) -> None:
-        assert answers.shape[:1] == (count,), f"{task!r}: answers of shape {answers.shape} for {count} instances"
-        assert answers.dtype.kind == "f", f"{task!r} answers in {answers.dtype}; classes are answered as probabilities"
+        assert answers.shape[:1] == (count,), (
+            f"{task!r}: answers of shape {answers.shape} for {count} instances"
+        )
+        assert answers.dtype.kind == "f", (
+            f"{task!r} answers in {answers.dtype}; classes are answered as probabilities"
+        )
         assert np.isfinite(answers).all(), f"{task!r}: an answer is not a number"
         classes = self._classes(learner).get(task)
         if classes is None:
             return
         wide = answers.shape[1:2] == (classes,)
-        assert wide, f"{task!r}: answers of shape {answers.shape} are not probabilities of {classes} classes"
+        assert wide, (
+            f"{task!r}: answers of shape {answers.shape} are not probabilities of {classes} classes"
+        )
         adds_up = np.allclose(answers.sum(axis=1), 1, atol=1e-3) and answers.min() >= 0
         assert adds_up, f"{task!r}: probabilities of classes are not below 0 and sum to 1"
 
@@ -306,8 +379,12 @@ class LearnerTests:
         state = learner.fork(learner.start(Labels({}), 0))
         for task in learner.tasks:
             instances = labels[labelled(learner, labels)[0]].instances[:5]
-            self._check_form(learner, task, np.asarray(learner.predict(state, task, instances)), len(instances))
-            assert np.isfinite(learner.score(state, task).loss), f"{task!r} has no score before there is any label"
+            self._check_form(
+                learner, task, np.asarray(learner.predict(state, task, instances)), len(instances)
+            )
+            assert np.isfinite(learner.score(state, task).loss), (
+                f"{task!r} has no score before there is any label"
+            )
 
     # --- the contract: what is optional ---
 
@@ -323,12 +400,20 @@ class LearnerTests:
             ends = dict(probe(learner, state, arms, steps))
             assert self._look(learner, state, labels) == before, "probing changed the state"
             assert list(ends) == list(arms), f"a probe of {list(arms)} answers {list(ends)}"
-            plain = {name: follow(learner, learner.fork(state), tasks, steps) for name, tasks in arms.items()}
+            plain = {
+                name: follow(learner, learner.fork(state), tasks, steps)
+                for name, tasks in arms.items()
+            }
             close = 1e-5 + 0.1 * self._apart(learner, plain["alone"], plain["twice"], labels)
             for name, end in ends.items():
                 same = self._apart(learner, end, plain[name], labels) <= close
-                assert same, f"a probe of {steps} step(s) on {arms[name]} leads elsewhere than a fork that takes them"
-                later, wanted = (follow(learner, each, arms[name], 1) for each in (end, plain[name]))
+                assert same, (
+                    f"a probe of {steps} step(s) on {arms[name]} leads elsewhere than a fork that"
+                    " takes them"
+                )
+                later, wanted = (
+                    follow(learner, each, arms[name], 1) for each in (end, plain[name])
+                )
                 goes_on = self._apart(learner, later, wanted, labels) <= 2 * close
                 assert goes_on, "the end of a probe does not go on as that of a fork"
 
@@ -338,13 +423,18 @@ class LearnerTests:
             return
         everything: NDArray[np.int64] = learner.validation  # type: ignore[attr-defined]
         whole, *halves = (
-            learner.with_validation(part) for part in (everything, *np.array_split(np.sort(everything), 2))
+            learner.with_validation(part)
+            for part in (everything, *np.array_split(np.sort(everything), 2))
         )
         state = self._run(learner, labels)
         measures = {task: learner.score(state, task) for task in learner.tasks}
         for task, found in measures.items():
-            assert whole.score(state, task) == found, f"{task!r} is scored otherwise on the same instances"
-            assert learner.score(state, task) == found, f"{task!r} is scored otherwise after `with_validation`"
+            assert whole.score(state, task) == found, (
+                f"{task!r} is scored otherwise on the same instances"
+            )
+            assert learner.score(state, task) == found, (
+                f"{task!r} is scored otherwise after `with_validation`"
+            )
         losses = [[half.score(state, task).loss for task in learner.tasks] for half in halves]
         assert losses[0] != losses[1], "it makes no difference which instances it is scored on"
         seen = [self._look(each, self._run(each, labels), labels) for each in (learner, halves[0])]
@@ -359,7 +449,9 @@ class LearnerTests:
             given = self._given(learner, labels, task)
             assert given.values is not None
             wrong = labels.with_task(task, TaskLabels(given.instances, given.values[::-1].copy()))
-            assert self._look(learner, self._run(learner, wrong), labels) != plain, f"values of {task!r} are ignored"
+            assert self._look(learner, self._run(learner, wrong), labels) != plain, (
+                f"values of {task!r} are ignored"
+            )
 
     def test_only_values_marked_as_pseudo_count(self) -> None:
         learner, labels = self.make()
@@ -370,7 +462,12 @@ class LearnerTests:
             order = np.argsort(given.instances)
             instances, values = given.instances[order], given.values[::-1][order]
             wrong, right = (
-                self._run(learner, labels.with_task(task, TaskLabels(instances, values, np.full(len(values), marked))))
+                self._run(
+                    learner,
+                    labels.with_task(
+                        task, TaskLabels(instances, values, np.full(len(values), marked))
+                    ),
+                )
                 for marked in (True, False)
             )
             close = 1e-5 + 0.1 * self._apart(learner, wrong, plain, labels)
@@ -392,4 +489,7 @@ class LearnerTests:
             )
             close = 1e-5 + 0.1 * self._apart(learner, first, plain, labels)
             same = self._apart(learner, first, second, labels) <= close
-            assert same, f"classes given for {task!r} teach something else than probabilities of 1 for the same classes"
+            assert same, (
+                f"classes given for {task!r} teach something else than probabilities of 1 for the"
+                " same classes"
+            )

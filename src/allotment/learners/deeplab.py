@@ -1,4 +1,5 @@
-"""DeepLabv3 for several tasks: one backbone, batch norm for each task, a head for each task (paper, 5.2 and App. B)."""
+"""DeepLabv3 for several tasks: one backbone, batch norm for each task, a head for each task (paper,
+5.2 and App. B)."""
 
 from __future__ import annotations
 
@@ -25,7 +26,12 @@ class Pooling(nn.Sequential):
     """What the image as a whole says, put at each place of its map."""
 
     def __init__(self, channels: int, width: int):
-        super().__init__(nn.AdaptiveAvgPool2d(1), PointConv(channels, width, bias=False), SafeNorm(width), nn.ReLU())
+        super().__init__(
+            nn.AdaptiveAvgPool2d(1),
+            PointConv(channels, width, bias=False),
+            SafeNorm(width),
+            nn.ReLU(),
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         pooled = input
@@ -35,7 +41,8 @@ class Pooling(nn.Sequential):
 
 
 class Aspp(nn.Module):
-    """Atrous spatial pyramid pooling: one place, three widths around it and the whole image, joined."""
+    """Atrous spatial pyramid pooling: one place, three widths around it and the whole image,
+    joined."""
 
     def __init__(self, channels: int, width: int, rates: Sequence[int], dropout: float):
         super().__init__()
@@ -53,17 +60,25 @@ class DeepLabHead(nn.Sequential):
     """Numbers for each place of a map, with torchvision's names."""
 
     def __init__(
-        self, channels: int, outputs: int, width: int = 256, rates: Sequence[int] = RATES, dropout: float = 0.5
+        self,
+        channels: int,
+        outputs: int,
+        width: int = 256,
+        rates: Sequence[int] = RATES,
+        dropout: float = 0.5,
     ):
         smooth = nn.Conv2d(width, width, 3, padding=1, bias=False)
         last = PointConv(width, outputs)
-        super().__init__(Aspp(channels, width, rates, dropout), smooth, SafeNorm(width), nn.ReLU(), last)
+        super().__init__(
+            Aspp(channels, width, rates, dropout), smooth, SafeNorm(width), nn.ReLU(), last
+        )
         self.outputs = outputs
         mark_untrained(self)
 
 
 class WholeImageHead(nn.Sequential):
-    """Numbers for the image as a whole: a convolution, its mean over the map, a fully connected layer."""
+    """Numbers for the image as a whole: a convolution, its mean over the map, a fully connected
+    layer."""
 
     def __init__(self, channels: int, outputs: int, width: int = 256):
         conv = nn.Conv2d(channels, width, 3, padding=1, bias=False)
@@ -74,11 +89,13 @@ class WholeImageHead(nn.Sequential):
 
 
 class DeepLab(nn.Module):
-    """A network for `TorchLearner`: the backbone with batch norm for each task, and a head for each task.
+    """A network for `TorchLearner`: the backbone with batch norm for each task, and a head for each
+    task.
 
-    The backbone is copied. It keeps the weights it comes with, except for layers marked as untrained: those are drawn
-    by seed, as the heads are. `heads` are given for tasks that have trained ones. `size` is the height and width of
-    dense labels, needed where the backbone does not see the images because its first stages are frozen.
+    The backbone is copied. It keeps the weights it comes with, except for layers marked as
+    untrained: those are drawn by seed, as the heads are. `heads` are given for tasks that have
+    trained ones. `size` is the height and width of dense labels, needed where the backbone does not
+    see the images because its first stages are frozen.
     """
 
     def __init__(
@@ -97,7 +114,9 @@ class DeepLab(nn.Module):
         _check(backbone, targets, heads, size)
         self.size = size
         self.channels_last = bool(getattr(backbone, "channels_last", True))
-        self.backbone = norm_per_task(cast(nn.Module, copy.deepcopy(backbone)), [target.name for target in targets])
+        self.backbone = norm_per_task(
+            cast(nn.Module, copy.deepcopy(backbone)), [target.name for target in targets]
+        )
 
         def head(target: Target) -> nn.Module:
             if target.name in heads:
@@ -126,7 +145,8 @@ class DeepLab(nn.Module):
         return list(self._map(batch, tasks).chunk(len(tasks)))
 
     def finish(self, seen: Tensor, task: str, size: tuple[int, int]) -> Tensor:
-        """The answer of a task's head, at the size of the images unless the network was given another."""
+        """The answer of a task's head, at the size of the images unless the network was given
+        another."""
         out: Tensor = self.heads[_key(task)](seen)
         if out.ndim == 2:
             return out
@@ -144,12 +164,17 @@ def _conv_norm(inputs: int, outputs: int, side: int, rate: int = 1) -> nn.Sequen
     if side == 1:
         conv = PointConv(inputs, outputs, bias=False)
     else:
-        conv = nn.Conv2d(inputs, outputs, side, padding=rate * (side // 2), dilation=rate, bias=False)
+        conv = nn.Conv2d(
+            inputs, outputs, side, padding=rate * (side // 2), dilation=rate, bias=False
+        )
     return nn.Sequential(conv, SafeNorm(outputs), nn.ReLU())
 
 
 def _check(
-    backbone: object, targets: Sequence[Target], heads: Mapping[str, nn.Module], size: tuple[int, int] | None
+    backbone: object,
+    targets: Sequence[Target],
+    heads: Mapping[str, nn.Module],
+    size: tuple[int, int] | None,
 ) -> None:
     check_backbone(backbone)
     by_name = {target.name: target for target in targets}
@@ -164,7 +189,10 @@ def _check(
             mistakes.append(Mistake(f"heads: {name!r}", what))
     dense = [target.name for target in targets if target.kind not in WHOLE_IMAGE]
     if dense and size is None and not getattr(backbone, "takes_images", True):
-        what = f"the backbone's first stages are frozen: give the height and width of the labels of {', '.join(dense)}"
+        what = (
+            "the backbone's first stages are frozen: give the height and width of the labels of"
+            f" {', '.join(dense)}"
+        )
         mistakes.append(Mistake("size", what))
     if mistakes:
         raise InputError(mistakes)

@@ -1,10 +1,12 @@
-"""Inputs and labels on their way into training: held in memory, or read and cropped while training goes on."""
+"""Inputs and labels on their way into training: held in memory, or read and cropped while training
+goes on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,8 @@ CHUNK = 64
 
 @dataclass(frozen=True)
 class Wanted:
-    """One mini-batch of one task: which instances (runs, batch), and labels given for them that are not the data's."""
+    """One mini-batch of one task: which instances (runs, batch), and labels given for them that are
+    not the data's."""
 
     task: str
     instances: Instances
@@ -87,7 +90,8 @@ def to_labels(target: Target, values: NDArray[Any]) -> Tensor:
 
 
 class Held:
-    """Every instance decoded once; passed once through layers that never change, if there are any."""
+    """Every instance decoded once; passed once through layers that never change, if there are
+    any."""
 
     looks_ahead = False
     """whether it helps to know the next mini-batches"""
@@ -100,7 +104,7 @@ class Held:
         in_memory = isinstance(data, ArrayData)
         self._inputs = Store(data.size, self._load, at_once=in_memory and frozen is None)
         self._values = {
-            target.name: Store(data.size, lambda instances, t=target: self._label(t, instances), at_once=in_memory)  # type: ignore[misc]
+            target.name: Store(data.size, partial(self._label, target), at_once=in_memory)
             for target in data.targets
         }
 
@@ -116,7 +120,8 @@ class Held:
         return self._values[task].take(instances)
 
     def load(self, wanted: Sequence[Wanted]) -> tuple[Tensor, list[Tensor]]:
-        """Mini-batches side by side (runs, batches, ...), and the labels of each (runs, batch, ...)."""
+        """Mini-batches side by side (runs, batches, ...), and the labels of each (runs, batch,
+        ...)."""
         inputs = self.inputs(np.concatenate([each.instances for each in wanted], axis=1))
         return inputs, [self._labels(each) for each in wanted]
 
@@ -125,7 +130,9 @@ class Held:
 
     def _labels(self, wanted: Wanted) -> Tensor:
         given = wanted.given
-        return self.values(wanted.task, wanted.instances) if given is None else given.to(self.device)
+        return (
+            self.values(wanted.task, wanted.instances) if given is None else given.to(self.device)
+        )
 
     def _load(self, instances: Instances) -> Tensor:
         raw = torch.from_numpy(np.ascontiguousarray(self.data.inputs(instances))).to(self.device)
@@ -143,7 +150,8 @@ class Held:
 
 
 class Cropped(Held):
-    """Trains on random crops of images at their own size, read by threads ahead of time; scores whole images."""
+    """Trains on random crops of images at their own size, read by threads ahead of time; scores
+    whole images."""
 
     def __init__(self, data: Dataset, device: torch.device, augment: Augment, workers: int):
         super().__init__(data, device)
@@ -175,7 +183,8 @@ class Cropped(Held):
         self._coming.clear()  # those of an arm that went another way
         for each in wanted:
             self._coming[each.place] = [
-                self._pool.submit(self._crop, each, place) for place in range(each.instances.shape[1])
+                self._pool.submit(self._crop, each, place)
+                for place in range(each.instances.shape[1])
             ]
 
     def _crop(self, wanted: Wanted, place: int) -> tuple[Tensor, Tensor]:
@@ -187,7 +196,9 @@ class Cropped(Held):
             label = wanted.given[0, place].numpy()
         rng = np.random.Generator(np.random.PCG64(hash_of("crop", *wanted.key, place)))
         image, cropped = self.augment.apply(image, {target.kind: label}, rng)
-        return torch.from_numpy(np.ascontiguousarray(image)), to_labels(target, np.asarray(cropped[target.kind]))
+        return torch.from_numpy(np.ascontiguousarray(image)), to_labels(
+            target, np.asarray(cropped[target.kind])
+        )
 
 
 def _open(data: Dataset, task: str, instance: int) -> tuple[NDArray[Any], NDArray[Any]]:

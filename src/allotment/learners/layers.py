@@ -12,7 +12,8 @@ from torch.overrides import TorchFunctionMode
 
 
 class PointConv(nn.Conv2d):
-    """A 1 x 1 convolution done as a matrix product: on one thread torch has only a slow way for small batches."""
+    """A 1 x 1 convolution done as a matrix product: on one thread torch has only a slow way for
+    small batches."""
 
     def __init__(self, inputs: int, outputs: int, stride: int = 1, bias: bool = True):
         super().__init__(inputs, outputs, 1, stride, bias=bias)
@@ -24,27 +25,41 @@ class PointConv(nn.Conv2d):
 
 
 class SafeNorm(nn.BatchNorm2d):
-    """Batch norm that also trains on a single value for each channel: it then goes by its statistics."""
+    """Batch norm that also trains on a single value for each channel: it then goes by its
+    statistics."""
 
     def forward(self, input: Tensor) -> Tensor:
         if self.training and input.numel() == input.shape[1]:
             return functional.batch_norm(
-                input, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps
+                input,
+                self.running_mean,
+                self.running_var,
+                self.weight,
+                self.bias,
+                False,
+                0.0,
+                self.eps,
             )
         return super().forward(input)
 
 
 class SafeConvolutions(TorchFunctionMode):
-    """While it is entered, no 1 x 1 convolution with a stride goes to oneDNN where that may end the process.
+    """While it is entered, no 1 x 1 convolution with a stride goes to oneDNN where that may end the
+    process.
 
-    oneDNN 3.12, which torch 2.13 carries, computes the gradient of such a convolution's weights past the end of its
-    buffer, on a CPU without AVX-512, if its input lies channels last and has not a multiple of 8 of them: the heap is
-    destroyed and the process dies, soon or later. Taking the pixels first and then convolving them without a stride is
-    the same sum. It is done on every CPU, so that all of them compute the same.
+    oneDNN 3.12, which torch 2.13 carries, computes the gradient of such a convolution's weights
+    past the end of its buffer, on a CPU without AVX-512, if its input lies channels last and has
+    not a multiple of 8 of them: the heap is destroyed and the process dies, soon or later. Taking
+    the pixels first and then convolving them without a stride is the same sum. It is done on every
+    CPU, so that all of them compute the same.
     """
 
     def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         return (_convolve if func is torch.conv2d else func)(*args, **(kwargs or {}))
 

@@ -25,15 +25,20 @@ class Measure:
     higher_is_better: bool
     """of the metric; a loss is better when lower"""
     skill: float = float("nan")
-    """how well answers are in the order of the labels, whatever the metric: 0 is chance, 1 the best; not a number where
-    labels have no order"""
+    """how well answers are in the order of the labels, whatever the metric: 0 is chance, 1 the
+    best; not a number where labels have no order"""
     skill_error: float = float("nan")
     """standard deviation of the skill of answers by chance, on labels like these"""
 
     def gain_over(self, before: Measure) -> float:
-        """Relative gain in % (the paper's D_i): positive is better, whichever way the metric points."""
+        """Relative gain in % (the paper's D_i): positive is better, whichever way the metric
+        points."""
         sign = 1.0 if self.higher_is_better else -1.0
-        return sign * (self.metric - before.metric) / abs(before.metric) * 100.0 if before.metric else float("nan")
+        return (
+            sign * (self.metric - before.metric) / abs(before.metric) * 100.0
+            if before.metric
+            else float("nan")
+        )
 
 
 @runtime_checkable
@@ -42,35 +47,44 @@ class Learner(Protocol):
 
     The contract, which `allotment.learners.conformance.LearnerTests` checks:
 
-    - `start` depends on labels and seed only. So does everything after it: the same calls give the same bytes, whatever
-      else is trained beside.
-    - `step` does one step of training on one mini-batch of each task named, with their gradients added; a task named
-      twice gives two mini-batches. Mini-batch t of task j depends on (seed, j, t) only, whatever the other tasks are,
-      so that two arms of a comparison see the same data: `allotment.learners.batches.mini_batches` draws them so. It
-      may use up its state: go on with what it returns.
-    - `fork` copies everything that training changes: weights, momentum, batch-norm statistics, random streams. Training
-      the copy leaves the original as it is, and the other way round.
-    - `score` and `predict` change nothing that training can notice. `score` reads validation labels only.
-    - A task without a single label may be left out of every step; it can be scored all the same. That goes for all
-      tasks at once: `start(Labels({}), seed)` gives a state that can be scored and asked for answers.
-    - Labels are (instance, task) pairs. Where `TaskLabels.values` is given, these stand for the labels of the instances
-      marked as pseudo; all others are the data's own, which the learner opens itself. One class of several is given
-      either as probabilities, as `predict` answers them (floating point), or as the class itself (whole numbers, with
-      no axis of classes); every other kind of label is given as `predict` answers it.
+    - `start` depends on labels and seed only. So does everything after it: the same calls give the
+      same bytes, whatever else is trained beside.
+    - `step` does one step of training on one mini-batch of each task named, with their gradients
+      added; a task named twice gives two mini-batches. Mini-batch t of task j depends on (seed, j,
+      t) only, whatever the other tasks are, so that two arms of a comparison see the same data:
+      `allotment.learners.batches.mini_batches` draws them so. It may use up its state: go on with
+      what it returns.
+    - `fork` copies everything that training changes: weights, momentum, batch-norm statistics,
+      random streams. Training the copy leaves the original as it is, and the other way round.
+    - `score` and `predict` change nothing that training can notice. `score` reads validation labels
+      only.
+    - A task without a single label may be left out of every step; it can be scored all the same.
+      That goes for all tasks at once: `start(Labels({}), seed)` gives a state that can be scored
+      and asked for answers.
+    - Labels are (instance, task) pairs. Where `TaskLabels.values` is given, these stand for the
+      labels of the instances marked as pseudo; all others are the data's own, which the learner
+      opens itself. One class of several is given either as probabilities, as `predict` answers them
+      (floating point), or as the class itself (whole numbers, with no axis of classes); every other
+      kind of label is given as `predict` answers it.
 
     Optional, used where present:
 
-    - `probe(state, arms, steps)`: a mapping from each arm to where it leads, the same but for rounding as by forks and
-      steps, and `probe_gradients(arms, steps)`: of how many mini-batches it computes gradients for that.
-    - `with_validation(instances)`: the same learner, sharing its data, scored on the labels of these instances only
-      (of an array: all that are known; of `Labels`: those of each task), and `validation`: the instances that it is
-      scored on. A state of one is a state of the other, and training does not notice the difference.
-    - `score_constant(state, task)`: the score of the best answer that is the same for every instance and pixel, by the
-      labels of a state. What is no better has learnt nothing; left out, states before the first step stand for it.
+    - `probe(state, arms, steps)`: a mapping from each arm to where it leads, the same but for
+      rounding as by forks and steps, and `probe_gradients(arms, steps)`: of how many mini-batches
+      it computes gradients for that.
+    - `with_validation(instances)`: the same learner, sharing its data, scored on the labels of
+      these instances only (of an array: all that are known; of `Labels`: those of each task), and
+      `validation`: the instances that it is scored on. A state of one is a state of the other, and
+      training does not notice the difference.
+    - `score_constant(state, task)`: the score of the best answer that is the same for every
+      instance and pixel, by the labels of a state. What is no better has learnt nothing; left out,
+      states before the first step stand for it.
     - `score_gradients(task)`: how much work it is to score a task, in gradients of one mini-batch.
-    - `stack(runs)`: the states at the end of many whole trainings `(labels, seed)`, in their order: the same but for
-      rounding as one after the other. They are scored and asked for answers, and not trained on.
-    - `split`: its `allotment.data.labels.Split`; where no `pool` is given, `taba` lets its ensemble answer for `train`.
+    - `stack(runs)`: the states at the end of many whole trainings `(labels, seed)`, in their order:
+      the same but for rounding as one after the other. They are scored and asked for answers, and
+      not trained on.
+    - `split`: its `allotment.data.labels.Split`; where no `pool` is given, `taba` lets its ensemble
+      answer for `train`.
     """
 
     @property
@@ -95,8 +109,9 @@ class Learner(Protocol):
     def predict(self, state: State, task: str, instances: NDArray[np.int64]) -> NDArray[Any]:
         """Answers for any instances, in floating point; none of them depends on what else is asked.
 
-        One class of several: probabilities (n, classes, ...), which sum to 1 over the classes and are never the class
-        itself. Any of several classes: a probability for each (n, classes). All else: values in the form of the labels.
+        One class of several: probabilities (n, classes, ...), which sum to 1 over the classes and
+        are never the class itself. Any of several classes: a probability for each (n, classes). All
+        else: values in the form of the labels.
         """
 
 
@@ -110,7 +125,8 @@ def labelled(learner: Learner, labels: Labels) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Patience:
-    """Stop when the mean validation loss has not fallen by `least` (a share of it) for `looks` looks in a row."""
+    """Stop when the mean validation loss has not fallen by `least` (a share of it) for `looks`
+    looks in a row."""
 
     every: int = 20
     looks: int = 5
@@ -119,7 +135,12 @@ class Patience:
 
 @settled(load=False)
 def train(
-    learner: Learner, labels: Labels, seed: int, *, patience: Patience | None = None, watch: Watch | None = None
+    learner: Learner,
+    labels: Labels,
+    seed: int,
+    *,
+    patience: Patience | None = None,
+    watch: Watch | None = None,
 ) -> State:
     """A whole training: every step on every task that has labels."""
     tasks = labelled(learner, labels)
@@ -150,14 +171,18 @@ Arms = Mapping[str, Sequence[str]]
 
 @settled(load=False)
 def probe(learner: Learner, state: State, arms: Arms, steps: int) -> Mapping[str, State]:
-    """The state after `steps` steps of each arm, all from the same state and on the same mini-batches.
+    """The state after `steps` steps of each arm, all from the same state and on the same
+    mini-batches.
 
-    A learner may make each end only when it is asked for, since each is a model: go through `items()` once.
+    A learner may make each end only when it is asked for, since each is a model: go through
+    `items()` once.
     """
     if hasattr(learner, "probe"):
         found: Mapping[str, State] = learner.probe(state, arms, steps)
         return found
-    return {name: follow(learner, learner.fork(state), tasks, steps) for name, tasks in arms.items()}
+    return {
+        name: follow(learner, learner.fork(state), tasks, steps) for name, tasks in arms.items()
+    }
 
 
 @settled(load=False)
@@ -176,10 +201,13 @@ def count_gradients(learner: Learner, arms: Arms, steps: int) -> int:
 
 
 def count_scoring(learner: Learner, arms: Arms) -> float:
-    """The work of scoring every arm for each of its tasks, in gradients of one mini-batch; 0 if nobody knows."""
+    """The work of scoring every arm for each of its tasks, in gradients of one mini-batch; 0 if
+    nobody knows."""
     if not hasattr(learner, "score_gradients"):
         return 0.0
-    return float(sum(learner.score_gradients(task) for tasks in arms.values() for task in set(tasks)))
+    return float(
+        sum(learner.score_gradients(task) for tasks in arms.values() for task in set(tasks))
+    )
 
 
 @settled(load=False)

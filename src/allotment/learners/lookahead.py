@@ -1,9 +1,11 @@
-"""Several arms from one state, for less than one by one: what their first steps share is computed once.
+"""Several arms from one state, for less than one by one: what their first steps share is computed
+once.
 
-The first step of every arm starts from the same weights, so the gradient of a mini-batch is the same in all arms that
-it is part of: for K tasks 2K gradients make the first step of each task alone, twice, and beside each other task. After
-that arms differ. Networks that stack go on as one network whose runs are the arms. Where layers that tasks share draw
-at random, all arms see the same draw in the first step; forks, step by step, see one for each combination of tasks.
+The first step of every arm starts from the same weights, so the gradient of a mini-batch is the
+same in all arms that it is part of: for K tasks 2K gradients make the first step of each task
+alone, twice, and beside each other task. After that arms differ. Networks that stack go on as one
+network whose runs are the arms. Where layers that tasks share draw at random, all arms see the same
+draw in the first step; forks, step by step, see one for each combination of tasks.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ Turn = tuple[str, int]
 
 
 class Ends(Mapping[str, "Training"]):
-    """The state in which each arm ends, made anew whenever it is asked for: all at once would be as many models."""
+    """The state in which each arm ends, made anew whenever it is asked for: all at once would be as
+    many models."""
 
     def __init__(self, arms: Arms, make: Callable[[str], Training]):
         self._arms, self._make = arms, make
@@ -52,11 +55,13 @@ class Push:
     gradient: dict[str, Tensor]
     """by weight; a weight that has no part in it is left out"""
     statistics: dict[str, tuple[Tensor, Tensor]]
-    """by buffer: where it is another, and what it is then, after this mini-batch and its task's earlier ones"""
+    """by buffer: where it is another, and what it is then, after this mini-batch and its task's
+    earlier ones"""
 
 
 def look_ahead(learner: TorchLearner, state: Training, arms: Arms, steps: int) -> Ends:
-    """Where each arm is after so many steps; `state` stays as it is and may go on before the ends are looked at."""
+    """Where each arm is after so many steps; `state` stays as it is and may go on before the ends
+    are looked at."""
     base = learner.fork(state)
     arms = {name: tuple(tasks) for name, tasks in arms.items()}
     if steps < 1:
@@ -89,7 +94,8 @@ def walk(learner: TorchLearner, state: Training, tasks: Sequence[str], steps: in
 
 
 def turns_of(arms: Arms) -> dict[Turn, list[str]]:
-    """Every mini-batch that a step of the arms wants, and the arms that want it; of one task in their order."""
+    """Every mini-batch that a step of the arms wants, and the arms that want it; of one task in
+    their order."""
     found: dict[Turn, list[str]] = {}
     for name, tasks in arms.items():
         for at, task in enumerate(tasks):
@@ -97,7 +103,9 @@ def turns_of(arms: Arms) -> dict[Turn, list[str]]:
     return dict(sorted(found.items(), key=lambda item: item[0][1]))
 
 
-def push_all(learner: TorchLearner, base: Training, turns: Mapping[Turn, object]) -> dict[Turn, Push]:
+def push_all(
+    learner: TorchLearner, base: Training, turns: Mapping[Turn, object]
+) -> dict[Turn, Push]:
     """What each mini-batch does to the state, by itself."""
     work, found = learner.fork(base), {}
     work.network.train()
@@ -108,13 +116,17 @@ def push_all(learner: TorchLearner, base: Training, turns: Mapping[Turn, object]
             work.optimiser.zero_grad(set_to_none=True)
             learner.add_gradient(work, task, occasion, *learner.mini_batch(work, task, occasion))
             gradient = {
-                name: weight.grad for name, weight in work.network.named_parameters() if weight.grad is not None
+                name: weight.grad
+                for name, weight in work.network.named_parameters()
+                if weight.grad is not None
             }
             found[task, occasion] = Push(gradient, _find_changes(before, work.network))
     return found
 
 
-def _find_changes(before: Mapping[str, Tensor], network: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
+def _find_changes(
+    before: Mapping[str, Tensor], network: nn.Module
+) -> dict[str, tuple[Tensor, Tensor]]:
     return {
         name: (buffer != before[name], buffer.clone())
         for name, buffer in network.named_buffers()
@@ -122,9 +134,11 @@ def _find_changes(before: Mapping[str, Tensor], network: nn.Module) -> dict[str,
     }
 
 
-def move_statistics(pushes: Mapping[Turn, Push], tasks: Sequence[str]) -> dict[str, tuple[Tensor, Tensor]] | None:
-    """All that a step on these tasks changes of the statistics; None where two tasks change the same one, because then
-    each would have started from what the other left."""
+def move_statistics(
+    pushes: Mapping[Turn, Push], tasks: Sequence[str]
+) -> dict[str, tuple[Tensor, Tensor]] | None:
+    """All that a step on these tasks changes of the statistics; None where two tasks change the
+    same one, because then each would have started from what the other left."""
     found: dict[str, tuple[Tensor, Tensor]] = {}
     for task in dict.fromkeys(tasks):
         for name, (where, value) in pushes[task, list(tasks).count(task) - 1].statistics.items():
@@ -145,7 +159,9 @@ def _set_statistics(network: nn.Module, values: Mapping[str, Tensor]) -> None:
                 buffer.copy_(values[name])
 
 
-def add_up(network: nn.Module, pushes: Sequence[Push], statistics: Mapping[str, tuple[Tensor, Tensor]]) -> None:
+def add_up(
+    network: nn.Module, pushes: Sequence[Push], statistics: Mapping[str, tuple[Tensor, Tensor]]
+) -> None:
     """Give a network the summed gradient of some mini-batches, and the statistics after them."""
     _set_statistics(network, {name: value for name, (_, value) in statistics.items()})
     for name, weight in network.named_parameters():
@@ -173,29 +189,47 @@ class Stack:
             for key, value in base.optimiser.state.get(theirs, {}).items():
                 optimiser.state[weight][key] = _spread(value, theirs, len(arms))
         self._state = replace(base, network=network, optimiser=optimiser)
-        self._weights, self._statistics = dict(network.named_parameters()), dict(network.named_buffers())
+        self._weights, self._statistics = (
+            dict(network.named_parameters()),
+            dict(network.named_buffers()),
+        )
         self._moved: dict[Tensor, Tensor] = {}
         """of each weight, which arms have a gradient for it"""
 
     def first(
-        self, pushes: Mapping[Turn, Push], moved: Mapping[str, Mapping[str, tuple[Tensor, Tensor]] | None]
+        self,
+        pushes: Mapping[Turn, Push],
+        moved: Mapping[str, Mapping[str, tuple[Tensor, Tensor]] | None],
     ) -> None:
         """The step that arms share."""
         for arm, statistics in moved.items():
             for name, (_, value) in (statistics or {}).items():
                 self._statistics[name][self._places[arm]] = value[0]
         for turn, rows in self._rows.items():
-            self._add(rows, {name: _repeat(part, len(rows)) for name, part in pushes[turn].gradient.items()})
+            self._add(
+                rows,
+                {name: _repeat(part, len(rows)) for name, part in pushes[turn].gradient.items()},
+            )
         self._finish()
 
     def step(self) -> None:
         """A step of every arm on its own tasks."""
         learner, parts = self._learner, self._learner.parts_of(self._state.network)
         for (task, occasion), rows in self._rows.items():
-            part = Rows(self._state.network, *(_pick(each, rows) for each in (self._weights, self._statistics)))
-            batch, values = (_repeat(each, len(rows)) for each in learner.mini_batch(self._state, task, occasion))
-            learner.add_gradient(replace(self._state, network=part), task, occasion, batch, values, parts)
-            self._add(rows, {name: leaf.grad for name, leaf in part.leaves.items() if leaf.grad is not None})
+            part = Rows(
+                self._state.network,
+                *(_pick(each, rows) for each in (self._weights, self._statistics)),
+            )
+            batch, values = (
+                _repeat(each, len(rows)) for each in learner.mini_batch(self._state, task, occasion)
+            )
+            learner.add_gradient(
+                replace(self._state, network=part), task, occasion, batch, values, parts
+            )
+            self._add(
+                rows,
+                {name: leaf.grad for name, leaf in part.leaves.items() if leaf.grad is not None},
+            )
             for name, buffer in self._statistics.items():
                 buffer[rows] = part.statistics[name]
         self._finish()
@@ -214,16 +248,25 @@ class Stack:
         self._state.optimiser.zero_grad(set_to_none=True)
 
     def take_out(self, name: str) -> Training:
-        """An arm as a state of its own. What it has no gradient for is as it was, whatever the other arms did."""
+        """An arm as a state of its own. What it has no gradient for is as it was, whatever the
+        other arms did."""
         place, end = self._places[name], self._learner.fork(self._base)
         with torch.no_grad():
-            for mine, weight in zip(_weights(end.optimiser), _weights(self._state.optimiser), strict=True):
+            for mine, weight in zip(
+                _weights(end.optimiser), _weights(self._state.optimiser), strict=True
+            ):
                 if weight in self._moved and self._moved[weight][place]:
                     mine.copy_(weight[place : place + 1])
                     known = self._state.optimiser.state[weight].items()
-                    end.optimiser.state[mine] = {key: _single(value, weight, place) for key, value in known}
-        _set_statistics(end.network, {key: part[place : place + 1] for key, part in self._statistics.items()})
-        for kept, group in zip(end.optimiser.param_groups, self._state.optimiser.param_groups, strict=True):
+                    end.optimiser.state[mine] = {
+                        key: _single(value, weight, place) for key, value in known
+                    }
+        _set_statistics(
+            end.network, {key: part[place : place + 1] for key, part in self._statistics.items()}
+        )
+        for kept, group in zip(
+            end.optimiser.param_groups, self._state.optimiser.param_groups, strict=True
+        ):
             kept["lr"] = group["lr"]
         end.done = self._state.done
         return end
@@ -232,7 +275,9 @@ class Stack:
 class Rows(nn.Module):
     """Some runs of a stacked network, as a network of its own with weights that take gradients."""
 
-    def __init__(self, network: nn.Module, weights: Mapping[str, Tensor], statistics: Mapping[str, Tensor]):
+    def __init__(
+        self, network: nn.Module, weights: Mapping[str, Tensor], statistics: Mapping[str, Tensor]
+    ):
         super().__init__()
         self._whole = (network,)  # in a tuple, so that its weights are not this module's
         self.has_random_layers = getattr(network, "has_random_layers", True)
@@ -249,7 +294,8 @@ def _weights(optimiser: torch.optim.Optimizer) -> list[Tensor]:
 
 
 def _spread(value: object, weight: Tensor, runs: int) -> object:
-    """What an optimiser keeps of a weight, for as many runs; a count of steps is one for all of them."""
+    """What an optimiser keeps of a weight, for as many runs; a count of steps is one for all of
+    them."""
     if isinstance(value, Tensor):
         wide = value.shape == weight.shape
         return value.expand(runs, *value.shape[1:]).clone() if wide else value.clone()

@@ -28,8 +28,11 @@ def _each(target: Target, outputs: Tensor, values: Tensor) -> tuple[Tensor, Tens
     if kind in ("classification", "segmentation"):
         if values.is_floating_point():  # probabilities: a soft pseudo-label
             each = -(values * functional.log_softmax(outputs, dim=2)).sum(dim=2)
-            return each, (values.sum(dim=2) > 0).to(outputs.dtype)  # a crop's border has no probabilities
-        counts = values != VOID if kind == "segmentation" else torch.ones_like(values, dtype=torch.bool)
+            # a crop's border has no probabilities
+            return each, (values.sum(dim=2) > 0).to(outputs.dtype)
+        counts = (
+            values != VOID if kind == "segmentation" else torch.ones_like(values, dtype=torch.bool)
+        )
         safe = torch.where(counts, values, 0)
         each = functional.cross_entropy(outputs.flatten(0, 1), safe.flatten(0, 1), reduction="none")
         return each.view_as(values), counts.to(outputs.dtype)
@@ -48,14 +51,17 @@ def _each(target: Target, outputs: Tensor, values: Tensor) -> tuple[Tensor, Tens
     if target.loss == "l1":
         each = (outputs - safe).abs()
     elif kind in ("edges", "keypoints"):
-        each = functional.binary_cross_entropy_with_logits(outputs, safe.clamp(0, 1), reduction="none")
+        each = functional.binary_cross_entropy_with_logits(
+            outputs, safe.clamp(0, 1), reduction="none"
+        )
     else:
         each = functional.smooth_l1_loss(outputs, safe, reduction="none", beta=0.5)
     return each, known.to(outputs.dtype)
 
 
 def answer_of(target: Target, outputs: Tensor) -> Tensor:
-    """What outputs mean: probabilities of classes, unit vectors, strengths or (standardised) values."""
+    """What outputs mean: probabilities of classes, unit vectors, strengths or (standardised)
+    values."""
     kind = target.kind
     if kind in ("classification", "segmentation"):
         return torch.softmax(outputs, dim=2)
@@ -64,11 +70,16 @@ def answer_of(target: Target, outputs: Tensor) -> Tensor:
     if kind == "normals":
         return functional.normalize(outputs, dim=2)
     outputs = outputs.squeeze(2)
-    return torch.sigmoid(outputs) if kind in ("edges", "keypoints") and target.loss != "l1" else outputs
+    return (
+        torch.sigmoid(outputs)
+        if kind in ("edges", "keypoints") and target.loss != "l1"
+        else outputs
+    )
 
 
 def constant_of(target: Target, values: Tensor) -> Tensor:
-    """The outputs, the same everywhere, that lose least on labels (n, ...): what there is to know without looking."""
+    """The outputs, the same everywhere, that lose least on labels (n, ...): what there is to know
+    without looking."""
     kind = target.kind
     if kind in ("classification", "segmentation"):
         if values.is_floating_point():  # probabilities

@@ -28,7 +28,8 @@ class Metric:
     kinds: tuple[str, ...]
     compute: Callable[[Values, Values], float]
     tally: Callable[[Values, Values], Values] | None = None
-    """of MAPS: numbers that add up over parts of the data, so that predictions need not all be kept"""
+    """of MAPS: numbers that add up over parts of the data, so that predictions need not all be
+    kept"""
     finish: Callable[[Values], float] | None = None
     """the metric of added tallies"""
 
@@ -76,8 +77,11 @@ def confusion(predictions: Values, values: Values) -> NDArray[np.int64]:
     classes = predictions.shape[1]
     said = _likeliest(predictions).ravel()
     true = values.astype(np.int64).ravel()
-    counts = true != VOID if values.ndim > 1 else np.ones_like(true, dtype=bool)  # a class of a whole may be that one
-    return np.bincount(true[counts] * classes + said[counts], minlength=classes**2).reshape(classes, classes)
+    # a class of a whole may be that one
+    counts = true != VOID if values.ndim > 1 else np.ones_like(true, dtype=bool)
+    return np.bincount(true[counts] * classes + said[counts], minlength=classes**2).reshape(
+        classes, classes
+    )
 
 
 def _likeliest(predictions: Values) -> Values:
@@ -91,18 +95,24 @@ def _likeliest(predictions: Values) -> Values:
 
 
 def mean_iou(predictions: Values, values: Values) -> float:
-    """Mean over classes of the intersection over the union of pixels; classes seen in neither do not count."""
+    """Mean over classes of the intersection over the union of pixels; classes seen in neither do
+    not count."""
     return _iou_of(confusion(predictions, values))
 
 
 def _iou_of(table: Values) -> float:
     both = np.diag(table)
     either = table.sum(axis=0) + table.sum(axis=1) - both
-    return float(np.mean(both[either > 0] / either[either > 0])) if _is_question(table) else float("nan")
+    return (
+        float(np.mean(both[either > 0] / either[either > 0]))
+        if _is_question(table)
+        else float("nan")
+    )
 
 
 def accuracy(predictions: Values, values: Values) -> float:
-    """Share of right classes: of instances, of pixels, or of (instance, class) pairs for multilabel."""
+    """Share of right classes: of instances, of pixels, or of (instance, class) pairs for
+    multilabel."""
     if predictions.shape == values.shape:
         known = ~np.isnan(values)
         return float(np.mean((predictions > 0.5)[known] == (values > 0.5)[known]))
@@ -114,7 +124,8 @@ def _accuracy_of(table: Values) -> float:
 
 
 def _is_question(table: Values) -> bool:
-    """Whether there was anything to be said, and more than one thing that could be: one class alone is always right."""
+    """Whether there was anything to be said, and more than one thing that could be: one class alone
+    is always right."""
     return len(table) > 1 and bool(table.any())
 
 
@@ -134,7 +145,8 @@ def _f1_of(table: Values) -> float:
 
 
 def roc_auc(predictions: Values, values: Values) -> float:
-    """Chance that a positive ranks above a negative, ties counting half; mean over classes that have both."""
+    """Chance that a positive ranks above a negative, ties counting half; mean over classes that
+    have both."""
     return _mean_over_classes(_auc, predictions, values)
 
 
@@ -143,14 +155,19 @@ def average_precision(predictions: Values, values: Values) -> float:
     return _mean_over_classes(_precision, predictions, values)
 
 
-def _mean_over_classes(rank: Callable[[Values, Values], float], predictions: Values, values: Values) -> float:
+def _mean_over_classes(
+    rank: Callable[[Values, Values], float], predictions: Values, values: Values
+) -> float:
     if predictions.shape == values.shape:
         pairs = [(predictions[:, c], values[:, c]) for c in range(values.shape[1])]
     else:
         classes = predictions.shape[1]
-        # of two classes the second is the positive one: both together would count it twice; of one there is none
+        # of two classes the second is the positive one: both together would count it twice; of one
+        # there is none
         chosen = range(classes) if classes > 2 else range(1, classes)
-        pairs = [(predictions[:, c], np.where(np.isnan(values), np.nan, values == c)) for c in chosen]
+        pairs = [
+            (predictions[:, c], np.where(np.isnan(values), np.nan, values == c)) for c in chosen
+        ]
     found = []
     for score, true in pairs:
         known = ~np.isnan(true)
@@ -162,13 +179,18 @@ def _mean_over_classes(rank: Callable[[Values, Values], float], predictions: Val
 
 def _auc(score: Values, true: Values) -> float:
     ranks, positives = _rank(score), int(true.sum())
-    return float((ranks[true].sum() - positives * (positives + 1) / 2) / (positives * (len(true) - positives)))
+    return float(
+        (ranks[true].sum() - positives * (positives + 1) / 2)
+        / (positives * (len(true) - positives))
+    )
 
 
 def _rank(values: Values) -> Values:
     """Places from 1 in rising order; equal ones share theirs."""
     order = np.sort(values)
-    return np.asarray((np.searchsorted(order, values, "left") + np.searchsorted(order, values, "right") + 1) / 2)
+    return np.asarray(
+        (np.searchsorted(order, values, "left") + np.searchsorted(order, values, "right") + 1) / 2
+    )
 
 
 def separation(predictions: Values, values: Values) -> float:
@@ -186,7 +208,8 @@ def rank_correlation(predictions: Values, values: Values) -> float:
 
 
 def chance_error(predictions: Values, values: Values) -> float:
-    """Standard deviation of `separation` or `rank_correlation` of answers by chance, on labels like these."""
+    """Standard deviation of `separation` or `rank_correlation` of answers by chance, on labels like
+    these."""
     if np.issubdtype(values.dtype, np.floating) and predictions.ndim == 1:
         known = int((~np.isnan(values)).sum())
         return float(max(known - 1, 1) ** -0.5) if known else float("nan")
@@ -257,7 +280,9 @@ def _angles(predictions: Values, values: Values) -> Values:
     known = ~np.isnan(values).any(axis=1)
     lengths = np.linalg.norm(predictions, axis=1) * np.linalg.norm(values, axis=1)
     cosine = (predictions * values).sum(axis=1)[known] / np.maximum(lengths[known], 1e-12)
-    return np.array([np.degrees(np.arccos(np.clip(cosine, -1, 1))).sum(dtype=np.float64), known.sum()])
+    return np.array(
+        [np.degrees(np.arccos(np.clip(cosine, -1, 1))).sum(dtype=np.float64), known.sum()]
+    )
 
 
 PIXELS = ("depth", "edges", "keypoints")
@@ -266,7 +291,14 @@ METRICS = {
     for metric in (
         Metric("jaccard", True, ("multilabel",), jaccard),
         Metric("miou", True, ("segmentation", "classification"), mean_iou, confusion, _iou_of),
-        Metric("accuracy", True, ("classification", "segmentation", "multilabel"), accuracy, confusion, _accuracy_of),
+        Metric(
+            "accuracy",
+            True,
+            ("classification", "segmentation", "multilabel"),
+            accuracy,
+            confusion,
+            _accuracy_of,
+        ),
         Metric("f1", True, ("classification", "segmentation", "multilabel"), f1, confusion, _f1_of),
         Metric("roc_auc", True, ("classification", "multilabel"), roc_auc),
         Metric("average_precision", True, ("classification", "multilabel"), average_precision),
@@ -282,7 +314,8 @@ SKILLS = {
     "multilabel": Metric("separation", True, ("multilabel",), separation),
     "regression": Metric("rank_correlation", True, ("regression",), rank_correlation),
 }
-"""of kinds whose labels can be put in order: how far answers are above chance, whatever the metric"""
+"""of kinds whose labels can be put in order: how far answers are above chance, whatever the
+metric"""
 USUAL = {
     "classification": "accuracy",
     "multilabel": "jaccard",
@@ -293,14 +326,19 @@ USUAL = {
     "edges": "loss",
     "keypoints": "loss",
 }
-"""the metric of each kind unless the task names another; `loss` is the task's own loss, as in the paper's Taskonomy"""
+"""the metric of each kind unless the task names another; `loss` is the task's own loss, as in the
+paper's Taskonomy"""
 
 
 def check_metric(name: str, *kinds: str) -> str:
     """Why it can't score a task of any of these kinds; "" if it can."""
     fitting = [*(each.name for each in METRICS.values() if set(kinds) & set(each.kinds)), "loss"]
     told = f"of kind {kinds[0]}" if len(kinds) == 1 else "of a table"
-    return "" if name in fitting else f"{name!r} does not score a task {told}; {suggest(name, fitting)}"
+    return (
+        ""
+        if name in fitting
+        else f"{name!r} does not score a task {told}; {suggest(name, fitting)}"
+    )
 
 
 def metric_of(target: Target) -> Metric | None:

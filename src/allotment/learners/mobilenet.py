@@ -17,7 +17,8 @@ STAGES = ((1,), (2, 3), (4, 5), (6, 7, 8), (9, 10, 11), (12,))
 
 
 class EdgePad(nn.Module):
-    """Zeros around a map so that a strided 3 x 3 step halves it, rounded up; an even side gets them at its end only.
+    """Zeros around a map so that a strided 3 x 3 step halves it, rounded up; an even side gets them
+    at its end only.
 
     That is where the weights were trained to have them.
     """
@@ -39,7 +40,9 @@ class MobileNet(nn.Module):
     def __init__(self, output_stride: int = 16):
         super().__init__()
         if output_stride not in (8, 16, 32):
-            raise InputError([Mistake("mobilenet: output_stride", f"{output_stride} is none of 8, 16, 32")])
+            raise InputError(
+                [Mistake("mobilenet: output_stride", f"{output_stride} is none of 8, 16, 32")]
+            )
         self.pixels = Pixels([0.5] * 3, [0.5] * 3)
         self.pad, self.relu = EdgePad(), nn.ReLU6()
         self.conv1 = nn.Conv2d(3, 32, 3, 2, bias=False)
@@ -66,7 +69,12 @@ class MobileNet(nn.Module):
         self.add_module(f"conv_pw_{number}_bn", SafeNorm(outputs, eps=1e-3))
 
     def _block(self, number: int) -> list[nn.Module]:
-        names = (f"conv_dw_{number}", f"conv_dw_{number}_bn", f"conv_pw_{number}", f"conv_pw_{number}_bn")
+        names = (
+            f"conv_dw_{number}",
+            f"conv_dw_{number}_bn",
+            f"conv_pw_{number}",
+            f"conv_pw_{number}_bn",
+        )
         deep, deep_norm, point, point_norm = map(self.get_submodule, names)
         pad = [self.pad] if number in self.strided else []
         return [*pad, deep, deep_norm, self.relu, point, point_norm, self.relu]

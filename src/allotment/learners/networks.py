@@ -1,7 +1,8 @@
 """Networks with a shared trunk, a head for each task and batch norm for each task.
 
-Every network takes a batch and the name of the task that it is for. The perceptron carries a first axis of runs
-throughout: many trainings of a small network are one of a stacked network, and a single one is a stack of one.
+Every network takes a batch and the name of the task that it is for. The perceptron carries a first
+axis of runs throughout: many trainings of a small network are one of a stacked network, and a
+single one is a stack of one.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def outputs_of(target: Target) -> int:
 
 
 class _RunProduct(torch.autograd.Function):
-    """One matrix product for each run. A batched product rounds differently for one run than for many; this does not,
-    and on a CPU it is as fast."""
+    """One matrix product for each run. A batched product rounds differently for one run than for
+    many; this does not, and on a CPU it is as fast."""
 
     @staticmethod
     def forward(ctx: Any, batch: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -60,7 +61,8 @@ class RunLinear(nn.Module):
         self.bias = nn.Parameter(torch.zeros(runs, 1, outputs))
 
     def reset(self, generators: Sequence[torch.Generator]) -> None:
-        """Draw each run's weights from its own stream, so that a run does not depend on its neighbours."""
+        """Draw each run's weights from its own stream, so that a run does not depend on its
+        neighbours."""
         bound = self.weight.shape[1] ** -0.5
         with torch.no_grad():
             for weight, generator in zip(self.weight, generators, strict=True):
@@ -72,7 +74,8 @@ class RunLinear(nn.Module):
 
 
 class RunNorm(nn.Module):
-    """Batch norm for each run and task: (runs, tasks, batch, size), with the places of the tasks at hand."""
+    """Batch norm for each run and task: (runs, tasks, batch, size), with the places of the tasks at
+    hand."""
 
     def __init__(self, runs: int, tasks: int, size: int, momentum: float = 0.1):
         super().__init__()
@@ -88,7 +91,9 @@ class RunNorm(nn.Module):
         at = torch.tensor(places, device=batch.device)
         weight, bias = self.weight[:, at], self.bias[:, at]
         if not self.training:
-            return (batch - self.mean[:, at]) * torch.rsqrt(self.variance[:, at] + 1e-5) * weight + bias
+            return (batch - self.mean[:, at]) * torch.rsqrt(
+                self.variance[:, at] + 1e-5
+            ) * weight + bias
         mean = batch.mean(dim=2, keepdim=True)
         centred = batch - mean
         variance = centred.square().mean(dim=2, keepdim=True)
@@ -102,20 +107,30 @@ class RunNorm(nn.Module):
 
 
 class Perceptron(nn.Module):
-    """For tables: a few fully connected layers shared by all tasks, batch norm and a linear head for each."""
+    """For tables: a few fully connected layers shared by all tasks, batch norm and a linear head
+    for each."""
 
     stacks = True
     """every weight and statistic has a first axis of runs"""
     has_random_layers = False
-    """unless a network says so, its steps draw random numbers from streams of their own, which takes time"""
+    """unless a network says so, its steps draw random numbers from streams of their own, which
+    takes time"""
 
-    def __init__(self, inputs: int, targets: Sequence[Target], runs: int = 1, hidden: Sequence[int] = (128, 64)):
+    def __init__(
+        self,
+        inputs: int,
+        targets: Sequence[Target],
+        runs: int = 1,
+        hidden: Sequence[int] = (128, 64),
+    ):
         super().__init__()
         sizes = [inputs, *hidden]
         self.places = {target.name: place for place, target in enumerate(targets)}
         self.trunk = nn.ModuleList(RunLinear(runs, a, b) for a, b in itertools.pairwise(sizes))
         self.norms = nn.ModuleList(RunNorm(runs, len(targets), size) for size in hidden)
-        self.heads = _by_task(targets, lambda target: RunLinear(runs, sizes[-1], outputs_of(target)))
+        self.heads = _by_task(
+            targets, lambda target: RunLinear(runs, sizes[-1], outputs_of(target))
+        )
 
     def reset(self, generators: Sequence[torch.Generator]) -> None:
         for layer in (*self.trunk, *self.heads.values()):
@@ -128,7 +143,8 @@ class Perceptron(nn.Module):
         return self.together(batch, [task])[0]
 
     def together(self, batch: Tensor, tasks: Sequence[str]) -> list[Tensor]:
-        """The same for several tasks, whose mini-batches lie one after the other: what they share is done once."""
+        """The same for several tasks, whose mini-batches lie one after the other: what they share
+        is done once."""
         parts = self._trunk(batch, tasks)
         return [self.heads[_key(task)](parts[:, place]) for place, task in enumerate(tasks)]
 
@@ -143,7 +159,8 @@ class Perceptron(nn.Module):
 
 
 class TaskNorm(nn.Module):
-    """Batch norm over images that keeps weights and statistics for each task; `turn` says whose images come."""
+    """Batch norm over images that keeps weights and statistics for each task; `turn` says whose
+    images come."""
 
     def __init__(self, tasks: Sequence[str], channels: int):
         super().__init__()
@@ -156,16 +173,21 @@ class TaskNorm(nn.Module):
             out: Tensor = self.norms[_key(self.turn[0])](batch)
             return out
         parts = batch.chunk(len(self.turn))
-        return torch.cat([self.norms[_key(task)](part) for task, part in zip(self.turn, parts, strict=True)])
+        return torch.cat(
+            [self.norms[_key(task)](part) for task, part in zip(self.turn, parts, strict=True)]
+        )
 
 
 def norm_per_task(module: nn.Module, tasks: Sequence[str]) -> nn.Module:
-    """A trunk of the user's with every BatchNorm2d replaced by one for each task, each starting as a copy of it."""
+    """A trunk of the user's with every BatchNorm2d replaced by one for each task, each starting as
+    a copy of it."""
     _replace_norms(module, tasks, {})
     return module
 
 
-def _replace_norms(module: nn.Module, tasks: Sequence[str], made: dict[nn.Module, TaskNorm]) -> None:
+def _replace_norms(
+    module: nn.Module, tasks: Sequence[str], made: dict[nn.Module, TaskNorm]
+) -> None:
     for name, child in module._modules.items():
         if child is None or isinstance(child, TaskNorm):
             continue
@@ -174,7 +196,8 @@ def _replace_norms(module: nn.Module, tasks: Sequence[str], made: dict[nn.Module
             continue
         if child not in made:  # a module may have two names
             made[child] = TaskNorm(tasks, child.num_features)
-            for key in made[child].norms:  # copies, because eps and momentum are no part of a state dict
+            # copies, because eps and momentum are no part of a state dict
+            for key in made[child].norms:
                 made[child].norms[key] = copy.deepcopy(child)
         module._modules[name] = made[child]
 
@@ -196,7 +219,8 @@ class Block(nn.Module):
 
 
 class SmallTrunk(nn.Module):
-    """For scenes: three halvings and a way back up to half size, so that small things stay where they are."""
+    """For scenes: three halvings and a way back up to half size, so that small things stay where
+    they are."""
 
     has_random_layers = False
 
@@ -204,7 +228,9 @@ class SmallTrunk(nn.Module):
         super().__init__()
         self.channels = widths[0]
         self.pooled_channels = widths[-1]
-        self.down = nn.ModuleList(Block(a, b, 2, tasks) for a, b in zip((3, *widths[:-1]), widths, strict=True))
+        self.down = nn.ModuleList(
+            Block(a, b, 2, tasks) for a, b in zip((3, *widths[:-1]), widths, strict=True)
+        )
         self.up = nn.ModuleList(PointConv(b, a) for a, b in itertools.pairwise(widths))
 
     def forward(self, batch: Tensor) -> tuple[Tensor, Tensor]:
@@ -215,7 +241,9 @@ class SmallTrunk(nn.Module):
             levels.append(batch)
         fine = levels[-1]
         for level, narrow in zip(reversed(levels[:-1]), reversed(self.up), strict=True):
-            fine = functional.interpolate(narrow(fine), size=level.shape[-2:], mode="bilinear") + level
+            fine = (
+                functional.interpolate(narrow(fine), size=level.shape[-2:], mode="bilinear") + level
+            )
         return fine, levels[-1]
 
 
@@ -248,8 +276,8 @@ class ImageHead(nn.Module):
 class ImageNetwork(nn.Module):
     """A trunk for images and a head for each task.
 
-    Any trunk fits that turns images (n, 3, h, w) with values from 0 to 1 into a fine map with `channels` and a coarse
-    one with `pooled_channels`.
+    Any trunk fits that turns images (n, 3, h, w) with values from 0 to 1 into a fine map with
+    `channels` and a coarse one with `pooled_channels`.
     """
 
     def __init__(self, trunk: nn.Module, targets: Sequence[Target]):
@@ -286,7 +314,8 @@ class ImageNetwork(nn.Module):
         return self.finish(self._see(batch, [task]), task, (batch.shape[-2], batch.shape[-1]))
 
     def share(self, batch: Tensor, tasks: Sequence[str]) -> list[tuple[Tensor, Tensor]]:
-        """What the trunk makes of the tasks' mini-batches, which lie one after the other, for each of them."""
+        """What the trunk makes of the tasks' mini-batches, which lie one after the other, for each
+        of them."""
         fine, coarse = (part.chunk(len(tasks)) for part in self._see(batch, tasks))
         return list(zip(fine, coarse, strict=True))
 

@@ -27,5 +27,7 @@ def make_optimiser(recipe: Recipe, network: nn.Module) -> torch.optim.Optimizer:
 def set_rates(recipe: Recipe, optimiser: torch.optim.Optimizer, done: int, steps: int) -> None:
     """The rates of the step after `done` of `steps`: a cosine from the first to the last."""
     turn = (1 + math.cos(math.pi * min(done / max(steps, 1), 1.0))) / 2
-    for group, first in zip(optimiser.param_groups, (recipe.trunk_rate, recipe.head_rate), strict=True):
+    for group, first in zip(
+        optimiser.param_groups, (recipe.trunk_rate, recipe.head_rate), strict=True
+    ):
         group["lr"] = min(recipe.final_rate, first) + (first - min(recipe.final_rate, first)) * turn

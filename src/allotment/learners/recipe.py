@@ -38,9 +38,11 @@ class Recipe:
     momentum: float = 0.9
     weight_decay: float = 0.0
     crop: int = 0
-    """side of random crops, scaled and flipped at random, that images are trained on; 0 trains on them as they are"""
+    """side of random crops, scaled and flipped at random, that images are trained on; 0 trains on
+    them as they are"""
     accumulate: int = 1
-    """a mini-batch in so many parts, one after the other: less memory, the same gradients but for batch norm"""
+    """a mini-batch in so many parts, one after the other: less memory, the same gradients but for
+    batch norm"""
     workers: int = 2
     """threads that read and crop the images of the steps to come"""
     device: str = "auto"
@@ -51,20 +53,40 @@ class Recipe:
     def __post_init__(self) -> None:
         mistakes = [
             Mistake(key, f"{getattr(self, key)} is below {least}")
-            for key, least in (("epochs", 1), ("batch_size", 1), ("accumulate", 1), ("crop", 0), ("workers", 0))
+            for key, least in (
+                ("epochs", 1),
+                ("batch_size", 1),
+                ("accumulate", 1),
+                ("crop", 0),
+                ("workers", 0),
+            )
             if getattr(self, key) < least
         ]
         if self.batch_size > MOST_AT_ONCE:
-            mistakes.append(Mistake("batch_size", f"{self.batch_size} is above {MOST_AT_ONCE}; 32 is usual"))
+            mistakes.append(
+                Mistake("batch_size", f"{self.batch_size} is above {MOST_AT_ONCE}; 32 is usual")
+            )
         if self.steps is not None and self.steps < 0:
             mistakes.append(Mistake("steps", f"{self.steps} is below 0"))
         for key in ("trunk_rate", "head_rate", "final_rate", "momentum", "weight_decay"):
             if not 0 <= getattr(self, key) < float("inf"):
-                mistakes.append(Mistake(key, f"{getattr(self, key)} is not a finite number of 0 or more"))
+                mistakes.append(
+                    Mistake(key, f"{getattr(self, key)} is not a finite number of 0 or more")
+                )
         if self.optimiser not in OPTIMISERS:
-            mistakes.append(Mistake("optimiser", f"unknown {self.optimiser!r}; {suggest(self.optimiser, OPTIMISERS)}"))
+            mistakes.append(
+                Mistake(
+                    "optimiser",
+                    f"unknown {self.optimiser!r}; {suggest(self.optimiser, OPTIMISERS)}",
+                )
+            )
         if self.precision not in PRECISIONS:
-            mistakes.append(Mistake("precision", f"unknown {self.precision!r}; {suggest(self.precision, PRECISIONS)}"))
+            mistakes.append(
+                Mistake(
+                    "precision",
+                    f"unknown {self.precision!r}; {suggest(self.precision, PRECISIONS)}",
+                )
+            )
         if mistakes:
             raise InputError([mistake.under("recipe") for mistake in mistakes])
 
@@ -80,16 +102,23 @@ class Recipe:
         try:
             kind = torch.device(device).type
         except RuntimeError:
-            raise InputError([Mistake("recipe.device", f"torch knows no device {device!r}; try cpu or cuda")]) from None
+            raise InputError(
+                [Mistake("recipe.device", f"torch knows no device {device!r}; try cpu or cuda")]
+            ) from None
         if not _is_there(torch, kind):
-            raise InputError([Mistake("recipe.device", f"there is no {kind} device here; take cpu or auto")])
+            raise InputError(
+                [Mistake("recipe.device", f"there is no {kind} device here; take cpu or auto")]
+            )
         if precision == "auto":
-            precision = "bfloat16" if kind == "cuda" and torch.cuda.is_bf16_supported() else "float32"
+            precision = (
+                "bfloat16" if kind == "cuda" and torch.cuda.is_bf16_supported() else "float32"
+            )
         return replace(self, device=device, precision=precision)
 
 
 def _is_for_cpu() -> bool:
-    """Whether torch was built without any GPU, as its own file says; loading all of it to ask takes seconds."""
+    """Whether torch was built without any GPU, as its own file says; loading all of it to ask takes
+    seconds."""
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
         return False
@@ -102,14 +131,16 @@ def _is_for_cpu() -> bool:
 
 
 def _is_there(torch: Any, kind: str) -> bool:
-    """Whether this machine has a device of this kind; of what torch alone can't tell the first training will."""
+    """Whether this machine has a device of this kind; of what torch alone can't tell the first
+    training will."""
     modules = {"cuda": torch.cuda, "mps": torch.backends.mps, "xpu": getattr(torch, "xpu", None)}
     found = modules.get(kind)
     return found is None or bool(found.is_available())
 
 
 def check_recipe(given: Mapping[str, Any]) -> list[Mistake]:
-    """What is wrong with what settings say of it, without torch: also what would train nothing, or not count."""
+    """What is wrong with what settings say of it, without torch: also what would train nothing, or
+    not count."""
     mistakes = []
     known = {each.name for each in fields(Recipe)}
     try:
@@ -117,7 +148,9 @@ def check_recipe(given: Mapping[str, Any]) -> list[Mistake]:
     except InputError as error:
         mistakes += [replace(each, where=each.where.rpartition(" ")[2]) for each in error.mistakes]
     if given.get("steps") == 0:
-        mistakes.append(Mistake("steps", '0 would train nothing; give 1 or more, or set method = "neutral"'))
+        mistakes.append(
+            Mistake("steps", '0 would train nothing; give 1 or more, or set method = "neutral"')
+        )
     if "steps" in given and "epochs" in given:
         mistakes.append(Mistake("epochs", "does not count beside steps; leave one of them out"))
     device = given.get("device", "auto")

@@ -1,4 +1,5 @@
-"""ResNet with torchvision's names, so that its weights load as they are, and with dilation instead of strides."""
+"""ResNet with torchvision's names, so that its weights load as they are, and with dilation instead
+of strides."""
 
 from __future__ import annotations
 
@@ -19,11 +20,20 @@ def _conv(inputs: int, outputs: int, side: int, stride: int = 1, dilation: int =
 
 
 class BasicBlock(nn.Module):
-    """Two 3 x 3 convolutions, of ResNet-18 and 34. `before` is the dilation of what comes before the block."""
+    """Two 3 x 3 convolutions, of ResNet-18 and 34. `before` is the dilation of what comes before
+    the block."""
 
     widening = 1
 
-    def __init__(self, inputs: int, width: int, stride: int, before: int, dilation: int, around: nn.Module | None):
+    def __init__(
+        self,
+        inputs: int,
+        width: int,
+        stride: int,
+        before: int,
+        dilation: int,
+        around: nn.Module | None,
+    ):
         super().__init__()
         self.conv1 = _conv(inputs, width, 3, stride, before)
         self.bn1 = SafeNorm(width)
@@ -38,11 +48,20 @@ class BasicBlock(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """1 x 1, 3 x 3 and 1 x 1 convolutions, of ResNet-50 and 101. Its one wide step takes the dilation `before`."""
+    """1 x 1, 3 x 3 and 1 x 1 convolutions, of ResNet-50 and 101. Its one wide step takes the
+    dilation `before`."""
 
     widening = 4
 
-    def __init__(self, inputs: int, width: int, stride: int, before: int, dilation: int, around: nn.Module | None):
+    def __init__(
+        self,
+        inputs: int,
+        width: int,
+        stride: int,
+        before: int,
+        dilation: int,
+        around: nn.Module | None,
+    ):
         super().__init__()
         self.conv1 = _conv(inputs, width, 1)
         self.bn1 = SafeNorm(width)
@@ -60,10 +79,12 @@ class Bottleneck(nn.Module):
 
 
 class ResNet(nn.Module):
-    """A backbone of depth 18, 34, 50 or 101 that ends at 1/8 (the paper's), 1/16 or 1/32 of the image's size.
+    """A backbone of depth 18, 34, 50 or 101 that ends at 1/8 (the paper's), 1/16 or 1/32 of the
+    image's size.
 
-    Where a stride is given up, later convolutions reach further apart instead, so that each still sees what its
-    weights were trained on: at 1/8 the four layers have strides 1, 2, 1, 1 and dilations 1, 1, 2, 4.
+    Where a stride is given up, later convolutions reach further apart instead, so that each still
+    sees what its weights were trained on: at 1/8 the four layers have strides 1, 2, 1, 1 and
+    dilations 1, 1, 2, 4.
     """
 
     no_use_for = ("fc.", "classifier.", "aux_classifier.")
@@ -120,7 +141,8 @@ def _layer(
     before: int,
     dilation: int,
 ) -> nn.Sequential:
-    """Blocks of one size; the first changes it, and still stands on a grid with the dilation before."""
+    """Blocks of one size; the first changes it, and still stands on a grid with the dilation
+    before."""
     outputs = width * block.widening
     around = None
     if stride != 1 or inputs != outputs:

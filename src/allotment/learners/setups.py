@@ -48,7 +48,8 @@ class Setup:
     frozen_stages: int = 0
     """first stages of the backbone that keep their weights; what they give is computed once"""
     narrow: int = 0
-    """channels that a last layer of its own leaves of the backbone's, so that heads on a CPU have less to do"""
+    """channels that a last layer of its own leaves of the backbone's, so that heads on a CPU have
+    less to do"""
     width: int = 256
     """of the heads"""
     rates: tuple[int, ...] = RATES
@@ -57,8 +58,16 @@ class Setup:
     validation: float = 0.15
 
 
-PAPER = Recipe(batch_size=8, trunk_rate=0.001, head_rate=0.01, final_rate=0.0001, momentum=0.9, weight_decay=0.0001)
-"""rates and cosine are the paper's (P12); it does not state batch size, momentum, weight decay and crops"""
+PAPER = Recipe(
+    batch_size=8,
+    trunk_rate=0.001,
+    head_rate=0.01,
+    final_rate=0.0001,
+    momentum=0.9,
+    weight_decay=0.0001,
+)
+"""rates and cosine are the paper's (P12); it does not state batch size, momentum, weight decay and
+crops"""
 SMALL = Recipe(batch_size=8, optimiser="adam", trunk_rate=0.003, head_rate=0.003)
 SETUPS: dict[str, Setup] = {
     "voc-paper": Setup("voc", 513, "resnet50", replace(PAPER, epochs=100, crop=321)),
@@ -106,10 +115,11 @@ def make_learner(
     backbone: Backbone | None = None,
     data: Dataset | None = None,
 ) -> TorchLearner:
-    """A learner on the data below `root`; `weights` is a file for the backbone, which starts from nothing without.
+    """A learner on the data below `root`; `weights` is a file for the backbone, which starts from
+    nothing without.
 
-    `seed` draws the splits unless `parts` gives them. A `backbone` of your own takes the place of the named one, and
-    `data` that of what is read from `root`.
+    `seed` draws the splits unless `parts` gives them. A `backbone` of your own takes the place of
+    the named one, and `data` that of what is read from `root`.
     """
     setup = find_setup(setup) if isinstance(setup, str) else setup
     data = read_data(setup, root) if data is None else data
@@ -124,7 +134,9 @@ def make_learner(
 
     def network(shape: tuple[int, ...], targets: Sequence[Target], runs: int) -> nn.Module:
         size = (setup.side, setup.side) if frozen is not None else None
-        return DeepLab(found, targets, size=size, width=setup.width, rates=setup.rates, dropout=setup.dropout)
+        return DeepLab(
+            found, targets, size=size, width=setup.width, rates=setup.rates, dropout=setup.dropout
+        )
 
     return TorchLearner(data, parts or draw_parts(setup, data, seed), setup.recipe, network, frozen)
 
@@ -144,12 +156,20 @@ def draw_parts(setup: Setup, data: Dataset, seed: int) -> Split:
 def _make_backbone(setup: Setup, weights: str | Path | None) -> Backbone:
     if setup.backbone not in BACKBONES:
         raise InputError(
-            [Mistake("setup: backbone", f"unknown {setup.backbone!r}; {suggest(setup.backbone, BACKBONES)}")]
+            [
+                Mistake(
+                    "setup: backbone",
+                    f"unknown {setup.backbone!r}; {suggest(setup.backbone, BACKBONES)}",
+                )
+            ]
         )
     made = BACKBONES[setup.backbone]()
     if weights is not None:
         load_weights(made, weights)
     elif setup.frozen_stages:
-        what = f"the first {setup.frozen_stages} stages of {setup.backbone} are frozen: give a file of trained weights"
+        what = (
+            f"the first {setup.frozen_stages} stages of {setup.backbone} are frozen: give a file of"
+            " trained weights"
+        )
         raise InputError([Mistake("weights", what)])
     return made  # type: ignore[return-value]

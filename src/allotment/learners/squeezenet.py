@@ -11,7 +11,16 @@ from allotment.learners.backbones import Pixels, mark_untrained
 from allotment.learners.layers import PointConv
 
 BGR_MEAN = (104 / 255, 117 / 255, 123 / 255)
-WIDTHS = {2: (16, 64), 3: (16, 64), 4: (32, 128), 5: (32, 128), 6: (48, 192), 7: (48, 192), 8: (64, 256), 9: (64, 256)}
+WIDTHS = {
+    2: (16, 64),
+    3: (16, 64),
+    4: (32, 128),
+    5: (32, 128),
+    6: (48, 192),
+    7: (48, 192),
+    8: (64, 256),
+    9: (64, 256),
+}
 """of each fire module, channels of its narrow part and of each of its two wide ones"""
 
 
@@ -30,7 +39,8 @@ class Fire(nn.Module):
 
 
 class DensePool(nn.Module):
-    """The maximum of 3 x 3 at every place, where a pool of stride 2 (rounded up) takes every second."""
+    """The maximum of 3 x 3 at every place, where a pool of stride 2 (rounded up) takes every
+    second."""
 
     def forward(self, batch: Tensor) -> Tensor:
         height, width = batch.shape[-2:]
@@ -51,7 +61,9 @@ class SqueezeNet(nn.Module):
     def __init__(self, output_stride: int = 16):
         super().__init__()
         if output_stride not in (8, 16):
-            raise InputError([Mistake("squeezenet: output_stride", f"{output_stride} is neither 8 nor 16")])
+            raise InputError(
+                [Mistake("squeezenet: output_stride", f"{output_stride} is neither 8 nor 16")]
+            )
         self.pixels = Pixels(BGR_MEAN, [1 / 255] * 3, bgr=True)
         self.conv1 = nn.Conv2d(3, 96, 7, 2)
         self.relu = nn.ReLU()

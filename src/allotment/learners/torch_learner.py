@@ -59,8 +59,8 @@ class Training:
 class TorchLearner:
     """Multi-task training on partial labels, behind the `Learner` protocol.
 
-    `network` makes the network from (data's inputs, targets, runs); None takes a perceptron for tables and a small
-    convolutional net for images.
+    `network` makes the network from (data's inputs, targets, runs); None takes a perceptron for
+    tables and a small convolutional net for images.
     """
 
     def __init__(
@@ -86,7 +86,13 @@ class TorchLearner:
         if not self.recipe.crop:
             return Held(self.data, self.device, frozen)
         if frozen is not None:
-            raise InputError([Mistake("recipe.crop", "random crops can't be cached; train without frozen layers")])
+            raise InputError(
+                [
+                    Mistake(
+                        "recipe.crop", "random crops can't be cached; train without frozen layers"
+                    )
+                ]
+            )
         return Cropped(self.data, self.device, Augment(self.recipe.crop), self.recipe.workers)
 
     @property
@@ -112,7 +118,9 @@ class TorchLearner:
             network.to(memory_format=self._layout(network))  # type: ignore[call-overload]
         steps = {self.steps(each) for each in labels}
         if len(steps) > 1:
-            raise InputError([Mistake("labels", "runs of one stack must take the same number of steps")])
+            raise InputError(
+                [Mistake("labels", "runs of one stack must take the same number of steps")]
+            )
         scales = {}
         for name, target in self.targets.items():
             if target.kind in STANDARDISED:
@@ -121,11 +129,14 @@ class TorchLearner:
         orders = {task: [np.sort(each[task].instances) for each in labels] for task in self.tasks}
         given = {task: self._given(task, labels) for task in self.tasks}
         optimiser = make_optimiser(self.recipe, network)
-        return Training(network, optimiser, tuple(labels), tuple(seeds), steps.pop(), 0, orders, given, scales)
+        return Training(
+            network, optimiser, tuple(labels), tuple(seeds), steps.pop(), 0, orders, given, scales
+        )
 
     def new_network(self, runs: int) -> nn.Module:
         """A network for so many runs, with any weights."""
-        with torch.random.fork_rng(devices=[]):  # modules draw their first weights from the global stream: leave it be
+        # modules draw their first weights from the global stream: leave it be
+        with torch.random.fork_rng(devices=[]):
             return self._make(self._feed.shape, tuple(self.targets.values()), runs)
 
     def _check(self, labels: Labels) -> None:
@@ -137,7 +148,9 @@ class TorchLearner:
         for name in self.tasks:
             unknown = labels[name].instances[~labels[name].is_pseudo]
             if len(unknown) and not self.data.known(name)[unknown].all():
-                mistakes.append(Mistake(f"task {name!r}", "a label is used that the data does not have"))
+                mistakes.append(
+                    Mistake(f"task {name!r}", "a label is used that the data does not have")
+                )
         if mistakes:
             raise InputError(mistakes)
 
@@ -147,7 +160,10 @@ class TorchLearner:
         inputs, labels = self._feed.load(self._wanted(state, tasks, state.done))
         if self._feed.looks_ahead and state.done + 1 < state.steps:
             self._feed.expect(self._wanted(state, tasks, state.done + 1))
-        labels = [self._standardise(state, task, values) for task, values in zip(tasks, labels, strict=True)]
+        labels = [
+            self._standardise(state, task, values)
+            for task, values in zip(tasks, labels, strict=True)
+        ]
         try:
             self._add_gradients(state, tasks, inputs, labels)
         except RuntimeError as error:
@@ -162,15 +178,23 @@ class TorchLearner:
         state.done += 1
 
     def mini_batch(self, state: Training, task: str, occasion: int) -> tuple[Tensor, Tensor]:
-        """Inputs and labels of a task's first mini-batch of the next step (occasion 0), its second (1) and so on."""
-        inputs, (labels,) = self._feed.load(self._wanted(state, [task] * (occasion + 1), state.done)[occasion:])
+        """Inputs and labels of a task's first mini-batch of the next step (occasion 0), its second
+        (1) and so on."""
+        inputs, (labels,) = self._feed.load(
+            self._wanted(state, [task] * (occasion + 1), state.done)[occasion:]
+        )
         return inputs, self._standardise(state, task, labels)
 
-    def _add_gradients(self, state: Training, tasks: Sequence[str], inputs: Tensor, labels: list[Tensor]) -> None:
+    def _add_gradients(
+        self, state: Training, tasks: Sequence[str], inputs: Tensor, labels: list[Tensor]
+    ) -> None:
         if hasattr(state.network, "together"):
             with self._training(), self._stream(state, *tasks):
                 outputs = state.network.together(inputs, tasks)  # type: ignore[operator]
-            losses = [self._loss(task, out, values) for task, out, values in zip(tasks, outputs, labels, strict=True)]
+            losses = [
+                self._loss(task, out, values)
+                for task, out, values in zip(tasks, outputs, labels, strict=True)
+            ]
             torch.autograd.backward(torch.stack(losses).sum())
             return
         if hasattr(state.network, "share") and self.recipe.accumulate == 1 and len(tasks) > 1:
@@ -185,11 +209,19 @@ class TorchLearner:
         return 1 if hasattr(network, "together") else self.recipe.accumulate
 
     def add_gradient(
-        self, state: Training, task: str, occasion: int, batch: Tensor, values: Tensor, parts: int | None = None
+        self,
+        state: Training,
+        task: str,
+        occasion: int,
+        batch: Tensor,
+        values: Tensor,
+        parts: int | None = None,
     ) -> None:
         """Of one mini-batch of one task."""
         parts = min(parts or self.parts_of(state.network), batch.shape[1])
-        for number, (part, wanted) in enumerate(zip(batch.chunk(parts, 1), values.chunk(parts, 1), strict=True)):
+        for number, (part, wanted) in enumerate(
+            zip(batch.chunk(parts, 1), values.chunk(parts, 1), strict=True)
+        ):
             with self._training(), self._stream(state, task, occasion, number):
                 out = self._output(state, part, task)
             share = part.shape[1] / batch.shape[1]
@@ -212,25 +244,33 @@ class TorchLearner:
 
     def _loss(self, task: str, output: Tensor, values: Tensor) -> Tensor:
         target = self.targets[task]
-        return target.loss_weight * loss_of(target, output.float(), values).sum()  # runs share no weight
+        # runs share no weight
+        return target.loss_weight * loss_of(target, output.float(), values).sum()
 
     def _layout(self, network: nn.Module) -> torch.memory_format:
-        """Channels last, which is as fast or faster for most networks, unless a network says that it is not."""
+        """Channels last, which is as fast or faster for most networks, unless a network says that
+        it is not."""
         slower = self.device.type == "cpu" and not getattr(network, "channels_last", True)
         return torch.contiguous_format if slower else torch.channels_last
 
     @contextlib.contextmanager
     def _training(self) -> Iterator[None]:
         """For passes whose gradients are wanted: networks of users may hold any layer."""
-        with self._precision(), SafeConvolutions() if self._is_foreign else contextlib.nullcontext():
+        with (
+            self._precision(),
+            SafeConvolutions() if self._is_foreign else contextlib.nullcontext(),
+        ):
             yield
 
     def _precision(self) -> torch.autocast:
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.recipe.precision == "bfloat16")
+        return torch.autocast(
+            self.device.type, torch.bfloat16, enabled=self.recipe.precision == "bfloat16"
+        )
 
     @contextlib.contextmanager
     def _stream(self, state: Training, *key: object) -> Iterator[None]:
-        """Random layers draw from a stream of this step and mini-batch alone, so that all arms see the same one."""
+        """Random layers draw from a stream of this step and mini-batch alone, so that all arms see
+        the same one."""
         if not getattr(state.network, "has_random_layers", True):
             yield
             return
@@ -244,7 +284,8 @@ class TorchLearner:
         return replace(state, network=network, optimiser=optimiser)
 
     def probe(self, state: Training, arms: Mapping[str, Sequence[str]], steps: int) -> Ends:
-        """Where arms lead, with gradients that they share computed once; see `allotment.learners.lookahead`."""
+        """Where arms lead, with gradients that they share computed once; see
+        `allotment.learners.lookahead`."""
         try:
             return look_ahead(self, state, arms, steps)
         except RuntimeError as error:
@@ -260,16 +301,21 @@ class TorchLearner:
         return self.split.validation
 
     def with_validation(self, instances: Instances | Labels) -> TorchLearner:
-        """The same learner on the same data, scored on these instances' known labels only; their states are the same.
+        """The same learner on the same data, scored on these instances' known labels only; their
+        states are the same.
 
-        Labels name the instances of each task, so that no task is scored on a label which is not among them.
+        Labels name the instances of each task, so that no task is scored on a label which is not
+        among them.
         """
         twin = copy.copy(self)
         if isinstance(instances, Labels):
             self._check(instances)
             twin._scored = {task: np.sort(instances[task].instances) for task in self.tasks}
-            # a fold may have no label of any task: then nothing is scored, which is no mistake of anybody
-            chosen = np.unique(np.concatenate([*twin._scored.values(), np.zeros(0, dtype=np.int64)]))
+            # a fold may have no label of any task: then nothing is scored, which is no mistake of
+            # anybody
+            chosen = np.unique(
+                np.concatenate([*twin._scored.values(), np.zeros(0, dtype=np.int64)])
+            )
         else:
             twin._scored = {}
             chosen = _check_instances(instances, self.data.size)
@@ -277,7 +323,8 @@ class TorchLearner:
         return twin
 
     def score_gradients(self, task: str) -> float:
-        """What it takes to score a task, in gradients of a mini-batch: half of one for as many, metric included."""
+        """What it takes to score a task, in gradients of a mini-batch: half of one for as many,
+        metric included."""
         return len(self._known(task)) / self.recipe.batch_size / 2
 
     def _known(self, task: str) -> Instances:
@@ -294,7 +341,8 @@ class TorchLearner:
         return self._measure(state, task, self._outputs(state, task, self._known(task)))
 
     def score_constant(self, state: Training, task: str) -> Measure:
-        """The score of the best answer that is the same everywhere, by the labels that a state of one run trains on."""
+        """The score of the best answer that is the same everywhere, by the labels that a state of
+        one run trains on."""
         labels = state.labels[0][task].fill(lambda instances: self.data.values(task, instances))
         values = self._standardise(state, task, to_labels(self.targets[task], labels)[None])
         best = constant_of(self.targets[task], values[0].cpu()).to(self.device)
@@ -306,19 +354,27 @@ class TorchLearner:
         (found,) = self._measure(state, task, parts)
         return found
 
-    def _measure(self, state: Training, task: str, parts: Iterable[tuple[Instances, Tensor]]) -> list[Measure]:
+    def _measure(
+        self, state: Training, task: str, parts: Iterable[tuple[Instances, Tensor]]
+    ) -> list[Measure]:
         """How good outputs are, for each run of them."""
         metric, target = self.metrics[task], self.targets[task]
         skilled = (SKILLS[target.kind], CHANCE) if target.kind in SKILLS else ()
         kinds = [each for each in (metric, *skilled) if each is not None]
-        runs = [[Running(each, target.kind) for each in kinds] for _ in range(state.runs)] if kinds else []
+        runs = (
+            [[Running(each, target.kind) for each in kinds] for _ in range(state.runs)]
+            if kinds
+            else []
+        )
         losses, count = np.zeros(state.runs), 0
         for part, outputs in parts:
             values = self._feed.values(task, part)
             wanted = self._standardise(state, task, values.expand(state.runs, *values.shape))
             losses += loss_of(target, outputs, wanted).cpu().numpy() * len(part)
             count += len(part)
-            for run, answer in zip(runs, self._answer(state, task, outputs) if runs else (), strict=True):
+            for run, answer in zip(
+                runs, self._answer(state, task, outputs) if runs else (), strict=True
+            ):
                 for each in run:
                     each.add(answer, values.cpu().numpy())
         means = (losses / count if count else np.full(state.runs, np.nan)).tolist()
@@ -326,11 +382,16 @@ class TorchLearner:
         for run, loss in zip(runs or [[]] * state.runs, means, strict=True):
             score = loss if metric is None else run[0].result()
             skill = [each.result() for each in run[-2:]] if skilled else []
-            found.append(Measure(score, loss, metric is not None and metric.higher_is_better, *skill))
+            found.append(
+                Measure(score, loss, metric is not None and metric.higher_is_better, *skill)
+            )
         return found
 
     def predict(self, state: Training, task: str, instances: Instances) -> NDArray[Any]:
-        parts = [self._answer(state, task, outputs)[0] for _, outputs in self._outputs(state, task, instances)]
+        parts = [
+            self._answer(state, task, outputs)[0]
+            for _, outputs in self._outputs(state, task, instances)
+        ]
         return np.concatenate(parts)
 
     def features(self, state: Training, task: str, instances: Instances) -> NDArray[Any]:
@@ -342,10 +403,13 @@ class TorchLearner:
         return np.asarray(found.cpu().numpy()[0] if self._tabular else found.cpu().numpy())
 
     def stack(self, runs: Sequence[tuple[Labels, int]]) -> list[Training]:
-        """Many whole trainings as one of a stacked network, taken apart again; one by one if it does not stack."""
+        """Many whole trainings as one of a stacked network, taken apart again; one by one if it
+        does not stack."""
         from allotment.learners.learner import labelled, train
 
-        alike = {(labelled(self, labels), self.steps(labels), self._soft(labels)) for labels, _ in runs}
+        alike = {
+            (labelled(self, labels), self.steps(labels), self._soft(labels)) for labels, _ in runs
+        }
         if not getattr(self.new_network(1), "stacks", False) or len(alike) > 1:
             return [train(self, labels, seed) for labels, seed in runs]
         state = self._start([labels for labels, _ in runs], [seed for _, seed in runs])
@@ -355,11 +419,15 @@ class TorchLearner:
         return self.unstack(state)
 
     def _soft(self, labels: Labels) -> tuple[int, ...]:
-        """Which tasks train on probabilities: those of a stack must agree, since their labels lie side by side."""
-        return tuple(0 if (values := labels[task].values) is None else values.ndim for task in self.tasks)
+        """Which tasks train on probabilities: those of a stack must agree, since their labels lie
+        side by side."""
+        return tuple(
+            0 if (values := labels[task].values) is None else values.ndim for task in self.tasks
+        )
 
     def unstack(self, state: Training) -> list[Training]:
-        """Each run of a stack as a state of its own, ready to be scored; its momentum is not kept."""
+        """Each run of a stack as a state of its own, ready to be scored; its momentum is not
+        kept."""
         singles = []
         for run, (labels, seed) in enumerate(zip(state.labels, state.seeds, strict=True)):
             single = self._start([labels], [seed])
@@ -374,7 +442,12 @@ class TorchLearner:
         """Weights and statistics as safetensors, with what they belong to."""
         from safetensors.torch import save_file
 
-        about = {"seeds": state.seeds, "done": state.done, "recipe": asdict(self.recipe), "data": self.data.fingerprint}
+        about = {
+            "seeds": state.seeds,
+            "done": state.done,
+            "recipe": asdict(self.recipe),
+            "data": self.data.fingerprint,
+        }
         tensors = {key: part.contiguous() for key, part in state.network.state_dict().items()}
         save_file(tensors, str(path), {"allotment": json.dumps(about)})
 
@@ -402,12 +475,17 @@ class TorchLearner:
         """Mini-batch `number` of each task."""
         found = []
         for at, task in enumerate(tasks):
-            occasion = list(tasks[:at]).count(task)  # its second mini-batch of a step is not its first again
+            # its second mini-batch of a step is not its first again
+            occasion = list(tasks[:at]).count(task)
             places, given = [], []
-            for order, values, seed in zip(state.orders[task], state.given[task], state.seeds, strict=True):
+            for order, values, seed in zip(
+                state.orders[task], state.given[task], state.seeds, strict=True
+            ):
                 if not len(order):
                     raise InputError([Mistake(f"task {task!r}", "has no labels to step on")])
-                picks = batch_places(len(order), self.recipe.batch_size, number, seed, task, occasion)
+                picks = batch_places(
+                    len(order), self.recipe.batch_size, number, seed, task, occasion
+                )
                 places.append(order[picks])
                 if values is not None:
                     given.append(values[torch.from_numpy(picks)])
@@ -422,7 +500,8 @@ class TorchLearner:
         return (values - mean) / spread
 
     def _given(self, task: str, labels: Sequence[Labels]) -> list[Tensor | None]:
-        """Of each run the labels to train on, where any run has given ones; None where all are the data's own."""
+        """Of each run the labels to train on, where any run has given ones; None where all are the
+        data's own."""
         if all(each[task].values is None for each in labels):
             return [None] * len(labels)
         found: list[Tensor | None] = []
@@ -436,7 +515,8 @@ class TorchLearner:
         for each in labels:
             have = each[task]
             values = have.fill(lambda instances: self.data.values(task, instances))
-            good = np.sort(values[~np.isnan(values)].astype(np.float64))  # sorted: sums depend on the order
+            # sorted: sums depend on the order
+            good = np.sort(values[~np.isnan(values)].astype(np.float64))
             means.append(float(good.mean()) if len(good) else 0.0)
             spreads.append(max(float(good.std()), 1e-6) if len(good) else 1.0)
         return torch.tensor(means, device=self.device), torch.tensor(spreads, device=self.device)
@@ -455,7 +535,9 @@ class TorchLearner:
         out = state.network(batch, task)
         return out[None]
 
-    def _outputs(self, state: Training, task: str, instances: Instances) -> Iterator[tuple[Instances, Tensor]]:
+    def _outputs(
+        self, state: Training, task: str, instances: Instances
+    ) -> Iterator[tuple[Instances, Tensor]]:
         """Parts of the instances, and what the network says of them (runs, n, ...)."""
         state.network.eval()
         size = 256 if self._tabular else 32
@@ -476,12 +558,17 @@ class TorchLearner:
 def _explain_memory(error: RuntimeError, recipe: Recipe) -> Exception:
     """What to lower where there is not memory enough; any other error as it is."""
     text = str(error).lower()
-    if not isinstance(error, torch.OutOfMemoryError) and "out of memory" not in text and "allocate memory" not in text:
+    if (
+        not isinstance(error, torch.OutOfMemoryError)
+        and "out of memory" not in text
+        and "allocate memory" not in text
+    ):
         return error
     crop = f", a smaller crop (now {recipe.crop})" if recipe.crop else ""
     what = (
-        f"not enough memory for a mini-batch of {recipe.batch_size} in {recipe.accumulate} part(s) on {recipe.device}: "
-        f"try accumulate={2 * recipe.accumulate}, batch_size={max(1, recipe.batch_size // 2)}{crop} or bfloat16"
+        f"not enough memory for a mini-batch of {recipe.batch_size} in {recipe.accumulate} part(s)"
+        f" on {recipe.device}: try accumulate={2 * recipe.accumulate},"
+        f" batch_size={max(1, recipe.batch_size // 2)}{crop} or bfloat16"
     )
     return InputError([Mistake("recipe", what)])
 
@@ -491,7 +578,9 @@ def _check_instances(instances: Instances, size: int) -> Instances:
     if len(found) and found.dtype.kind in "iu" and found[0] >= 0 and found[-1] < size:
         return found.astype(np.int64)
     shown = f"{found[0]} to {found[-1]}" if len(found) else "nothing"
-    raise InputError([Mistake("instances", f"{shown} can't be scored on; name some of 0 to {size - 1}")])
+    raise InputError(
+        [Mistake("instances", f"{shown} can't be scored on; name some of 0 to {size - 1}")]
+    )
 
 
 def _cut(instances: Instances, size: int) -> list[Instances]:

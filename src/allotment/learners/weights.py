@@ -45,16 +45,28 @@ class Loaded:
         return "; ".join(parts)
 
 
-def load_weights(module: nn.Module, path: str | Path, *, skip_other_classes: bool = False) -> Loaded:
-    """Fill a backbone or a head from a `.safetensors`, `.pth`, `.pt` or `.npz` file; everything must fit.
+def load_weights(
+    module: nn.Module, path: str | Path, *, skip_other_classes: bool = False
+) -> Loaded:
+    """Fill a backbone or a head from a `.safetensors`, `.pth`, `.pt` or `.npz` file; everything
+    must fit.
 
-    A module's `no_use_for` names what a file may hold besides. With `skip_other_classes`, layers whose number of
-    outputs alone differs, as a classifier's for other classes, are left to be drawn anew.
+    A module's `no_use_for` names what a file may hold besides. With `skip_other_classes`, layers
+    whose number of outputs alone differs, as a classifier's for other classes, are left to be drawn
+    anew.
     """
-    wanted = {name: part for name, part in module.state_dict().items() if not name.endswith(COUNTER)}
+    wanted = {
+        name: part for name, part in module.state_dict().items() if not name.endswith(COUNTER)
+    }
     inside, left = _part_for(module, wanted, read_weights(path))
-    others = {name for name in wanted if name in inside and inside[name].shape != wanted[name].shape}
-    skipped = {name for name in others if skip_other_classes and inside[name].shape[1:] == wanted[name].shape[1:]}
+    others = {
+        name for name in wanted if name in inside and inside[name].shape != wanted[name].shape
+    }
+    skipped = {
+        name
+        for name in others
+        if skip_other_classes and inside[name].shape[1:] == wanted[name].shape[1:]
+    }
     mistakes = _misfits(wanted, inside, others - skipped)
     if mistakes:
         raise InputError([mistake.under(str(path)) for mistake in mistakes])
@@ -70,14 +82,17 @@ def load_weights(module: nn.Module, path: str | Path, *, skip_other_classes: boo
 def _part_for(
     module: nn.Module, wanted: Mapping[str, Tensor], given: Mapping[str, Tensor]
 ) -> tuple[dict[str, Tensor], list[str]]:
-    """The part of a file that belongs to the module, by its names there, and the file's names of the rest."""
+    """The part of a file that belongs to the module, by its names there, and the file's names of
+    the rest."""
     prefix = max(PREFIXES, key=lambda start: sum(start + name in given for name in wanted))
     inside, left = {}, []
     for name, part in given.items():
         short = name.removeprefix(prefix)
         if short not in wanted and short.endswith(COUNTER):
             continue
-        if not name.startswith(prefix) or (short not in wanted and short.startswith(_no_use_for(module))):
+        if not name.startswith(prefix) or (
+            short not in wanted and short.startswith(_no_use_for(module))
+        ):
             left.append(name)
         else:
             inside[short] = part
@@ -87,21 +102,37 @@ def _part_for(
 def read_weights(path: str | Path) -> dict[str, Tensor]:
     """The tensors of a weights file by name; nothing in it is run."""
     path = Path(path)
-    readers = {".safetensors": _read_safetensors, ".pth": _read_torch, ".pt": _read_torch, ".npz": _read_arrays}
+    readers = {
+        ".safetensors": _read_safetensors,
+        ".pth": _read_torch,
+        ".pt": _read_torch,
+        ".npz": _read_arrays,
+    }
     if path.suffix not in readers:
-        raise InputError([Mistake(str(path), f"is of an unknown kind; give one of {', '.join(readers)}")])
+        raise InputError(
+            [Mistake(str(path), f"is of an unknown kind; give one of {', '.join(readers)}")]
+        )
     if not path.is_file():
-        what = "is no file, but a folder, a pipe or a device" if path.exists() else "there is no such file"
+        what = (
+            "is no file, but a folder, a pipe or a device"
+            if path.exists()
+            else "there is no such file"
+        )
         raise InputError([Mistake(str(path), f"{what}; check the path")])
     try:
         found = readers[path.suffix](path) if path.stat().st_size else {}
     except InputError:
         raise
     except Exception as error:  # whatever a damaged or hostile file makes its reader say
-        what = f"cannot be read as {path.suffix} of plain tensors ({_reason(error)}); fetch it or save it again"
+        what = (
+            f"cannot be read as {path.suffix} of plain tensors ({_reason(error)}); fetch it or save"
+            " it again"
+        )
         raise InputError([Mistake(str(path), what)]) from None
     if not found:
-        raise InputError([Mistake(str(path), "holds no tensors by name; fetch it or save it again")])
+        raise InputError(
+            [Mistake(str(path), "holds no tensors by name; fetch it or save it again")]
+        )
     return found
 
 
@@ -123,12 +154,15 @@ def _read_torch(path: Path) -> dict[str, Tensor]:
         if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
             found = found[key]
     if not isinstance(found, Mapping):
-        raise InputError([Mistake(str(path), f"holds a {type(found).__name__}, not weights by name")])
+        raise InputError(
+            [Mistake(str(path), f"holds a {type(found).__name__}, not weights by name")]
+        )
     return {str(name): part for name, part in found.items() if isinstance(part, Tensor)}
 
 
 def _read_arrays(path: Path) -> dict[str, Tensor]:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # else numpy leaves a bad one open
+    # else numpy leaves a bad one open
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         named = (_from_keras(name, arrays[name]) for name in arrays.files)
         return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in named}
 
@@ -153,18 +187,30 @@ def _owner(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def _misfits(wanted: Mapping[str, Tensor], inside: Mapping[str, Tensor], others: set[str]) -> list[Mistake]:
+def _misfits(
+    wanted: Mapping[str, Tensor], inside: Mapping[str, Tensor], others: set[str]
+) -> list[Mistake]:
     missing = [name for name in wanted if name not in inside]
     unexpected = [name for name in inside if name not in wanted]
     mistakes = []
     if missing:
         near = f"; {suggest(missing[0], unexpected)}" if unexpected else ""
-        mistakes.append(Mistake("missing", f"{_listed(missing)}: is this another network's file?{near}"))
+        mistakes.append(
+            Mistake("missing", f"{_listed(missing)}: is this another network's file?{near}")
+        )
     if unexpected:
-        mistakes.append(Mistake("unexpected", f"{_listed(unexpected)}: the module has no layer of that name"))
+        mistakes.append(
+            Mistake("unexpected", f"{_listed(unexpected)}: the module has no layer of that name")
+        )
     if others:
-        sizes = [f"{name} {tuple(inside[name].shape)} for {tuple(wanted[name].shape)}" for name in sorted(others)]
-        hint = "`skip_other_classes=True` leaves out layers that differ in their number of outputs alone"
+        sizes = [
+            f"{name} {tuple(inside[name].shape)} for {tuple(wanted[name].shape)}"
+            for name in sorted(others)
+        ]
+        hint = (
+            "`skip_other_classes=True` leaves out layers that differ in their number of outputs"
+            " alone"
+        )
         mistakes.append(Mistake("other sizes", f"{_listed(sizes)}; {hint}"))
     return mistakes
 

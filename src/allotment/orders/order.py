@@ -46,7 +46,10 @@ class Order:
         kept = tuple(item for item in items if item is not None)
         for (task, instance), count in Counter(kept).items():
             if count > 1:
-                wrong.add(f"task {task!r}", f"instance {short(instance)} is there {count} times; order it once")
+                wrong.add(
+                    f"task {task!r}",
+                    f"instance {short(instance)} is there {count} times; order it once",
+                )
         if not _is_whole(self.seed):
             wrong.add("seed", f"{short(self.seed)} is not a whole number")
         if not isinstance(self.together, bool):
@@ -76,19 +79,32 @@ class Order:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; `from_dict` reads them back."""
         costs = {task: show_exact(cost) for task, cost in self.costs.items()}
-        return {"items": list(map(list, self.items)), "seed": self.seed, "together": self.together, "costs": costs}
+        return {
+            "items": list(map(list, self.items)),
+            "seed": self.seed,
+            "together": self.together,
+            "costs": costs,
+        }
 
     @classmethod
     @reading("the order")
     def from_dict(cls, plain: Any) -> Order:
         """The order that `to_dict` wrote."""
         if not isinstance(plain, Mapping):
-            raise InputError([Mistake("order", f"{short(plain)} is not a table with items and a seed")])
+            raise InputError(
+                [Mistake("order", f"{short(plain)} is not a table with items and a seed")]
+            )
         keys = ("items", "seed", "together", "costs")
-        wrong = [Mistake(cut(key), f"unknown key; {suggest(key, keys)}") for key in plain if key not in keys]
+        wrong = [
+            Mistake(cut(key), f"unknown key; {suggest(key, keys)}")
+            for key in plain
+            if key not in keys
+        ]
         wrong += [Mistake(key, "is missing") for key in keys if key not in plain]
         if not wrong and not isinstance(plain["items"], Sequence):
-            wrong.append(Mistake("items", f"{short(plain['items'])} is not a list of tasks with instances"))
+            wrong.append(
+                Mistake("items", f"{short(plain['items'])} is not a list of tasks with instances")
+            )
         if wrong:
             raise InputError(wrong)
         return cls(**plain)
@@ -96,7 +112,9 @@ class Order:
 
 def _read_item(place: int, item: Any) -> Item:
     if isinstance(item, str) or not isinstance(item, Sequence) or len(item) != 2:
-        raise InputError([Mistake(f"item {place + 1}", f"{short(item)} is not a task and an instance")])
+        raise InputError(
+            [Mistake(f"item {place + 1}", f"{short(item)} is not a task and an instance")]
+        )
     wrong = [
         Mistake(f"item {place + 1}: {what}", reason)
         for what, name in zip(("task", "instance"), item, strict=True)
@@ -117,7 +135,11 @@ def find_fault(name: Any) -> str:
         broken = b"\0" in name.encode()
     except UnicodeEncodeError:
         broken = True
-    return f"{short(name)} holds a NUL or half a letter, which no text file can; rename it" if broken else ""
+    return (
+        f"{short(name)} holds a NUL or half a letter, which no text file can; rename it"
+        if broken
+        else ""
+    )
 
 
 def _read_costs(costs: Any, tasks: set[str], wrong: Collected) -> dict[str, Fraction]:
@@ -134,7 +156,10 @@ def _read_costs(costs: Any, tasks: set[str], wrong: Collected) -> dict[str, Frac
         if read[task] < 0:
             wrong.add(f"cost of {short(task)}", f"{short(cost)} is below zero")
         if task not in tasks:
-            wrong.add(f"cost of {short(task)}", f"nothing is ordered for it; {suggest(task, sorted(tasks))}")
+            wrong.add(
+                f"cost of {short(task)}",
+                f"nothing is ordered for it; {suggest(task, sorted(tasks))}",
+            )
     return read
 
 
@@ -150,11 +175,11 @@ def choose(
     *,
     costs: Mapping[str, Any] | None = None,
 ) -> Order:
-    """Random instances among the candidates of each task: on different ones as far as possible (the paper's way), or
-    with `together` on the same ones.
+    """Random instances among the candidates of each task: on different ones as far as possible (the
+    paper's way), or with `together` on the same ones.
 
-    As far as possible is exact: no other choice shares fewer instances. Where tasks have the same candidates, and
-    enough of them, every one of these is as likely as any other.
+    As far as possible is exact: no other choice shares fewer instances. Where tasks have the same
+    candidates, and enough of them, every one of these is as likely as any other.
 
     >>> choose({"cls": ["a", "b"], "seg": ["a", "b"]}, {"cls": 1, "seg": 1}, seed=0).counts
     {'cls': 1, 'seg': 1}
@@ -172,7 +197,9 @@ def choose(
     else:
         ranks = [_rank(names, seed, task) for task in tasks]
         chosen = _fill(able, wanted, ranks, _part(able, wanted, ranks))
-    items = [(task, names[at]) for task, own in zip(tasks, chosen, strict=True) for at in own.tolist()]
+    items = [
+        (task, names[at]) for task, own in zip(tasks, chosen, strict=True) for at in own.tolist()
+    ]
     paid = {task: cost for task, cost in (costs or {}).items() if task in tasks}
     return Order(tuple(items), seed, together, paid)
 
@@ -186,8 +213,12 @@ def _check(candidates: Mapping[str, Sequence[str]], counts: Mapping[str, int], s
         elif not _is_whole(count) or count < 0:
             wrong.add(where, f"{short(count)} is not a number of labels")
         elif count > len(candidates[task]):
-            wrong.add(where, f"{count} labels wanted, {len(candidates[task])} instances left to label")
-        elif count and (twice := [name for name, times in Counter(candidates[task]).items() if times > 1]):
+            wrong.add(
+                where, f"{count} labels wanted, {len(candidates[task])} instances left to label"
+            )
+        elif count and (
+            twice := [name for name, times in Counter(candidates[task]).items() if times > 1]
+        ):
             wrong.add(where, f"candidate {short(twice[0])} is there more than once")
     if not _is_whole(seed):
         wrong.add("seed", f"{short(seed)} is not a whole number")
@@ -199,9 +230,13 @@ Places = NDArray[np.int64]
 
 
 def _rank(names: Sequence[str], seed: int, task: str) -> Places:
-    """The places in an order that depends on the seed, the task and each name alone: the same on every machine."""
+    """The places in an order that depends on the seed, the task and each name alone: the same on
+    every machine."""
     key = hashlib.sha256(f"order\0{seed}\0{task}".encode()).digest()
-    ranks = [hashlib.blake2b(name.encode(errors="replace"), key=key, digest_size=8).digest() for name in names]
+    ranks = [
+        hashlib.blake2b(name.encode(errors="replace"), key=key, digest_size=8).digest()
+        for name in names
+    ]
     return np.argsort(np.array(ranks, dtype="S8"), kind="stable")
 
 
@@ -213,16 +248,20 @@ def _share(able: NDArray[np.bool_], wanted: Sequence[int], rank: Places) -> list
 
 
 def _part(able: NDArray[np.bool_], wanted: Sequence[int], ranks: Sequence[Places]) -> Places:
-    """The task that owns each instance, or nobody, such that as many as possible of the wanted ones are owned.
+    """The task that owns each instance, or nobody, such that as many as possible of the wanted ones
+    are owned.
 
-    Tasks take what is free in turn; one that finds too little takes over from another, which can find more elsewhere.
+    Tasks take what is free in turn; one that finds too little takes over from another, which can
+    find more elsewhere.
     """
     owner = np.full(able.shape[1], _NOBODY, dtype=np.int64)
     for task, count in enumerate(wanted):
         rank = ranks[task]
         free = rank[able[task, rank] & (owner[rank] == _NOBODY)]
         owner[free[:count]] = task
-        while (lacking := count - int((owner == task).sum())) and (steps := _find_way(able, owner, task)):
+        while (lacking := count - int((owner == task).sum())) and (
+            steps := _find_way(able, owner, task)
+        ):
             amount = min(lacking, *(len(step) for step in steps.values()))
             for taker, places in steps.items():
                 there = ranks[taker][np.isin(ranks[taker], places)]
@@ -231,7 +270,8 @@ def _part(able: NDArray[np.bool_], wanted: Sequence[int], ranks: Sequence[Places
 
 
 def _find_way(able: NDArray[np.bool_], owner: Places, task: int) -> dict[int, Places]:
-    """The shortest chain from a task to free instances: each taker, and what it could take from the next or for free.
+    """The shortest chain from a task to free instances: each taker, and what it could take from the
+    next or for free.
 
     The steps don't overlap, since each takes from another owner.
     """
@@ -252,8 +292,11 @@ def _find_way(able: NDArray[np.bool_], owner: Places, task: int) -> dict[int, Pl
     return {}
 
 
-def _fill(able: NDArray[np.bool_], wanted: Sequence[int], ranks: Sequence[Places], owner: Places) -> list[Places]:
-    """What each task owns and, where that is too little, others that it must share, in the task's random order."""
+def _fill(
+    able: NDArray[np.bool_], wanted: Sequence[int], ranks: Sequence[Places], owner: Places
+) -> list[Places]:
+    """What each task owns and, where that is too little, others that it must share, in the task's
+    random order."""
     chosen = []
     for task, count in enumerate(wanted):
         rank = ranks[task][able[task, ranks[task]]]

@@ -12,7 +12,8 @@ from allotment.reports.markup import Html, cells, clean, join, shorten, tag
 
 WIDTH, HEIGHT = 360, 240
 DIGIT = 7.2
-"""how wide a digit is at most, in the units of the picture; wide enough for every plain font of this size"""
+"""how wide a digit is at most, in the units of the picture; wide enough for every plain font of
+this size"""
 GAP = 8
 """between two texts"""
 ROWS = (12, 28, 42)
@@ -32,7 +33,9 @@ class Axis:
     log: bool = False
 
     def place(self, value: float) -> float:
-        low, high, value = (math.log(each) if self.log else each for each in (self.low, self.high, value))
+        low, high, value = (
+            math.log(each) if self.log else each for each in (self.low, self.high, value)
+        )
         return round(self.start + (value - low) / (high - low) * (self.end - self.start), 1)
 
 
@@ -78,11 +81,20 @@ def name_ticks(ticks: Sequence[float]) -> list[str]:
     (['0.50', '0.75'], ['5k', '20k'], ['−2', '0'])
     """
     top = max(map(abs, ticks), default=0.0)
-    unit, letter = next((each for each in ((1e9, "G"), (1e6, "M"), (1e3, "k")) if top >= 10 * each[0]), (1.0, ""))
+    unit, letter = next(
+        (each for each in ((1e9, "G"), (1e6, "M"), (1e3, "k")) if top >= 10 * each[0]), (1.0, "")
+    )
     if top >= 1e13 or 0 < top < 1e-4:
         return [f"{tick:.3g}".replace("-", "−") for tick in ticks]
     scaled = [tick / unit for tick in ticks]
-    places = next((n for n in range(8) if all(abs(round(v, n) - v) < 1e-9 * max(top / unit, 1e-9) for v in scaled)), 8)
+    places = next(
+        (
+            n
+            for n in range(8)
+            if all(abs(round(v, n) - v) < 1e-9 * max(top / unit, 1e-9) for v in scaled)
+        ),
+        8,
+    )
     return [words.say_number(value, places) + (letter if value else "") for value in scaled]
 
 
@@ -98,7 +110,9 @@ def draw_curve(curve: Mapping[str, Any], marks: Sequence[Mark], key: str) -> Htm
     ]
     banded = [point for point in points if point[2] is not None and point[3] is not None]
     if len(banded) > 1:
-        edge = [(at, low) for at, _, low, _ in banded] + [(at, high) for at, _, _, high in reversed(banded)]
+        edge = [(at, low) for at, _, low, _ in banded] + [
+            (at, high) for at, _, _, high in reversed(banded)
+        ]
         parts.append(tag("path", d=_path(edge, x, y) + "Z", class_="band"))
     elif banded:  # a band of no width is an upright stroke
         ((at, _, low, high),) = banded
@@ -107,13 +121,19 @@ def draw_curve(curve: Mapping[str, Any], marks: Sequence[Mark], key: str) -> Htm
         dots = "".join(f"M{x.place(at)} {y.place(score)}h0" for at, score in seen)
         parts.append(tag("path", d=dots, class_="dots"))
     if len(points) == 1:
-        parts.append(tag("circle", cx=x.place(points[0][0]), cy=y.place(points[0][1]), r="3", class_="line"))
+        parts.append(
+            tag("circle", cx=x.place(points[0][0]), cy=y.place(points[0][1]), r="3", class_="line")
+        )
     elif points:
-        parts.append(tag("path", d=_path([(at, mean) for at, mean, _, _ in points], x, y), class_="line"))
+        parts.append(
+            tag("path", d=_path([(at, mean) for at, mean, _, _ in points], x, y), class_="line")
+        )
     parts += [_draw_mark(mark, row, x, y) for mark, row in zip(marks, ROWS[1:], strict=False)]
     if curve.get("unit"):
         room = int((WIDTH - 4) / DIGIT)
-        parts.append(tag("text", shorten(clean(curve["unit"]), room), x="2", y=ROWS[0], class_="quiet"))
+        parts.append(
+            tag("text", shorten(clean(curve["unit"]), room), x="2", y=ROWS[0], class_="quiet")
+        )
     return _picture(HEIGHT, key, parts)
 
 
@@ -126,9 +146,13 @@ def _path(points: Sequence[tuple[float, float]], x: Axis, y: Axis) -> str:
     return "M" + "L".join(f"{x.place(at)} {y.place(value)}" for at, value in points)
 
 
-def _find_axes(points: Sequence[Any], seen: Sequence[Any], marks: Sequence[Mark]) -> tuple[Axis, Axis]:
+def _find_axes(
+    points: Sequence[Any], seen: Sequence[Any], marks: Sequence[Mark]
+) -> tuple[Axis, Axis]:
     at = [each[0] for each in (*points, *seen)] + [mark.at for mark in marks]
-    values = [value for point in points for value in point[1:] if value is not None] + [score for _, score in seen]
+    values = [value for point in points for value in point[1:] if value is not None] + [
+        score for _, score in seen
+    ]
     log = min(at) > 0 and max(at) / min(at) >= FROM_LOG
     left_end, right_end = (float(min(at)) if log else min(0.0, float(min(at)))), float(max(at))
     low, high = _widen(min(values), max(values))
@@ -163,25 +187,39 @@ def _draw_y(x: Axis, y: Axis) -> Html:
 def _draw_x(x: Axis, y: Axis) -> Html:
     ticks = _thin(x) if x.log else pick_ticks(x, 6, least_step=1.0)
     strokes = "".join(f"M{x.place(tick)} {y.start}v4" for tick, _ in ticks)
-    texts = [tag("text", text, x=x.place(tick), y=y.start + 17, text_anchor="middle") for tick, text in ticks]
+    texts = [
+        tag("text", text, x=x.place(tick), y=y.start + 17, text_anchor="middle")
+        for tick, text in ticks
+    ]
     axis = tag("path", d=f"M{x.start} {y.start}H{x.end}{strokes}", class_="axis")
     middle = round((x.start + x.end) / 2, 1)
-    return tag("g", axis, *texts, tag("text", words.AXIS, x=middle, y=HEIGHT - 6, text_anchor="middle", class_="quiet"))
+    return tag(
+        "g",
+        axis,
+        *texts,
+        tag("text", words.AXIS, x=middle, y=HEIGHT - 6, text_anchor="middle", class_="quiet"),
+    )
 
 
 def pick_ticks(x: Axis, most: int, least_step: float = 0.0) -> list[tuple[float, str]]:
-    """Ticks of a level axis with their texts: fewer where the texts are wide, and none that would be cut."""
+    """Ticks of a level axis with their texts: fewer where the texts are wide, and none that would
+    be cut."""
     for fewer in range(most, 1, -1):
         ticks = find_ticks(x.low, x.high, fewer, least_step)
         texts = name_ticks(ticks)
         wide = max(map(cells, texts), default=0) * DIGIT
         if len(ticks) < 2 or x.place(ticks[1]) - x.place(ticks[0]) >= wide + GAP:
             break
-    return [pair for pair in zip(ticks, texts, strict=True) if wide / 2 <= x.place(pair[0]) <= WIDTH - wide / 2]
+    return [
+        pair
+        for pair in zip(ticks, texts, strict=True)
+        if wide / 2 <= x.place(pair[0]) <= WIDTH - wide / 2
+    ]
 
 
 def _thin(x: Axis) -> list[tuple[float, str]]:
-    """Ticks of an axis by logarithm; each has a unit of its own, since 50 and 20,000 stand side by side."""
+    """Ticks of an axis by logarithm; each has a unit of its own, since 50 and 20,000 stand side by
+    side."""
     kept, end = [], 0.0
     for tick in find_log_ticks(x.low, x.high):
         (text,), at = name_ticks([tick]), x.place(tick)
@@ -200,7 +238,14 @@ def _draw_mark(mark: Mark, row: float, x: Axis, y: Axis) -> Html:
         anchor, side = "end", at + 1
     else:
         anchor, side = "start", max(0.0, WIDTH - wide)
-    text = tag("text", mark.text, x=round(side, 1), y=row, text_anchor=anchor, class_=f"quiet {mark.kind}-text")
+    text = tag(
+        "text",
+        mark.text,
+        x=round(side, 1),
+        y=row,
+        text_anchor=anchor,
+        class_=f"quiet {mark.kind}-text",
+    )
     # the line ends below the texts, so that it crosses none of them
     return tag("g", tag("path", d=f"M{at} {y.end - 4}V{y.start}", class_=mark.kind), text)
 
@@ -234,6 +279,7 @@ def draw_keys(level: str) -> Html:
         words.MARK_PLAN: tag("path", d="M14 0V12", class_="buy"),
     }
     items = [
-        tag("li", tag("svg", shape, viewBox="0 0 28 12", aria_hidden="true"), text) for text, shape in shapes.items()
+        tag("li", tag("svg", shape, viewBox="0 0 28 12", aria_hidden="true"), text)
+        for text, shape in shapes.items()
     ]
     return tag("ul", join(items), class_="legend")

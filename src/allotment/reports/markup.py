@@ -1,4 +1,5 @@
-"""HTML and SVG that cannot be broken by what it shows: all text is escaped, and nothing else makes tags."""
+"""HTML and SVG that cannot be broken by what it shows: all text is escaped, and nothing else makes
+tags."""
 
 from __future__ import annotations
 
@@ -28,17 +29,22 @@ Content = str | Html
 
 
 def clean(text: str) -> str:
-    """The text with escapes for what a browser would act on, refuse or not show; white space becomes a blank.
+    """The text with escapes for what a browser would act on, refuse or not show; white space
+    becomes a blank.
 
     >>> clean("a\\x00b\\u202ec\\n")
     'a\\\\u0000b\\\\u202ec '
     """
-    return "".join(" " if each.isspace() else f"\\u{ord(each):04x}" if _is_hidden(each) else each for each in text)
+    return "".join(
+        " " if each.isspace() else f"\\u{ord(each):04x}" if _is_hidden(each) else each
+        for each in text
+    )
 
 
 def _is_hidden(character: str) -> bool:
     code = ord(character)
-    never = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF  # are no characters, by Unicode's word
+    # are no characters, by Unicode's word
+    never = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
     return never or code in TURNING or unicodedata.category(character) in ("Cc", "Cs")
 
 
@@ -53,7 +59,8 @@ def join(parts: Sequence[Content], between: Content = "") -> Html:
 
 
 def tag(tag_name: str, *inside: Content, **attributes: Content | float | None) -> Html:
-    """An element; of an attribute `_` becomes `-` and one at the end is dropped; None leaves the attribute out.
+    """An element; of an attribute `_` becomes `-` and one at the end is dropped; None leaves the
+    attribute out.
 
     >>> tag("th", "a < b", scope="row", class_="name")
     '<th scope="row" class="name">a &lt; b</th>'
@@ -73,7 +80,8 @@ def fill(sentence: str, **parts: Content) -> Html:
 
 
 def name(text: str, width: int = LONGEST) -> Html:
-    """A name in a sentence or a table: its direction stays its own, and it is cut if it is too wide."""
+    """A name in a sentence or a table: its direction stays its own, and it is cut if it is too
+    wide."""
     shown = shorten(clean(text), width)
     return tag("bdi", shown, title=None if shown == clean(text) else shorten(text, 1000))
 
@@ -86,7 +94,8 @@ def note(text: Content) -> Html:
 def cells(text: str) -> int:
     """About how wide it is, in digits."""
     return sum(
-        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
+        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1
+        for each in text
     )
 
 
@@ -132,19 +141,27 @@ class Column:
 
 
 def table(label: str, columns: Sequence[Column], strong: Collection[int] = ()) -> Html:
-    """The columns side by side, the first one naming the rows; where it is too wide it scrolls by itself.
+    """The columns side by side, the first one naming the rows; where it is too wide it scrolls by
+    itself.
 
     `strong` are the places of rows that stand out.
     """
     first, *rest = columns
-    head = tag("tr", *(tag("th", column.head, scope="col", class_=column.kind) for column in columns))
+    head = tag(
+        "tr", *(tag("th", column.head, scope="col", class_=column.kind) for column in columns)
+    )
     rows = []
     for place, title in enumerate(first.cells):
-        line = [tag("th", title, scope="row", class_=first.kind), *(column.show(place) for column in rest)]
+        line = [
+            tag("th", title, scope="row", class_=first.kind),
+            *(column.show(place) for column in rest),
+        ]
         rows.append(tag("tr", *line, class_="strong" if place in strong else None))
     parts = [tag("caption", label), tag("thead", head), tag("tbody", *rows)]
     if any(column.foot for column in columns):
         ends = [tag("th", first.foot, scope="row", class_=first.kind)]
         ends += [tag("td", column.foot, class_=column.kind) for column in rest]
         parts.append(tag("tfoot", tag("tr", *ends)))
-    return tag("div", tag("table", *parts), class_="wide", role="region", aria_label=label, tabindex="0")
+    return tag(
+        "div", tag("table", *parts), class_="wide", role="region", aria_label=label, tabindex="0"
+    )

@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from allotment.reports import words
-from allotment.reports.markup import NARROW, Column, Content, Html, fill, join, name, note, table, tag
+from allotment.reports.markup import (
+    NARROW,
+    Column,
+    Content,
+    Html,
+    fill,
+    join,
+    name,
+    note,
+    table,
+    tag,
+)
 
 
 def show_matrix(transfer: Mapping[str, Any]) -> Html:
@@ -15,27 +26,43 @@ def show_matrix(transfer: Mapping[str, Any]) -> Html:
     if not tasks:
         return note(words.NOT_MEASURED)
     diagonal = [_find_figures(transfer, place, place) for place in range(len(tasks))]
-    settled = transfer.get("unit") != "%" and all(value == 1 and low == high for value, low, high, _ in diagonal)
-    strongest = max((abs(value) for line in transfer["cells"] for value in line if value is not None), default=0.0)
+    settled = transfer.get("unit") != "%" and all(
+        value == 1 and low == high for value, low, high, _ in diagonal
+    )
+    strongest = max(
+        (abs(value) for line in transfer["cells"] for value in line if value is not None),
+        default=0.0,
+    )
     columns = [Column(words.HEADS["from"], [name(task) for task in tasks], "name")]
     for to, task in enumerate(tasks):
         shown = [
-            (join(["1", tag("small", words.SETTLED)]), "set")
-            if source == to and settled
-            else _show_cell(*_find_figures(transfer, source, to), strongest)
+            (
+                (join(["1", tag("small", words.SETTLED)]), "set")
+                if source == to and settled
+                else _show_cell(*_find_figures(transfer, source, to), strongest)
+            )
             for source in range(len(tasks))
         ]
         head = fill("{to} {task}", to=words.TO, task=name(task, NARROW))
-        columns.append(Column(head, [cell for cell, _ in shown], classes=[kind for _, kind in shown]))
-    return join([table(words.HEADINGS["transfer"], columns), note(words.explain_transfer(transfer, settled))])
+        columns.append(
+            Column(head, [cell for cell, _ in shown], classes=[kind for _, kind in shown])
+        )
+    return join(
+        [
+            table(words.HEADINGS["transfer"], columns),
+            note(words.explain_transfer(transfer, settled)),
+        ]
+    )
 
 
 def _find_figures(
     transfer: Mapping[str, Any], source: int, to: int
 ) -> tuple[float | None, float | None, float | None, int | None]:
-    """A cell's value, the ends of its interval and its sign if it has been called, as far as they are known."""
+    """A cell's value, the ends of its interval and its sign if it has been called, as far as they
+    are known."""
     value, low, high, called = (
-        figures[source][to] if (figures := transfer.get(key)) else None for key in ("cells", "low", "high", "called")
+        figures[source][to] if (figures := transfer.get(key)) else None
+        for key in ("cells", "low", "high", "called")
     )
     if called is None and low is not None and high is not None:
         called = (low > 0) - (high < 0)

@@ -1,27 +1,29 @@
-"""The report as one page: `render(values)` gives a static HTML file that needs no network and runs no script.
+"""The report as one page: `render(values)` gives a static HTML file that needs no network and runs
+no script.
 
-The values are plain JSON. Every part may be missing or None; lists may be tuples; money may be text ("0.035").
-Names and texts may hold anything: all of it is escaped.
+The values are plain JSON. Every part may be missing or None; lists may be tuples; money may be text
+("0.035"). Names and texts may hold anything: all of it is escaped.
 
     {"title": text,
-     "decision": text,                      in place of the sentence that is made of plan and outlook
+     "decision": text,  in place of the sentence that is made of plan and outlook
      "plan": {"tasks": [{"name": text, "count": int,
                          "cost": money, "have": int, "spend": money,
-                         "low": int, "high": int,       range of the count over the draws' own best plans
+                         "low": int, "high": int,  range of the count over the draws' own best plans
                          "plateau": [int, int]}],       and over plans within 1 % of this one
               "budget": money, "spent": money, "currency": text},
-     "outlook": {"mean": x, "low": x, "high": x, "level": 0.9, "chance": share,    D_T(plan) - D_T(equal budget)
+     "outlook": {"mean": x, "low": x, "high": x, "level": 0.9, "chance": share,
+                                            D_T(plan) - D_T(equal budget)
                  "unit": text},             "%" unless the method measures in something else
-     "comparison": [{"name": text, "counts": {task: int},                the plan first; as `Score.to_dict`
+     "comparison": [{"name": text, "counts": {task: int},  the plan first; as `Score.to_dict`
                      "spent": money, "value": x, "broken": [text],
                      "outlook": ...}],                  of the plan over this row, as above
      "curves": [{"task": text, "unit": text, "level": 0.9,
                  "points": [[labels, mean, low, high]],              low and high may be None
                  "seen": [[labels, score]]}],                        single trainings
-     "transfer": {"tasks": [text], "cells": [[x]], "low": [[x]], "high": [[x]], "called": [[-1 | 0 | 1]],
-                  "unit": "labels" | "%"},
-                                            row: whose labels; column: which task is scored; any cell may be None;
-                                            in labels the diagonal is 1, in % it is measured like the others
+     "transfer": {"tasks": [text], "cells": [[x]], "low": [[x]], "high": [[x]],
+                  "called": [[-1 | 0 | 1]], "unit": "labels" | "%"},
+                                  row: whose labels; column: which task is scored; a cell may be
+                                  None; in labels the diagonal is 1, in % it is measured like others
      "verdicts": [{"name": text, "grade": "sound" | "weak" | "unusable",
                    "why": text | [text], "effect": text | [text], "mend": text | [text],
                    "kind": "method" | "task" | "curve" | "cell",        as the doctor's findings
@@ -29,12 +31,14 @@ Names and texts may hold anything: all of it is escaped.
      "rounds": [{"number": int, "spent": money, "open": int | {task: int},
                  "expected": x | text | [mean, low, high], "next": text}],
      "evaluation": {"tasks": [text], "repeats": int, "level": 0.9,
-                    "rows": [{"name": text, "gains": {task: [mean, deviation]}, "total": [mean, deviation],
+                    "rows": [{"name": text, "gains": {task: [mean, deviation]},
+                              "total": [mean, deviation],
                               "ahead": [mean, low, high] | None}]},  D_T(plan) - D_T(row), paired
-     "about": {key: anything}}              method, trainings, seed, fingerprint, versions, command, ...
+     "about": {key: anything}}  method, trainings, seed, fingerprint, versions, command, ...
 
-Only `name`, `count`, `counts`, `task`, `tasks`, `cells`, `grade`, `number`, `rows` and an outlook's numbers must be
-there; keys that are not in this list are an error at the top and left alone further down.
+Only `name`, `count`, `counts`, `task`, `tasks`, `cells`, `grade`, `number`, `rows` and an outlook's
+numbers must be there; keys that are not in this list are an error at the top and left alone further
+down.
 """
 
 from __future__ import annotations
@@ -47,7 +51,19 @@ from allotment.amounts import exact
 from allotment.figures import amounts, numbers, percent
 from allotment.reports import words
 from allotment.reports.charts import Mark, draw_curve, draw_interval, draw_keys
-from allotment.reports.markup import NARROW, Column, Content, Html, escape, fill, join, name, note, table, tag
+from allotment.reports.markup import (
+    NARROW,
+    Column,
+    Content,
+    Html,
+    escape,
+    fill,
+    join,
+    name,
+    note,
+    table,
+    tag,
+)
 from allotment.reports.matrix import show_matrix
 from allotment.reports.style import STYLE
 from allotment.reports.values import check
@@ -65,15 +81,24 @@ Values = Mapping[str, Any]
 
 
 def render(values: Values) -> str:
-    """The report of these values, in the form above, as one HTML file; raises InputError with all that is wrong."""
+    """The report of these values, in the form above, as one HTML file; raises InputError with all
+    that is wrong."""
     given = check(values)
     title = given.get("title") or words.TITLE
     parts = {key: make(given) for key, make in PARTS.items() if key in given}
     sections = [
-        tag("section", tag("h2", words.HEADINGS[key], id=f"{key}-head"), part, id=key, aria_labelledby=f"{key}-head")
+        tag(
+            "section",
+            tag("h2", words.HEADINGS[key], id=f"{key}-head"),
+            part,
+            id=key,
+            aria_labelledby=f"{key}-head",
+        )
         for key, part in parts.items()
     ]
-    body = tag("main", tag("h1", title), _show_decision(given), _list_contents(list(parts)), *sections)
+    body = tag(
+        "main", tag("h1", title), _show_decision(given), _list_contents(list(parts)), *sections
+    )
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -98,7 +123,14 @@ def _show_decision(given: Values) -> Html:
     if "decision" in given:
         sentence = escape(given["decision"])
     elif plan and plan["tasks"]:
-        equal = next((row["counts"] for row in given.get("comparison", ())[1:] if row["name"] == words.EQUAL), None)
+        equal = next(
+            (
+                row["counts"]
+                for row in given.get("comparison", ())[1:]
+                if row["name"] == words.EQUAL
+            ),
+            None,
+        )
         sentence = words.decide(plan, outlook, equal)
     else:
         sentence = escape(words.NOTHING)
@@ -112,7 +144,10 @@ def _show_decision(given: Values) -> Html:
 
 def _warn(given: Values) -> Html:
     """Where the method itself is no good, its interval is not to be taken at its word."""
-    if any((each.get("kind"), each["grade"]) == ("method", "unusable") for each in given.get("verdicts", ())):
+    if any(
+        (each.get("kind"), each["grade"]) == ("method", "unusable")
+        for each in given.get("verdicts", ())
+    ):
         return tag("p", words.CAUTION.format(part=words.HEADINGS["verdicts"]))
     return Html()
 
@@ -140,8 +175,13 @@ def _show_plan(given: Values) -> Html:
             foot="" if spent is None else words.say_money(spent),
         ),
         Column(words.HEADS["share"], _show_shares([task.get("spend") for task in tasks])),
-        Column(words.HEADS["range"], [_say_ends(task.get("low"), task.get("high")) for task in tasks]),
-        Column(words.HEADS["plateau"], [_say_ends(*(task.get("plateau") or (None, None))) for task in tasks]),
+        Column(
+            words.HEADS["range"], [_say_ends(task.get("low"), task.get("high")) for task in tasks]
+        ),
+        Column(
+            words.HEADS["plateau"],
+            [_say_ends(*(task.get("plateau") or (None, None))) for task in tasks],
+        ),
     ]
     shown = _drop_unknown(columns)
     explained = {words.HEADS["range"], words.HEADS["plateau"]} & {column.head for column in shown}
@@ -162,7 +202,9 @@ def _drop_unknown(columns: Sequence[Column]) -> list[Column]:
 def _say_amounts(values: Sequence[Any]) -> list[str]:
     """Money of one column, with the same decimals wherever that is possible."""
     known = iter(amounts([exact(value) for value in values if value is not None]))
-    return [words.NOT_KNOWN if value is None else words.group_digits(next(known)) for value in values]
+    return [
+        words.NOT_KNOWN if value is None else words.group_digits(next(known)) for value in values
+    ]
 
 
 def _say_optional(count: int | None) -> str:
@@ -182,7 +224,10 @@ def _show_shares(spends: Sequence[Any]) -> list[Content]:
     if total <= 0 or len(known) < len(spends) or min(known) < 0:
         return [words.NOT_KNOWN] * len(spends)
     shares = [float(spend / total) for spend in known]
-    bars = [tag("span", tag("span", style=f"width:{100 * share:.1f}%"), class_="bar") for share in shares]
+    bars = [
+        tag("span", tag("span", style=f"width:{100 * share:.1f}%"), class_="bar")
+        for share in shares
+    ]
     return [join([percent(share), bar]) for share, bar in zip(shares, bars, strict=True)]
 
 
@@ -192,7 +237,9 @@ def _show_comparison(given: Values) -> Html:
     outlooks = [row.get("outlook") for row in rows]
     columns = [Column(words.HEADS["plan"], [_name_plan(row["name"]) for row in rows], "name")]
     for task in tasks if len(tasks) <= FEW else ():
-        columns.append(Column(name(task, NARROW), [_say_optional(row["counts"].get(task)) for row in rows]))
+        columns.append(
+            Column(name(task, NARROW), [_say_optional(row["counts"].get(task)) for row in rows])
+        )
     columns += [
         Column(words.HEADS["spent"], _say_amounts([row.get("spent") for row in rows])),
         *_show_worth([row.get("value") for row in rows]),
@@ -229,7 +276,11 @@ def _show_worth(values: Sequence[float | None]) -> list[Column]:
 
 
 def _say_outlook(outlook: Values | None) -> str:
-    return words.say_interval(outlook["mean"], outlook["low"], outlook["high"]) if outlook else words.NOT_KNOWN
+    return (
+        words.say_interval(outlook["mean"], outlook["low"], outlook["high"])
+        if outlook
+        else words.NOT_KNOWN
+    )
 
 
 def _say_chance(outlook: Values | None) -> str:
@@ -241,15 +292,24 @@ def _show_evaluation(given: Values) -> Html:
     rows = evaluation["rows"]
     if not rows:
         return note(words.NOT_MEASURED)
-    tasks = evaluation.get("tasks") or list(dict.fromkeys(task for row in rows for task in row.get("gains") or ()))
-    ahead = [words.say_interval(*row["ahead"]) if row.get("ahead") else words.NOT_KNOWN for row in rows]
+    tasks = evaluation.get("tasks") or list(
+        dict.fromkeys(task for row in rows for task in row.get("gains") or ())
+    )
+    ahead = [
+        words.say_interval(*row["ahead"]) if row.get("ahead") else words.NOT_KNOWN for row in rows
+    ]
     columns = [
         Column(words.HEADS["plan"], [_name_plan(row["name"]) for row in rows], "name"),
         Column(words.HEADS["total"], _say_measured([row.get("total") for row in rows])),
         Column(words.HEADS["ahead"], ahead),
     ]
     for task in tasks if len(tasks) <= FEW else ():
-        columns.append(Column(name(task, NARROW), _say_measured([(row.get("gains") or {}).get(task) for row in rows])))
+        columns.append(
+            Column(
+                name(task, NARROW),
+                _say_measured([(row.get("gains") or {}).get(task) for row in rows]),
+            )
+        )
     return join(
         [
             tag("p", words.sum_up_evaluation(evaluation)),
@@ -264,13 +324,18 @@ def _say_measured(pairs: Sequence[Sequence[Any] | None]) -> list[str]:
     """Means and deviations of one column with the same decimals."""
     spreads = sorted(pair[1] for pair in pairs if pair and pair[1])
     places = words.find_places(spreads[len(spreads) // 2]) if spreads else 2
-    return [words.say_deviation(pair[0], pair[1], places) if pair else words.NOT_KNOWN for pair in pairs]
+    return [
+        words.say_deviation(pair[0], pair[1], places) if pair else words.NOT_KNOWN for pair in pairs
+    ]
 
 
 def _show_curves(given: Values) -> Html:
     tasks = {task["name"]: task for task in (given.get("plan") or {}).get("tasks", ())}
     curves = given["curves"]
-    charts = [_show_curve(curve, tasks.get(curve["task"]), f"curve-{at}") for at, curve in enumerate(curves, 1)]
+    charts = [
+        _show_curve(curve, tasks.get(curve["task"]), f"curve-{at}")
+        for at, curve in enumerate(curves, 1)
+    ]
     level = next((curve["level"] for curve in curves if curve.get("level") is not None), 0.9)
     keys = draw_keys(words.say_level(level))
     return join([note(words.NOTES["curves"]), keys, tag("div", *charts, class_="charts")])
@@ -289,7 +354,9 @@ def _find_marks(task: Values | None) -> list[Mark]:
     have, with_plan = task["have"], task["have"] + task["count"]
     marks = [Mark(have, words.AT_HAND.format(count=words.say_count(have)), "hand")]
     if with_plan > have:
-        marks.append(Mark(with_plan, words.WITH_PLAN.format(count=words.say_count(with_plan)), "buy"))
+        marks.append(
+            Mark(with_plan, words.WITH_PLAN.format(count=words.say_count(with_plan)), "buy")
+        )
     return marks
 
 
@@ -299,14 +366,19 @@ def _list_points(curve: Values) -> Html:
         return Html()
     columns = [Column(words.HEADS["labels"], [words.say_count(point[0]) for point in points])]
     for place, key in enumerate(("score", "low", "high"), 1):
-        columns.append(Column(words.HEADS[key], [words.say_figure(point[place]) for point in points]))
+        columns.append(
+            Column(words.HEADS[key], [words.say_figure(point[place]) for point in points])
+        )
     figures = table(words.HEADINGS["curves"], columns)
     return tag("details", tag("summary", words.FIGURES), figures)
 
 
 def _show_verdicts(given: Values) -> Html:
     order = list(words.GRADES)
-    ranked = sorted(given["verdicts"], key=lambda each: -order.index(each["grade"]) if each["grade"] in order else 1)
+    ranked = sorted(
+        given["verdicts"],
+        key=lambda each: -order.index(each["grade"]) if each["grade"] in order else 1,
+    )
     return tag("ul", *map(_show_verdict, ranked), class_="verdicts")
 
 
@@ -314,9 +386,12 @@ def _show_verdict(verdict: Values) -> Html:
     grade = verdict["grade"]
     badge = tag("span", words.GRADES.get(grade) or name(grade, NARROW), class_=_badge_class(grade))
     lines = [
-        join([tag("dt", title), *(tag("dd", line) for line in said)]) for title, said in words.list_reasons(verdict)
+        join([tag("dt", title), *(tag("dd", line) for line in said)])
+        for title, said in words.list_reasons(verdict)
     ]
-    return tag("li", tag("h3", badge, words.name_verdict(verdict)), tag("dl", *lines) if lines else "")
+    return tag(
+        "li", tag("h3", badge, words.name_verdict(verdict)), tag("dl", *lines) if lines else ""
+    )
 
 
 def _badge_class(grade: str) -> str:
@@ -329,8 +404,14 @@ def _show_rounds(given: Values) -> Html:
         Column(words.HEADS["number"], [words.say_count(each["number"]) for each in rounds], "name"),
         Column(words.HEADS["spent"], _say_amounts([each.get("spent") for each in rounds])),
         Column(words.HEADS["open"], [_say_open(each.get("open")) for each in rounds], "text"),
-        Column(words.HEADS["expected"], [words.say_expected(each.get("expected")) for each in rounds], "text"),
-        Column(words.HEADS["next"], [each.get("next") or words.NOT_KNOWN for each in rounds], "text"),
+        Column(
+            words.HEADS["expected"],
+            [words.say_expected(each.get("expected")) for each in rounds],
+            "text",
+        ),
+        Column(
+            words.HEADS["next"], [each.get("next") or words.NOT_KNOWN for each in rounds], "text"
+        ),
     ]
     return table(words.HEADINGS["rounds"], _drop_unknown(columns))
 
@@ -345,7 +426,14 @@ def _show_about(given: Values) -> Html:
     lines = []
     for key, value in given["about"].items():
         said: Content = words.say_value(value)
-        lines.append(join([tag("dt", words.say_key(key)), tag("dd", tag("code", said) if key in words.CODE else said)]))
+        lines.append(
+            join(
+                [
+                    tag("dt", words.say_key(key)),
+                    tag("dd", tag("code", said) if key in words.CODE else said),
+                ]
+            )
+        )
     return tag("dl", *lines)
 
 

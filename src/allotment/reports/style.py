@@ -1,4 +1,5 @@
-"""How the page looks: on a screen, light and dark, on a phone and in print. Colours have names, and nothing else."""
+"""How the page looks: on a screen, light and dark, on a phone and in print. Colours have names,
+and nothing else."""
 
 LIGHT = {
     "ground": "#ffffff",
@@ -46,7 +47,8 @@ DARK = {
 RULES = """
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
-body { margin: 0 auto; max-width: 72rem; padding: 1.5rem 1.25rem 4rem; background: var(--ground); color: var(--text);
+body { margin: 0 auto; max-width: 72rem; padding: 1.5rem 1.25rem 4rem; background: var(--ground);
+  color: var(--text);
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
   overflow-wrap: anywhere; }
 h1 { font-size: 1.35rem; line-height: 1.25; margin: 0 0 1rem; }
@@ -63,48 +65,62 @@ code { font: .9em ui-monospace, Menlo, Consolas, monospace; }
 .decision .sentence { font-size: 1.3rem; line-height: 1.4; }
 .decision svg { display: block; width: 100%; max-width: 30rem; height: auto; }
 .sign { display: none; }
-nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1rem; list-style: none; margin: 1rem 0 0; padding: 0;
+nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1rem; list-style: none; margin: 1rem 0 0;
+  padding: 0;
   font-size: .875rem; }
 .wide { overflow-x: auto; margin: .75rem 0; }
 .wide:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
-table { border-collapse: separate; border-spacing: 0; font-size: .9375rem; font-variant-numeric: tabular-nums;
+table { border-collapse: separate; border-spacing: 0; font-size: .9375rem;
+  font-variant-numeric: tabular-nums;
   overflow-wrap: normal; }
 caption { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-th, td { padding: .35rem .65rem; border-bottom: 1px solid var(--rule); text-align: left; vertical-align: top; }
+th, td { padding: .35rem .65rem; border-bottom: 1px solid var(--rule); text-align: left;
+  vertical-align: top; }
 th { font-weight: 600; }
-thead th { vertical-align: bottom; border-bottom: 2px solid var(--rule); max-width: 10rem; overflow-wrap: break-word; }
+thead th { vertical-align: bottom; border-bottom: 2px solid var(--rule); max-width: 10rem;
+  overflow-wrap: break-word; }
 .number { text-align: right; white-space: nowrap; }
 thead .number { white-space: normal; }
-tbody th { font-weight: 400; background: var(--ground); position: sticky; left: 0; min-width: 8rem; max-width: 16rem;
+tbody th { font-weight: 400; background: var(--ground); position: sticky; left: 0; min-width: 8rem;
+  max-width: 16rem;
   overflow-wrap: anywhere; }
 tbody th, thead th:first-child, tfoot th { padding-left: 0; }
 tfoot td, tfoot th, .strong th, .strong td { font-weight: 600; }
 td.text { min-width: 10rem; max-width: 26rem; overflow-wrap: anywhere; }
-.bar { display: block; height: .25rem; min-width: 3rem; margin-top: .2rem; background: var(--panel); }
+.bar { display: block; height: .25rem; min-width: 3rem; margin-top: .2rem;
+  background: var(--panel); }
 .bar span { display: block; height: 100%; background: var(--accent); }
 td small { display: block; color: inherit; font-size: .87em; }
 .set { color: var(--muted); }
-.help-1 { background: var(--help-1); } .help-2 { background: var(--help-2); } .help-3 { background: var(--help-3); }
-.harm-1 { background: var(--harm-1); } .harm-2 { background: var(--harm-2); } .harm-3 { background: var(--harm-3); }
-.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 19rem), 1fr)); gap: 1.25rem; }
+.help-1 { background: var(--help-1); } .help-2 { background: var(--help-2);
+  } .help-3 { background: var(--help-3); }
+.harm-1 { background: var(--harm-1); } .harm-2 { background: var(--harm-2);
+  } .harm-3 { background: var(--harm-3); }
+.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 19rem), 1fr));
+  gap: 1.25rem; }
 figure { margin: 0; min-width: 0; }
 figure svg { display: block; width: 100%; max-width: 30rem; height: auto; }
-svg text { font: 12px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; fill: var(--text); }
+svg text { font: 12px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif;
+  fill: var(--text); }
 svg .quiet { fill: var(--muted); }
 svg .axis { stroke: var(--muted); stroke-width: 1; fill: none; }
 svg .grid { stroke: var(--rule); stroke-width: 1; fill: none; }
-svg .line { stroke: var(--accent); stroke-width: 2; fill: none; stroke-linejoin: round; stroke-linecap: round; }
+svg .line { stroke: var(--accent); stroke-width: 2; fill: none; stroke-linejoin: round;
+  stroke-linecap: round; }
 svg .band { fill: var(--accent); fill-opacity: .2; stroke: none; }
-svg .dots { stroke: var(--muted); stroke-width: 4; stroke-linecap: round; stroke-opacity: .75; fill: none; }
+svg .dots { stroke: var(--muted); stroke-width: 4; stroke-linecap: round; stroke-opacity: .75;
+  fill: none; }
 svg .hand { stroke: var(--muted); stroke-width: 1.5; stroke-dasharray: 4 3; }
 svg .buy { stroke: var(--mark); stroke-width: 1.5; }
 svg text.buy-text { fill: var(--mark); }
-.legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none; margin: .5rem 0 1rem; padding: 0; }
+.legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none;
+  margin: .5rem 0 1rem; padding: 0; }
 .legend svg { width: 1.75rem; height: .75rem; vertical-align: middle; margin-right: .35rem; }
 summary { cursor: pointer; }
 .verdicts { list-style: none; margin: 0; padding: 0; }
 .verdicts > li { padding: .75rem 0; border-bottom: 1px solid var(--rule); }
-.badge { display: inline-block; padding: .1rem .5rem; border-radius: .25rem; font-size: .875rem; font-weight: 600;
+.badge { display: inline-block; padding: .1rem .5rem; border-radius: .25rem; font-size: .875rem;
+  font-weight: 600;
   background: var(--panel); margin-right: .5rem; }
 .badge.sound { color: var(--sound); background: var(--sound-back); }
 .badge.weak { color: var(--weak); background: var(--weak-back); }
@@ -132,7 +148,8 @@ dd { margin: 0; grid-column: 2; }
   tbody th { position: static; }
   h2 { break-after: avoid; }
   figure, tr, li, .decision { break-inside: avoid; }
-  .decision, .badge, .bar, .bar span, td, svg { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  .decision, .badge, .bar, .bar span, td, svg { print-color-adjust: exact;
+  -webkit-print-color-adjust: exact; }
 }
 """
 
@@ -144,6 +161,5 @@ def _name_colours(colours: dict[str, str]) -> str:
 STYLE = (
     f":root {{ color-scheme: light dark; {_name_colours(LIGHT)} }}\n"
     # paper is always light
-    f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {_name_colours(DARK)} }} }}"
-    f"{RULES}"
+    f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {_name_colours(DARK)} }} }}{RULES}"
 )

@@ -24,7 +24,11 @@ def number(value: Any, where: str) -> Iterator[Mistake]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         yield Mistake(where, f"{short(value)} is not a number")
     elif not abs(value) <= LARGEST:  # neither is nan
-        yield Mistake(where, f"{short(value)} is not a finite number up to 10^15; leave it out where it is not known")
+        yield Mistake(
+            where,
+            f"{short(value)} is not a finite number up to 10^15; leave it out where it is not"
+            " known",
+        )
 
 
 def count(value: Any, where: str) -> Iterator[Mistake]:
@@ -117,7 +121,8 @@ def by_name(form: Form) -> Form:
 
 
 def record(needed: Mapping[str, Form], more: Mapping[str, Form] | None = None) -> Form:
-    """A dict with these keys; what else is in it is left alone, so that values may carry more than is shown."""
+    """A dict with these keys; what else is in it is left alone, so that values may carry more than
+    is shown."""
     forms = {**needed, **{key: maybe(form) for key, form in (more or {}).items()}}
 
     def check(value: Any, where: str) -> Iterator[Mistake]:
@@ -142,15 +147,26 @@ def square(value: Any, where: str) -> Iterator[Mistake]:
     for key in forms if not wrong else ():
         table, size = value.get(key), len(value["tasks"])
         if table is not None and [len(line) for line in table] != [size] * size:
-            yield Mistake(f"{where}.{key}", f"must have {size} rows of {size}, one for each of its tasks")
+            yield Mistake(
+                f"{where}.{key}", f"must have {size} rows of {size}, one for each of its tasks"
+            )
 
 
 INTERVAL = row(number, number, number)
 LINES = either("text or a list of it", text, each(text))
-OUTLOOK = record({"mean": number, "low": number, "high": number, "chance": share}, {"level": share, "unit": text})
+OUTLOOK = record(
+    {"mean": number, "low": number, "high": number, "chance": share}, {"level": share, "unit": text}
+)
 TASK = record(
     {"name": text, "count": count},
-    {"cost": money, "have": count, "spend": money, "low": count, "high": count, "plateau": row(count, count)},
+    {
+        "cost": money,
+        "have": count,
+        "spend": money,
+        "low": count,
+        "high": count,
+        "plateau": row(count, count),
+    },
 )
 MEASURED = row(maybe(number), maybe(number))
 PARTS: dict[str, Form] = {
@@ -194,7 +210,14 @@ PARTS: dict[str, Form] = {
         )
     ),
     "evaluation": record(
-        {"rows": each(record({"name": text}, {"gains": by_name(MEASURED), "total": MEASURED, "ahead": INTERVAL}))},
+        {
+            "rows": each(
+                record(
+                    {"name": text},
+                    {"gains": by_name(MEASURED), "total": MEASURED, "ahead": INTERVAL},
+                )
+            )
+        },
         {"tasks": each(text), "repeats": count, "level": share},
     ),
     "about": by_name(anything),
@@ -204,7 +227,9 @@ PARTS: dict[str, Form] = {
 def check(values: Any) -> dict[str, Any]:
     """The parts that are there, or everything that is wrong with them."""
     if not isinstance(values, Mapping):
-        raise InputError([Mistake("values", f"{short(values)} is not a dict with {', '.join(PARTS)}")])
+        raise InputError(
+            [Mistake("values", f"{short(values)} is not a dict with {', '.join(PARTS)}")]
+        )
     mistakes = [
         Mistake(f"values.{short(key)}", f"a report has no such part; {suggest(key, PARTS)}")
         for key in values

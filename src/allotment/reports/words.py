@@ -1,4 +1,5 @@
-"""The words of the report: headings, notes, figures as people read them, and the sentences made of them."""
+"""The words of the report: headings, notes, figures as people read them, and the sentences made of
+them."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ TITLE = "Label plan"
 CONTENTS = "On this page"
 SIGNED = "Decided by: ________________________    Date: ______________"
 CAUTION = "Careful: what this rests on was found unusable; see {part} before you decide."
-NOTHING = "There is nothing to decide yet: estimate what labels are worth, plan, and write the report again."
+NOTHING = (
+    "There is nothing to decide yet: estimate what labels are worth, plan, and write the report"
+    " again."
+)
 HEADINGS = {
     "plan": "What to buy",
     "comparison": "Beside other plans",
@@ -29,30 +33,36 @@ HEADINGS = {
 }
 NOTES = {
     "plan": (
-        "Best plans: where the number lies if what was measured is varied within its uncertainty. Equally good: what "
-        "it can be in plans worth at least 99 % of this one."
+        "Best plans: where the number lies if what was measured is varied within its uncertainty."
+        " Equally good: what it can be in plans worth at least 99 % of this one."
     ),
     "comparison": "Value: the sum over tasks of weight times gain.",
     "ahead": (
-        "Ahead: by how many {unit} this plan is expected to be better than the other, with the {level} interval; "
-        "chance: that it is better at all. Both follow from what was measured; nothing was retrained for them."
+        "Ahead: by how many {unit} this plan is expected to be better than the other, with the"
+        " {level} interval; chance: that it is better at all. Both follow from what was measured;"
+        " nothing was retrained for them."
     ),
     "evaluation": (
-        "D_i: the gain of a task in % of its score before buying, mean and standard deviation over retrainings; "
-        "D_T: the mean over tasks. Ahead: D_T of this plan less that of the other, on the same draws."
+        "D_i: the gain of a task in % of its score before buying, mean and standard deviation over"
+        " retrainings; D_T: the mean over tasks. Ahead: D_T of this plan less that of the other, on"
+        " the same draws."
     ),
     "labels": (
-        "What one label of the row's task is worth to the column's task, in labels of the column's own; the diagonal "
-        "is 1 by definition."
+        "What one label of the row's task is worth to the column's task, in labels of the column's"
+        " own; the diagonal is 1 by definition."
     ),
-    "%": "What as many labels again of the row's task bring to the column's task, in % of its score.",
+    "%": (
+        "What as many labels again of the row's task bring to the column's task, in % of its score."
+    ),
     "transfer": "What labels of the row's task bring to the column's task.",
-    "called": "Only cells that are told from 0 have a colour, and say whether the labels help or harm.",
+    "called": (
+        "Only cells that are told from 0 have a colour, and say whether the labels help or harm."
+    ),
     "curves": "By the number of labels of the task itself.",
     "d_t": "D_T is the weighted mean over tasks of the gain in % of each task's score.",
     "own": (
-        "Labels: the weighted mean over tasks of what each gains, in labels of its own; this method does not say how "
-        "much score that is."
+        "Labels: the weighted mean over tasks of what each gains, in labels of its own; this method"
+        " does not say how much score that is."
     ),
     "many": "There are too many tasks to give each a column here.",
 }
@@ -115,7 +125,8 @@ FIGURES = "Figures"
 MOST_NAMED = 6
 """tasks in a sentence; the rest are counted"""
 LIKELY = 0.8
-"""chance from which on a plan is called probably better although its interval holds 0; as the doctor does"""
+"""chance from which on a plan is called probably better although its interval holds 0; as the
+doctor does"""
 LEAST = 0.1
 """points of D_T: nobody will notice less"""
 
@@ -164,7 +175,13 @@ def say_share(share: float) -> str:
     >>> say_share(0.97), say_share(0.999), say_share(0.0)
     ('97 %', 'above 99 %', 'below 1 %')
     """
-    return "above 99 %" if share > 0.99 else "below 1 %" if share < 0.01 else f"{share:.0%}".replace("%", " %")
+    return (
+        "above 99 %"
+        if share > 0.99
+        else "below 1 %"
+        if share < 0.01
+        else f"{share:.0%}".replace("%", " %")
+    )
 
 
 def say_level(level: float) -> str:
@@ -187,7 +204,9 @@ def say_deviation(mean: float | None, deviation: float | None, places: int) -> s
     """
     if mean is None:
         return NOT_KNOWN
-    return say_number(mean, places) + ("" if deviation is None else f" ± {say_number(deviation, places)}")
+    return say_number(mean, places) + (
+        "" if deviation is None else f" ± {say_number(deviation, places)}"
+    )
 
 
 def say_expected(expected: Any) -> str:
@@ -219,7 +238,11 @@ def say_value(value: Any) -> str:
 
 def _members(value: Any) -> Sequence[Any]:
     return (
-        list(value.values()) if isinstance(value, Mapping) else list(value) if isinstance(value, list | tuple) else []
+        list(value.values())
+        if isinstance(value, Mapping)
+        else list(value)
+        if isinstance(value, list | tuple)
+        else []
     )
 
 
@@ -229,27 +252,37 @@ def say_key(key: str) -> str:
 
 
 def list_counts(counts: Mapping[str, int]) -> Html:
-    """The labels of each task in a sentence, largest numbers first if there are many: 2,920 cls and 169 seg."""
+    """The labels of each task in a sentence, largest numbers first if there are many: 2,920 cls and
+    169 seg."""
     bought = [(task, count) for task, count in counts.items() if count]
     if len(bought) > MOST_NAMED:
         bought.sort(key=lambda pair: -pair[1])
     parts: list[Content] = [
-        fill("{count} {task}", count=say_count(count), task=name(task, 40)) for task, count in bought[:MOST_NAMED]
+        fill("{count} {task}", count=say_count(count), task=name(task, 40))
+        for task, count in bought[:MOST_NAMED]
     ]
     if rest := bought[MOST_NAMED:]:
-        labels, tasks = say_count(sum(count for _, count in rest)), "1 more task" if len(rest) == 1 else "more tasks"
+        labels, tasks = (
+            say_count(sum(count for _, count in rest)),
+            ("1 more task" if len(rest) == 1 else "more tasks"),
+        )
         parts.append(f"{labels} of {tasks if len(rest) == 1 else f'{len(rest)} {tasks}'}")
     if len(parts) < 2:
         return join(parts)
     return join([join(parts[:-1], ", "), " and ", parts[-1]])
 
 
-def decide(plan: Mapping[str, Any], outlook: Mapping[str, Any] | None, equal: Mapping[str, int] | None) -> Html:
-    """What to do, in a sentence to sign; `equal` are the counts of equal budget, where they are known."""
+def decide(
+    plan: Mapping[str, Any], outlook: Mapping[str, Any] | None, equal: Mapping[str, int] | None
+) -> Html:
+    """What to do, in a sentence to sign; `equal` are the counts of equal budget, where they are
+    known."""
     counts = {task["name"]: task["count"] for task in plan["tasks"]}
     if not any(counts.values()):
         return fill("Buy nothing: no label is worth its price.")
-    money = "" if plan.get("spent") is None else f" for {_say_sum(plan['spent'], plan.get('currency'))}"
+    money = (
+        "" if plan.get("spent") is None else f" for {_say_sum(plan['spent'], plan.get('currency'))}"
+    )
     buy = fill("Buy {what}{money}", what=list_counts(counts), money=money)
     if outlook is None:
         return fill("{buy}. How it compares with equal budget was not measured.", buy=buy)
@@ -266,16 +299,29 @@ def decide(plan: Mapping[str, Any], outlook: Mapping[str, Any] | None, equal: Ma
 
 _SENTENCES = {
     "better": "{buy}; expected to beat equal budget by {by} ({range}), {chance}.",
-    "likely": "{buy}; probably better than equal budget, by {by}, but not beyond doubt ({range}), {chance}.",
-    "equal": "Equal budget{equal} is fine: the difference of {by} ({range}) is below the noise. This plan: {plan}.",
-    "small": "Equal budget{equal} is fine: {by} more ({range}) is too little to matter. This plan: {plan}.",
-    "worse": "Take equal budget{equal}: it is expected to beat this plan by {by} ({range}). This plan: {plan}.",
+    "likely": (
+        "{buy}; probably better than equal budget, by {by}, but not beyond doubt ({range}),"
+        " {chance}."
+    ),
+    "equal": (
+        "Equal budget{equal} is fine: the difference of {by} ({range}) is below the noise. This"
+        " plan: {plan}."
+    ),
+    "small": (
+        "Equal budget{equal} is fine: {by} more ({range}) is too little to matter. This plan:"
+        " {plan}."
+    ),
+    "worse": (
+        "Take equal budget{equal}: it is expected to beat this plan by {by} ({range}). This plan:"
+        " {plan}."
+    ),
     "same": "{buy}, which is equal budget: nothing that was measured speaks for another plan.",
 }
 
 
 def grade(outlook: Mapping[str, Any]) -> str:
-    """What the outlook says about the plan beside equal budget: better, likely, equal, small or worse."""
+    """What the outlook says about the plan beside equal budget: better, likely, equal, small or
+    worse."""
     if outlook["high"] < 0:
         return "worse"
     if outlook["low"] > 0:
@@ -286,7 +332,10 @@ def grade(outlook: Mapping[str, Any]) -> str:
 def _say_sureness(outlook: Mapping[str, Any]) -> str:
     if outlook["low"] == outlook["high"]:
         return "one estimate, of which nothing says how sure it is"
-    return f"{say_level_of(outlook)}: {say_range(outlook['low'], outlook['high'], _places_of(outlook))}"
+    return (
+        f"{say_level_of(outlook)}:"
+        f" {say_range(outlook['low'], outlook['high'], _places_of(outlook))}"
+    )
 
 
 def _places_of(outlook: Mapping[str, Any]) -> int:
@@ -328,7 +377,8 @@ def sum_up_money(plan: Mapping[str, Any]) -> str:
 
 
 def sum_up_evaluation(evaluation: Mapping[str, Any]) -> Html:
-    """What was measured against equal budget, or against the first plan that there is, and how the others did."""
+    """What was measured against equal budget, or against the first plan that there is, and how the
+    others did."""
     held = [line for line in evaluation["rows"] if line.get("ahead") is not None]
     if not held:
         return Html()
@@ -357,7 +407,8 @@ def _sum_up_others(lines: Sequence[Mapping[str, Any]]) -> list[Html]:
     for line in lines:
         found.setdefault(_judge_span(line["ahead"]), []).append(name(line["name"], 40))
     return [
-        fill(" It {verdict} {plans}.", verdict=verdict, plans=join(plans, ", ")) for verdict, plans in found.items()
+        fill(" It {verdict} {plans}.", verdict=verdict, plans=join(plans, ", "))
+        for verdict, plans in found.items()
     ]
 
 
@@ -383,7 +434,9 @@ def describe_curve(curve: Mapping[str, Any]) -> str:
 def name_verdict(verdict: Mapping[str, Any]) -> Html:
     """What a verdict is about."""
     kind = verdict.get("kind") or ""
-    source, _, target = verdict["name"].partition(" to ") if kind == "cell" else ("", "", verdict["name"])
+    source, _, target = (
+        verdict["name"].partition(" to ") if kind == "cell" else ("", "", verdict["name"])
+    )
     return fill(KINDS.get(kind, "{name}"), name=name(target), source=name(source))
 
 

@@ -1,8 +1,9 @@
 """Jobs on the cores of this machine: the same bytes from one process as from many.
 
-Between processes go keys and JSON only. A job is done on a settled machine and with random numbers that begin at its
-key, so that nothing it gives depends on which process did it, or on what that process did before. Native code can end
-a process: jobs have processes of their own, also where there is one at a time.
+Between processes go keys and JSON only. A job is done on a settled machine and with random numbers
+that begin at its key, so that nothing it gives depends on which process did it, or on what that
+process did before. Native code can end a process: jobs have processes of their own, also where
+there is one at a time.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ START = "forkserver" if sys.platform == "linux" else "spawn"
 """how workers begin; macOS has a forkserver too, but its frameworks do not bear being forked"""
 CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE")
 LESS_MEMORY = "try fewer workers (--workers 1) or smaller batches (batch_size under [training])"
-OTHER_CODE = "try ONEDNN_MAX_CPU_ISA=SSE41 in the environment, by which torch does without what is new in this CPU"
+OTHER_CODE = (
+    "try ONEDNN_MAX_CPU_ISA=SSE41 in the environment, by which torch does without what is new in"
+    " this CPU"
+)
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
@@ -79,12 +83,14 @@ def run_jobs(
     progress: Progress | None = None,
     enough: Callable[[], bool] | None = None,
 ) -> None:
-    """Execute `work(context, job.kind, job.needs)` ("module:function") for each job; hand results to `done` in order.
+    """Execute `work(context, job.kind, job.needs)` ("module:function") for each job; hand results
+    to `done` in order.
 
-    `workers` is how many processes do them, one for each core if left out; with 0 this process does, for a debugger.
-    After Ctrl-C or a failure, results that were waiting for an earlier one are handed on too, and the one that `done`
-    was busy with is handed on again: `done` must take the same result twice. `enough` is asked after each result; once
-    it says yes no other job is begun, and one that is under way is given up.
+    `workers` is how many processes do them, one for each core if left out; with 0 this process
+    does, for a debugger. After Ctrl-C or a failure, results that were waiting for an earlier one
+    are handed on too, and the one that `done` was busy with is handed on again: `done` must take
+    the same result twice. `enough` is asked after each result; once it says yes no other job is
+    begun, and one that is under way is given up.
     """
     _check_name(work)
     count = default_workers() if workers is None else _check_workers(workers)
@@ -98,7 +104,9 @@ def run_jobs(
 
 def default_workers() -> int:
     """As many as this process may use cores."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     try:  # a container has fewer than its machine
         share, period = map(int, QUOTA.read_text(encoding="ascii").split())
         cores = min(cores, max(1, round(share / period)))
@@ -110,21 +118,30 @@ def default_workers() -> int:
 def _check_workers(workers: object) -> int:
     if isinstance(workers, int) and not isinstance(workers, bool) and 0 <= workers <= MOST_WORKERS:
         return workers
-    what = f"{short(workers)} is not a number from 0 (this process) to {MOST_WORKERS}; leave it out for one per core"
+    what = (
+        f"{short(workers)} is not a number from 0 (this process) to {MOST_WORKERS}; leave it out"
+        " for one per core"
+    )
     raise InputError([Mistake("workers", what)])
 
 
 def _check_name(work: str) -> None:
     module, _, function = work.partition(":")
     if not function.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
-        raise InputError([Mistake("work", f"{short(work)} is not 'module:function'; write 'mine.jobs:perform'")])
+        raise InputError(
+            [Mistake("work", f"{short(work)} is not 'module:function'; write 'mine.jobs:perform'")]
+        )
 
 
 class _Results:
     """Results as they come, handed on in the order of the jobs."""
 
     def __init__(
-        self, jobs: Sequence[Job], done: Done, progress: Progress | None, enough: Callable[[], bool] | None = None
+        self,
+        jobs: Sequence[Job],
+        done: Done,
+        progress: Progress | None,
+        enough: Callable[[], bool] | None = None,
     ):
         self.jobs, self.done, self.progress, self.enough = jobs, done, progress, enough
         self.waiting: dict[int, JSON] = {}
@@ -170,7 +187,9 @@ def _run_here(jobs: Sequence[Job], work: str, context: JSON, results: _Results) 
     with settled(), _own_randomness():
         try:
             for index, job in enumerate(jobs):
-                results.take(index, _result(job, _perform(work, context, job.kind, job.needs, job.key)))
+                results.take(
+                    index, _result(job, _perform(work, context, job.kind, job.needs, job.key))
+                )
                 if results.closed:
                     break
         except KeyboardInterrupt:
@@ -178,7 +197,9 @@ def _run_here(jobs: Sequence[Job], work: str, context: JSON, results: _Results) 
             raise
 
 
-def _run_apart(jobs: Sequence[Job], work: str, context: JSON, results: _Results, count: int) -> None:
+def _run_apart(
+    jobs: Sequence[Job], work: str, context: JSON, results: _Results, count: int
+) -> None:
     crew = _Crew(work, context, count)
     run = _Run(jobs, results)
     try:
@@ -222,14 +243,18 @@ class _Run:
     def take(self, index: int, reply: str) -> None:
         try:
             body = _result(self.jobs[index], reply)
-        except AllotmentError as error:  # jobs before it are still finished: then it is the one of a single process
+        # jobs before it are still finished: then it is the one of a single process
+        except AllotmentError as error:
             if index < self.end:
                 self.end, self.trouble = index, error
         else:
             self.results.take(index, body)
-            if self.results.closed:  # what went wrong beyond its end would not have been begun by a single process
+            # what went wrong beyond its end would not have been begun by a single process
+            if self.results.closed:
                 self.end, self.trouble = self.results.next, None
-                self.failures = {place: each for place, each in self.failures.items() if place < self.end}
+                self.failures = {
+                    place: each for place, each in self.failures.items() if place < self.end
+                }
 
     def bury(self, index: int, cause: str) -> None:
         """Its worker died: it is tried once more, then given up, and the rest goes on."""
@@ -334,7 +359,10 @@ def explain_death(code: int | None) -> str:
     'with exit code 3: something in it left Python; try --workers 0 to see it in one process'
     """
     if code is None or code >= 0:
-        return f"with exit code {code}: something in it left Python; try --workers 0 to see it in one process"
+        return (
+            f"with exit code {code}: something in it left Python; try --workers 0 to see it in one"
+            " process"
+        )
     try:
         name = signal.Signals(-code).name
     except ValueError:
@@ -342,12 +370,16 @@ def explain_death(code: int | None) -> str:
     if name == "SIGKILL":
         return f"killed from outside ({name}), mostly for want of memory: {LESS_MEMORY}"
     if name in CRASHES:
-        return f"of a crash in native code ({name}): {OTHER_CODE}; where memory is short, {LESS_MEMORY}"
+        return (
+            f"of a crash in native code ({name}): {OTHER_CODE}; where memory is short,"
+            f" {LESS_MEMORY}"
+        )
     return f"ended from outside ({name}): type the command again"
 
 
 def _start_server() -> None:
-    """Start what workers are forked from, unless it runs; whatever is forked from it begins with Ctrl-C blocked."""
+    """Start what workers are forked from, unless it runs; whatever is forked from it begins with
+    Ctrl-C blocked."""
     from multiprocessing import forkserver, resource_tracker
 
     resource_tracker.ensure_running()  # first, since it ends by unblocking Ctrl-C
@@ -357,7 +389,8 @@ def _start_server() -> None:
 
 @contextlib.contextmanager
 def _without_interrupt() -> Iterator[None]:
-    """While a process starts, since Ctrl-C would end it while it loads torch; one that comes is raised at the end."""
+    """While a process starts, since Ctrl-C would end it while it loads torch; one that comes is
+    raised at the end."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
@@ -370,7 +403,8 @@ def _without_interrupt() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_main() -> Iterator[None]:
-    """While a process starts: else the user's script would be run again in it, to offer names that no job asks for."""
+    """While a process starts: else the user's script would be run again in it, to offer names that
+    no job asks for."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     try:
@@ -381,13 +415,16 @@ def _without_main() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_folder() -> Iterator[None]:
-    """While a process starts: `python -c`, as which it does, would load what lies in the current folder in the place of
-    Python's own modules, and a campaign's folder may be anybody's. Where to look for the others it is told by this one.
+    """While a process starts: `python -c`, as which it does, would load what lies in the current
+    folder in the place of Python's own modules, and a campaign's folder may be anybody's. Where to
+    look for the others it is told by this one.
 
-    An option, since a variable in the environment would reach programs that the user's own code starts.
+    An option, since a variable in the environment would reach programs that the user's own code
+    starts.
     """
     util: Any = importlib.import_module("multiprocessing.util")
-    options = util._args_from_interpreter_flags  # asked for every process that multiprocessing starts
+    # asked for every process that multiprocessing starts
+    options = util._args_from_interpreter_flags
     util._args_from_interpreter_flags = lambda: [*options(), "-P"]
     try:
         yield
@@ -412,7 +449,8 @@ def _serve(pipe: Connection) -> None:
 
 
 def _listen(pipe: Connection, inbox: queue.SimpleQueue[bytes]) -> None:
-    """Take messages in, also during a job: the pipe ends when the parent does, whatever it died of."""
+    """Take messages in, also during a job: the pipe ends when the parent does, whatever it died
+    of."""
     while True:
         try:
             inbox.put(pipe.recv_bytes())
@@ -429,15 +467,31 @@ def _perform(work: str, context: JSON, kind: str, needs: JSON, key: str) -> str:
         try:
             return f'{{"body":{canonical(body)}}}'
         except InputError as error:
-            raise InputError(mistake.under(f"result of job {kind!r}") for mistake in error.mistakes) from None
+            raise InputError(
+                mistake.under(f"result of job {kind!r}") for mistake in error.mistakes
+            ) from None
     except InputError as error:
-        return json.dumps({"mistakes": [[mistake.where, mistake.what, mistake.line] for mistake in error.mistakes]})
+        return json.dumps(
+            {
+                "mistakes": [
+                    [mistake.where, mistake.what, mistake.line] for mistake in error.mistakes
+                ]
+            }
+        )
     except Exception as error:
         at = traceback.extract_tb(error.__traceback__)[-1]
         message = str(error).strip()
-        if isinstance(error, MemoryError) or "allocate memory" in message or "out of memory" in message.lower():
-            message = f"{message.partition(chr(10))[0]}; there is not memory enough: {LESS_MEMORY}".lstrip("; ")
-        what = f"{type(error).__name__}{': ' if message else ''}{message} ({Path(at.filename).name}, line {at.lineno})"
+        if (
+            isinstance(error, MemoryError)
+            or "allocate memory" in message
+            or "out of memory" in message.lower()
+        ):
+            first = message.partition("\n")[0]
+            message = f"{first}; there is not memory enough: {LESS_MEMORY}".lstrip("; ")
+        what = (
+            f"{type(error).__name__}{': ' if message else ''}{message} ({Path(at.filename).name},"
+            f" line {at.lineno})"
+        )
         return json.dumps({"failure": what, "trace": traceback.format_exc()})
 
 
@@ -457,7 +511,9 @@ def _load(work: str) -> Work:
     try:
         loaded: Work = getattr(importlib.import_module(module), name)
     except ImportError as error:
-        raise InputError([Mistake("work", f"{module} cannot be loaded: {error}; is it installed?")]) from error
+        raise InputError(
+            [Mistake("work", f"{module} cannot be loaded: {error}; is it installed?")]
+        ) from error
     except AttributeError as error:
         raise InputError([Mistake("work", f"{error}; check the name after the colon")]) from error
     return loaded

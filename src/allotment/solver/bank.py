@@ -22,7 +22,8 @@ class Bank:
                 if isinstance(term, Family):
                     groups.setdefault(type(term), []).append((row, term))
                 else:
-                    assert isinstance(term, Tabulated), term  # nothing is left out: it would be worth nothing
+                    # nothing is left out: it would be worth nothing
+                    assert isinstance(term, Tabulated), term
                     tables.append((row, term))
         self._groups = [
             (
@@ -32,7 +33,11 @@ class Bank:
             )
             for cls, members in groups.items()
         ]
-        self._tables = (np.array([row for row, _ in tables]), _Tables([t for _, t in tables])) if tables else None
+        self._tables = (
+            (np.array([row for row, _ in tables]), _Tables([t for _, t in tables]))
+            if tables
+            else None
+        )
         self._mixed = np.array([len(terms) > 1 for terms in rows], dtype=bool)
 
     def rise(self, count: Array, more: Array) -> Array:
@@ -50,7 +55,8 @@ class Bank:
         return total
 
     def reach(self, slope: Array, low: Array, high: Array) -> Array:
-        """About how many labels (`low` to `high`) are worth more than `slope` each, to within one."""
+        """About how many labels (`low` to `high`) are worth more than `slope` each, to within
+        one."""
         # a negative price is a reward for every label, whether or not it adds anything here
         found = np.where(slope < 0, np.inf, 0.0)
         for cls, rows, values in self._groups:
@@ -81,7 +87,9 @@ class _Tables:
         self.start = self.stop + 1 - sizes
         self.counts = np.concatenate([np.array(table.counts, dtype=float) for table in tables])
         self.worths = np.concatenate([np.array(table.worths) for table in tables])
-        self.slopes = np.concatenate([np.append(table.slopes, table.last_slope) for table in tables])
+        self.slopes = np.concatenate(
+            [np.append(table.slopes, table.last_slope) for table in tables]
+        )
 
     def rise(self, count: Array, more: Array) -> Array:
         row, past = self._place(count)

@@ -18,7 +18,9 @@ def equal_images(problem: Problem) -> dict[str, int]:
 
 def equal_budget(problem: Problem) -> dict[str, int]:
     """The same money for every task."""
-    return _raise_together(problem, problem.tasks, lambda task, level: _affordable(task, level * problem.unit))
+    return _raise_together(
+        problem, problem.tasks, lambda task, level: _affordable(task, level * problem.unit)
+    )
 
 
 def one_task(problem: Problem, name: str) -> dict[str, int]:
@@ -40,7 +42,8 @@ def _affordable(task: Task, money: Fraction) -> int:
 
 
 class _Cart:
-    """Counts so far, with what they take, so that a change is priced without pricing everything again."""
+    """Counts so far, with what they take, so that a change is priced without pricing everything
+    again."""
 
     def __init__(self, problem: Problem):
         self.problem = problem
@@ -52,11 +55,16 @@ class _Cart:
         """Whether these tasks can have these counts beside the others."""
         if any(task.ceiling is not None and count > task.ceiling for task, count in change.items()):
             return False
-        extra = sum(task.price(count) - task.price(self.counts[task.name]) for task, count in change.items())
+        extra = sum(
+            task.price(count) - task.price(self.counts[task.name]) for task, count in change.items()
+        )
         if self.money + extra > self.problem.budget:
             return False
         for cap, used in zip(self.problem.caps, self.used, strict=True):
-            more = sum(cap.use.get(task.name, 0) * (n - self.counts[task.name]) for task, n in change.items())
+            more = sum(
+                cap.use.get(task.name, 0) * (n - self.counts[task.name])
+                for task, n in change.items()
+            )
             if used + more > cap.limit:
                 return False
         return True
@@ -68,7 +76,8 @@ class _Cart:
 
 
 def _raise_together(problem: Problem, tasks: Iterable[Task], level_of: Level) -> dict[str, int]:
-    """Raise one level for all tasks until nothing more fits; a task that hits a limit stays where it is."""
+    """Raise one level for all tasks until nothing more fits; a task that hits a limit stays where
+    it is."""
     cart, rising, level = _Cart(problem), list(tasks), 0
     while rising:
         level = _highest(cart, rising, level_of, level)
@@ -101,5 +110,9 @@ def _highest(cart: _Cart, rising: list[Task], level_of: Level, level: int) -> in
         low, high = high, high * 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if cart.fits(_at_level(cart, rising, level_of, middle)) else (low, middle)
+        low, high = (
+            (middle, high)
+            if cart.fits(_at_level(cart, rising, level_of, middle))
+            else (low, middle)
+        )
     return low

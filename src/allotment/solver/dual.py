@@ -1,8 +1,9 @@
-"""Prices for money, caps and links: the Lagrangian dual, a bound on every plan and the place where good ones lie.
+"""Prices for money, caps and links: the Lagrangian dual, a bound on every plan and the place where
+good ones lie.
 
-For prices y >= 0 no plan is worth more than D(y) = y . limits + sum_v max_x (g_v(x) - y . use_v x), and a plan falls
-short of D(y) by exactly the sum of its losses: each variable's distance from its own best answer to y, and y times what
-is left of each limit.
+For prices y >= 0 no plan is worth more than D(y) = y . limits + sum_v max_x (g_v(x) - y . use_v x),
+and a plan falls short of D(y) by exactly the sum of its losses: each variable's distance from its
+own best answer to y, and y times what is left of each limit.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def region(model: Model, low: Ints, high: Ints) -> Region:
 def whole(model: Model) -> Region:
     """All of the model."""
     starts = model.starts
-    return region(model, np.minimum.reduceat(model.low, starts), np.maximum.reduceat(model.high, starts))
+    return region(
+        model, np.minimum.reduceat(model.low, starts), np.maximum.reduceat(model.high, starts)
+    )
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,11 @@ def respond(model: Model, part: Region, prices: Array) -> Answer:
 
 
 def _best_counts(model: Model, part: Region, slope: Array) -> Array:
-    low, high, lot = part.arm_low.astype(float), part.arm_high.astype(float), model.lot.astype(float)
+    low, high, lot = (
+        part.arm_low.astype(float),
+        part.arm_high.astype(float),
+        model.lot.astype(float),
+    )
     high = np.maximum(low, high)  # closed arms answer something; their profit is -inf
     reach = model.arm_reach(slope, low, high)
     near = np.clip(low + np.floor((reach - low) / lot) * lot, low, high)
@@ -114,8 +121,11 @@ def _look_closer(model: Model, slope: Array, near: Array, low: Array, high: Arra
     return np.asarray(np.where(margin > 0, below, near))
 
 
-def solve(model: Model, part: Region, start: Array | None = None, close: float = 1e-13) -> tuple[Answer, Answer]:
-    """Prices that make the bound small; and, where money is the only limit, the answer just on its feasible side.
+def solve(
+    model: Model, part: Region, start: Array | None = None, close: float = 1e-13
+) -> tuple[Answer, Answer]:
+    """Prices that make the bound small; and, where money is the only limit, the answer just on its
+    feasible side.
 
     With several limits the bound comes within `close` (a share of it) of the best.
     """
@@ -128,11 +138,14 @@ def highest_prices(model: Model, part: Region) -> Array:
     """A price of each limit above which no variable wants any more of it."""
     lot = model.lot.astype(float)
     choice = part.open & (part.low < part.high)[model.variable]
-    slopes = np.where(choice, np.maximum(model.arm_rise(part.arm_low.astype(float), lot), 0.0) / lot, 0.0)
+    slopes = np.where(
+        choice, np.maximum(model.arm_rise(part.arm_low.astype(float), lot), 0.0) / lot, 0.0
+    )
     first = np.maximum.reduceat(slopes, model.starts)[model.variable]
     links = model.links
     prices = np.zeros(model.rows)
-    if links:  # a link's price is at most its curve's first slope; that is worth something to the tasks
+    # a link's price is at most its curve's first slope; that is worth something to the tasks
+    if links:
         prices[-links:] = first[-links:]
         first = first + prices[-links:] @ np.maximum(-model.use[-links:], 0)
     for row in range(model.rows - links):
@@ -147,7 +160,8 @@ def _bisect(model: Model, part: Region) -> tuple[Answer, Answer]:
     free = respond(model, part, np.zeros(1))
     if top <= 0.0:
         return free, free
-    # A price so low that the whole budget is worth less than rounding: what is not bought at it adds nothing.
+    # A price so low that the whole budget is worth less than rounding: what is not bought at it
+    # adds nothing.
     least = max(free.bound, 0.0) * 1e-13 / max(1, int(model.limits[0]))
     least = min(max(least, top * 1e-60), top)
     cheap = respond(model, part, np.array([least]))
@@ -158,9 +172,18 @@ def _bisect(model: Model, part: Region) -> tuple[Answer, Answer]:
     low, high = math.log(least), math.log(top)
     below, above = float(cheap.slack[0]), float(dear.slack[0])
     slow = 0
-    while high - low > 4e-16 * max(1.0, abs(high)) and cheap.slack[0] < 0 and not _one_lot_apart(model, cheap, dear):
-        # false position, and every third step a plain half: few steps where spending is smooth, never many
-        share = 0.5 if slow == 2 or above <= below else min(max(below / (below - above), 1e-3), 1 - 1e-3)
+    while (
+        high - low > 4e-16 * max(1.0, abs(high))
+        and cheap.slack[0] < 0
+        and not _one_lot_apart(model, cheap, dear)
+    ):
+        # false position, and every third step a plain half: few steps where spending is smooth,
+        # never many
+        share = (
+            0.5
+            if slow == 2 or above <= below
+            else min(max(below / (below - above), 1e-3), 1 - 1e-3)
+        )
         slow = (slow + 1) % 3
         middle = low + share * (high - low)
         if not low < middle < high:
@@ -193,8 +216,11 @@ def _one_lot_apart(model: Model, cheap: Answer, dear: Answer) -> bool:
 ELLIPSOID_STEPS = 2000
 
 
-def _ellipsoid(model: Model, part: Region, start: Array | None, close: float) -> tuple[Answer, Answer]:
-    """Several limits: the ellipsoid method, which also tells how far from the best prices it can still be."""
+def _ellipsoid(
+    model: Model, part: Region, start: Array | None, close: float
+) -> tuple[Answer, Answer]:
+    """Several limits: the ellipsoid method, which also tells how far from the best prices it can
+    still be."""
     scale = highest_prices(model, part)
     free = [row for row in range(model.rows) if scale[row] > 0]
     prices = np.zeros(model.rows)

@@ -1,4 +1,5 @@
-"""A good plan at once: what everyone takes at prices high enough to fit, then the best buys that still do."""
+"""A good plan at once: what everyone takes at prices high enough to fit, then the best buys that
+still do."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ MOST_BUYS = 120
 
 
 def fill(model: Model, part: Region, answer: Answer, feasible: Answer) -> Ints:
-    """A good plan to begin with: what everyone takes at prices just high enough to fit, then the best buys that do."""
+    """A good plan to begin with: what everyone takes at prices just high enough to fit, then the
+    best buys that do."""
     counts = _shrink(model, part, feasible)
     wanted = answer.choice[: model.tasks]
     for task in np.flatnonzero(wanted > counts):  # slopes that are equal: earlier tasks first
@@ -43,12 +45,17 @@ def _shrink(model: Model, part: Region, feasible: Answer) -> Ints:
 
 
 def _grow(model: Model, part: Region, counts: Ints, prices: Array) -> Ints:
-    """Buy what is worth most for what it takes, a quarter of what is left at a time and then single lots."""
+    """Buy what is worth most for what it takes, a quarter of what is left at a time and then single
+    lots."""
     plain = model.rows - model.links
     lots = model.lot[model.starts[: model.tasks]]
     high = part.high[: model.tasks]
     # a limit without a price still counts a little, so that of two equal buys the smaller one wins
-    rates = np.maximum(prices[:plain], 1e-9 * prices[:plain].max()) if prices[:plain].any() else np.ones(plain)
+    rates = (
+        np.maximum(prices[:plain], 1e-9 * prices[:plain].max())
+        if prices[:plain].any()
+        else np.ones(plain)
+    )
     for _ in range(MOST_BUYS):
         arms, more = model.arms_at(counts), np.minimum(counts + lots, high)
         after = model.arms_at(more)

@@ -1,4 +1,5 @@
-"""The plans near a bound: the counts of each task that one can have, and how they are put together."""
+"""The plans near a bound: the counts of each task that one can have, and how they are put
+together."""
 
 from __future__ import annotations
 
@@ -62,7 +63,9 @@ class Lister:
             counts.append(near)
             losses.append(lost)
         count, loss = np.concatenate(counts), np.concatenate(losses)
-        arm_of = arms.start + np.searchsorted(model.low[arms.start : arms.stop], count, side="right") - 1
+        arm_of = (
+            arms.start + np.searchsorted(model.low[arms.start : arms.stop], count, side="right") - 1
+        )
         use = model.use[:, arm_of].T * count[:, None]
         use[:, 0] += model.fixed[arm_of]
         base = float(self.centre[task])
@@ -71,11 +74,15 @@ class Lister:
         return Window(task, count, use, self.grains(value), loss, complete)
 
     def grains(self, value: Array) -> Ints:
-        """Worth as a whole number of grains; what is worth less than nothing by far needs no exact one."""
+        """Worth as a whole number of grains; what is worth less than nothing by far needs no exact
+        one."""
         return np.rint(np.clip(value / self.grain, -MOST_GRAINS, MOST_GRAINS)).astype(np.int64)
 
-    def _arm_window(self, task: int, arm: int, short: float, width: float, widest: int) -> tuple[Ints, Array, bool]:
-        """Counts of one arm whose loss is at most `width`, nearest to the centre first if there are too many."""
+    def _arm_window(
+        self, task: int, arm: int, short: float, width: float, widest: int
+    ) -> tuple[Ints, Array, bool]:
+        """Counts of one arm whose loss is at most `width`, nearest to the centre first if there are
+        too many."""
         model, part, answer = self.model, self.part, self.answer
         best, lot = int(answer.counts[arm]), int(model.lot[arm])
         low, high = int(part.arm_low[arm]), int(part.arm_high[arm])
@@ -84,7 +91,9 @@ class Lister:
 
         def loss(count: Ints) -> Array:
             more = (count - best).astype(float)
-            rise = model.rise(task, np.minimum(best, count).astype(float), np.abs(more)) * np.sign(more)
+            rise = model.rise(task, np.minimum(best, count).astype(float), np.abs(more)) * np.sign(
+                more
+            )
             return np.asarray(np.maximum(short + slope * more - rise, 0.0))
 
         if float(loss(np.array([centre]))[0]) > width:
@@ -116,7 +125,8 @@ class States:
         self.trail: list[tuple[Ints, Ints]] = []
 
     def extend(self, window: Window, least: Ints, most: Ints) -> None:
-        """Every state with every count of the window, less what can no longer fit or come near the bound."""
+        """Every state with every count of the window, less what can no longer fit or come near the
+        bound."""
         model, prices = self.lister.model, self.lister.answer.prices
         plain = model.rows - model.links
         loss = (self.loss[:, None] + window.loss[None, :]).ravel()
@@ -128,16 +138,23 @@ class States:
         good = np.all(slack >= least, axis=1) & (loss[keep] + idle <= self.width)
         keep, state, pick, used = keep[good], state[good], pick[good], used[good]
         value = self.value[state] + window.value[pick]
-        # earlier tasks first: more of an earlier task ranks before; then drop all but the best of equal use
+        # earlier tasks first: more of an earlier task ranks before; then drop all but the best of
+        # equal use
         rank = self.rank[state] * len(window.counts) + (len(window.counts) - 1 - pick)
         columns = [rank, -value, *used.T[::-1]]
         order = np.lexsort(columns)
         if model.rows == 1:
             ahead = np.maximum.accumulate(value[order])
-            fresh = np.append(True, ahead[1:] > ahead[:-1]) if len(order) else np.zeros(0, dtype=bool)
+            fresh = (
+                np.append(True, ahead[1:] > ahead[:-1]) if len(order) else np.zeros(0, dtype=bool)
+            )
         else:
             ordered = used[order]
-            fresh = np.append(True, np.any(ordered[1:] != ordered[:-1], axis=1)) if len(order) else np.zeros(0, bool)
+            fresh = (
+                np.append(True, np.any(ordered[1:] != ordered[:-1], axis=1))
+                if len(order)
+                else np.zeros(0, bool)
+            )
         order = order[fresh]
         self.used, self.value, self.loss = used[order], value[order], loss[keep][order]
         self.rank = np.argsort(np.argsort(rank[order]))

@@ -1,13 +1,14 @@
 """The problem as the solver sees it: whole numbers, arrays and curves.
 
-Maximise the sum of g_v(x_v) over variables v, with `use @ x + fixed <= limits`. A variable is a task's count or the
-argument of a coupled curve. Each has one or more arms: ranges of x on which its money is a straight line (a price
-tier; nothing bought, before a fee). A coupled curve takes at most what its tasks put in, so its link is one more row
-of `use`.
+Maximise the sum of g_v(x_v) over variables v, with `use @ x + fixed <= limits`. A variable is a
+task's count or the argument of a coupled curve. Each has one or more arms: ranges of x on which its
+money is a straight line (a price tier; nothing bought, before a fee). A coupled curve takes at most
+what its tasks put in, so its link is one more row of `use`.
 
-Everything is counted from the floors: x is what is bought beyond what must be, a limit is what the floors leave of it,
-and worth is what is added to theirs. So what no decision can change, however much it is worth or costs, takes no part
-in any comparison, and every share of a worth is a share of what is decided.
+Everything is counted from the floors: x is what is bought beyond what must be, a limit is what the
+floors leave of it, and worth is what is added to theirs. So what no decision can change, however
+much it is worth or costs, takes no part in any comparison, and every share of a worth is a share of
+what is decided.
 """
 
 from __future__ import annotations
@@ -100,9 +101,13 @@ class Model:
         return self.bank.rise((self.arm_base + count) * scale, more * scale)
 
     def arm_reach(self, slope: Array, low: Array, high: Array) -> Array:
-        """Of every arm: about how many steps (`low` to `high`) are worth more than `slope` each, to within a label."""
+        """Of every arm: about how many steps (`low` to `high`) are worth more than `slope` each, to
+        within a label."""
         scale, base = self.arm_scale, self.arm_base
-        return self.bank.reach(slope / scale, (base + low) * scale, (base + high) * scale) / scale - base
+        return (
+            self.bank.reach(slope / scale, (base + low) * scale, (base + high) * scale) / scale
+            - base
+        )
 
     def worth(self, counts: Ints) -> float:
         """What a plan adds to the floors' worth: coupled curves get all that their tasks put in."""
@@ -114,17 +119,24 @@ class Model:
         """Task counts followed by the arguments of the coupled curves."""
         if not self.links:
             return counts
-        given = self.limits[-self.links :] - self.use[-self.links :, self.starts[: self.tasks]] @ counts
+        given = (
+            self.limits[-self.links :] - self.use[-self.links :, self.starts[: self.tasks]] @ counts
+        )
         return np.append(counts, np.minimum(given, self.high[self.starts[self.tasks :]]))
 
     def arms_of(self, variable: int) -> range:
         """The arms of one variable."""
         after = variable + 1
-        return range(self.starts[variable], self.starts[after] if after < self.variables else len(self.low))
+        return range(
+            self.starts[variable], self.starts[after] if after < self.variables else len(self.low)
+        )
 
     def arms_at(self, counts: Ints) -> Ints:
         """The arm that each task's count lies in."""
-        begun = self.low[: len(self.low) - self.links] <= counts[self.variable[: len(self.low) - self.links]]
+        begun = (
+            self.low[: len(self.low) - self.links]
+            <= counts[self.variable[: len(self.low) - self.links]]
+        )
         return self.starts[: self.tasks] + np.add.reduceat(begun, self.starts[: self.tasks]) - 1
 
     def used(self, counts: Ints) -> Ints:
@@ -145,7 +157,9 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
     arms: list[tuple[int, int, int, int, int, int]] = []
     for index, (task, (spare, most)) in enumerate(zip(problem.tasks, _reach(problem), strict=True)):
         # a falling curve need not be concave, but then its least is best
-        harmful = task.name not in linked and any(isinstance(c, Family) and c.sign < 0 for c in own[index])
+        harmful = task.name not in linked and any(
+            isinstance(c, Family) and c.sign < 0 for c in own[index]
+        )
         for start, stop, lots, cost, money in _arms(task, problem.unit, spare, most, harmful):
             above = money + cost * task.floor - spent[index]
             arms.append((index, start - task.floor, stop - task.floor, lots, cost, above))
@@ -155,21 +169,29 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
     rows, limits = [price], [int(problem.budget // problem.unit) - sum(spent)]
     for cap in problem.caps:
         unit = common_unit(cap.use.values())
-        each = np.array([int(cap.use.get(name, Fraction(0)) / unit) for name in problem.names], dtype=np.int64)
+        each = np.array(
+            [int(cap.use.get(name, Fraction(0)) / unit) for name in problem.names], dtype=np.int64
+        )
         rows.append(each[variable])
         limits.append(int(cap.limit // unit) - int(each @ floors))
 
     tasks, base, scale = len(floors), floors, np.ones(len(floors) + len(coupled))
     for link, (_, shares, room) in enumerate(coupled, tasks):
         step = common_unit(shares.values())
-        each = np.array([int(shares.get(name, Fraction(0)) / step) for name in problem.names], dtype=np.int64)
-        given = sum(int(share) * task.floor for share, task in zip(each, problem.tasks, strict=True))
+        each = np.array(
+            [int(shares.get(name, Fraction(0)) / step) for name in problem.names], dtype=np.int64
+        )
+        given = sum(
+            int(share) * task.floor for share, task in zip(each, problem.tasks, strict=True)
+        )
         start = given if room is None else min(given, int(room / step))
         reach = given + sum(int(each[v]) * int(high[variable == v].max()) for v in range(tasks))
         if room is not None:
             reach = min(reach, int(room / step))
         rows = [np.append(row, 0) for row in rows]
-        rows.append(np.append(-each[variable[variable < tasks]], np.zeros(link - tasks + 1, dtype=np.int64)))
+        rows.append(
+            np.append(-each[variable[variable < tasks]], np.zeros(link - tasks + 1, dtype=np.int64))
+        )
         rows[-1][-1] = 1
         limits.append(given - start)
         scale[link], base = float(step), np.append(base, start)
@@ -195,9 +217,13 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
 
 
 def _reach(problem: Problem) -> list[tuple[int, int]]:
-    """Of each task: the money in units, and the most labels by the caps, if all others take only their least."""
+    """Of each task: the money in units, and the most labels by the caps, if all others take only
+    their least."""
     floors = sum(task.price(task.floor) for task in problem.tasks)
-    taken = [sum(cap.use.get(task.name, 0) * task.floor for task in problem.tasks) for cap in problem.caps]
+    taken = [
+        sum(cap.use.get(task.name, 0) * task.floor for task in problem.tasks)
+        for cap in problem.caps
+    ]
     found = []
     for task in problem.tasks:
         money = int((problem.budget - floors + task.price(task.floor)) // problem.unit)
@@ -209,7 +235,9 @@ def _reach(problem: Problem) -> list[tuple[int, int]]:
     return found
 
 
-def _arms(task: Task, unit: Fraction, spare: int, most: int, harmful: bool) -> list[tuple[int, int, int, int, int]]:
+def _arms(
+    task: Task, unit: Fraction, spare: int, most: int, harmful: bool
+) -> list[tuple[int, int, int, int, int]]:
     """(low, high, lot, price, fixed) for every range of counts whose money is a straight line."""
     low, ceiling = task.floor, task.ceiling
     if harmful or ceiling == low:
@@ -224,8 +252,8 @@ def _arms(task: Task, unit: Fraction, spare: int, most: int, harmful: bool) -> l
         money = int((fixed - cost * after) / unit)
         start = max(low, (after // task.lot + 1) * task.lot if after or task.fee else 0)
         stop = min((spare - money) // price, most)
-        # One lot more than can be had, so that the limit itself sets the price of money; but not where even the first
-        # one is out of reach: it would hide what all others are worth.
+        # One lot more than can be had, so that the limit itself sets the price of money; but not
+        # where even the first one is out of reach: it would hide what all others are worth.
         if stop >= (start if start > low else start + task.lot):
             stop += task.lot
         stop = min(each for each in (stop, end, ceiling) if each is not None) // task.lot * task.lot
@@ -239,7 +267,9 @@ def _arms(task: Task, unit: Fraction, spare: int, most: int, harmful: bool) -> l
 Link = tuple[list[Curve], dict[str, Fraction], Fraction | None]
 
 
-def split_gains(problem: Problem, gains: Mapping[str, Curve]) -> tuple[list[list[Curve]], list[Link]]:
+def split_gains(
+    problem: Problem, gains: Mapping[str, Curve]
+) -> tuple[list[list[Curve]], list[Link]]:
     """Weighted curves of single tasks, and (curves, shares, most) of the coupled ones."""
     own: list[list[Curve]] = []
     links: dict[tuple[tuple[str, Fraction], ...], Link] = {}
@@ -275,7 +305,8 @@ def split_gains(problem: Problem, gains: Mapping[str, Curve]) -> tuple[list[list
 
 
 def _merge(terms: Sequence[Curve]) -> list[Curve]:
-    """Add up curves of the same shape, so that a rising and a falling one of it make one that is concave again."""
+    """Add up curves of the same shape, so that a rising and a falling one of it make one that is
+    concave again."""
     merged: dict[object, Curve] = {}
     for term in terms:
         if isinstance(term, Family) and not (isinstance(term, Power) and np.isfinite(term.ceiling)):
@@ -292,6 +323,9 @@ def _merge(terms: Sequence[Curve]) -> list[Curve]:
 def _check_terms(name: str, terms: Sequence[Curve], linked: bool) -> list[Mistake]:
     falling = any(isinstance(term, Family) and term.sign < 0 for term in terms)
     if falling and (linked or any(term.sign > 0 for term in terms)):
-        what = "a falling curve is added to a rising one, so the sum is not concave; give their sum as one curve"
+        what = (
+            "a falling curve is added to a rising one, so the sum is not concave; give their sum as"
+            " one curve"
+        )
         return [Mistake(f"gain of {name!r}", what)]
     return []

@@ -1,10 +1,11 @@
 """The exact optimum: branch and bound whose nodes are mostly solved outright.
 
-A plan falls short of the dual bound by the sum of its losses (see `dual`). So all plans within `width` of the bound are
-made of counts whose own loss is at most `width`: few, because curves bend. They are listed task by task, two partial
-plans that used the same keeping only the better one. If the list holds a complete plan, the best of it is the optimum;
-if not, `width` grows. Where the list would become too long (a fee that may or may not be paid opens a gap), the region
-is split and each part has its own, closer prices.
+A plan falls short of the dual bound by the sum of its losses (see `dual`). So all plans within
+`width` of the bound are made of counts whose own loss is at most `width`: few, because curves bend.
+They are listed task by task, two partial plans that used the same keeping only the better one. If
+the list holds a complete plan, the best of it is the optimum; if not, `width` grows. Where the list
+would become too long (a fee that may or may not be paid opens a gap), the region is split and each
+part has its own, closer prices.
 """
 
 from __future__ import annotations
@@ -39,29 +40,38 @@ GRAIN = 2.0**-46
 
 @dataclass(frozen=True)
 class Solution:
-    """The best counts, and by how much a better plan could exceed them (0 when they are proved best)."""
+    """The best counts, and by how much a better plan could exceed them (0 when they are proved
+    best)."""
 
     counts: Ints
     gap: float
     prices: Array
-    """worth of one more unit of money, of each cap and of each link, at the optimum of the relaxation"""
+    """worth of one more unit of money, of each cap and of each link, at the optimum of the
+    relaxation"""
 
 
 def maximise(model: Model, root: Region | None = None, effort: float = 1.0) -> Solution:
-    """The counts of greatest worth; among equals those of least money, then those that favour earlier tasks.
+    """The counts of greatest worth; among equals those of least money, then those that favour
+    earlier tasks.
 
     `effort` is a share of what is spent before the search ends with a bound.
     """
     root = whole(model) if root is None else root
     solution = _search(model, root, effort)
-    if model.rows > 1 and solution.prices[0] * model.limits[0] <= CLOSE * abs(model.worth(solution.counts)):
+    if model.rows > 1 and solution.prices[0] * model.limits[0] <= CLOSE * abs(
+        model.worth(solution.counts)
+    ):
         return replace(solution, counts=_save(model, root, solution.counts, effort / 10))
     return solution
 
 
 def _search(model: Model, root: Region, effort: float) -> Solution:
     answer, feasible = solve(model, root)
-    if model.rows == 1 and answer.slack[0] >= 0 and answer.prices[0] * model.limits[0] <= CLOSE * abs(answer.bound):
+    if (
+        model.rows == 1
+        and answer.slack[0] >= 0
+        and answer.prices[0] * model.limits[0] <= CLOSE * abs(answer.bound)
+    ):
         return Solution(answer.choice, 0.0, np.zeros(1))  # everything worth having is affordable
     best = _Best(model, fill(model, root, answer, feasible), answer.bound)
     order = itertools.count()
@@ -104,7 +114,9 @@ class _Best:
         self.counts = counts
         self.worth = model.worth(counts)
         self.work = 0
-        choice = (np.maximum.reduceat(model.high, model.starts) > model.low[model.starts])[model.variable]
+        choice = (np.maximum.reduceat(model.high, model.starts) > model.low[model.starts])[
+            model.variable
+        ]
         lots = model.arm_rise(model.low.astype(float), model.lot.astype(float))[choice]
         scale = max(abs(self.worth), abs(bound), float(lots.max(initial=0.0)), 1e-200)
         # a power of two, in which worths that are whole numbers stay exact and their ties stay ties
@@ -123,9 +135,11 @@ class _Best:
 
 
 def _trim(model: Model, root: Region, best: _Best) -> Ints:
-    """The best plan without labels that add nothing: where money is not scarce, the listing may keep some."""
+    """The best plan without labels that add nothing: where money is not scarce, the listing may
+    keep some."""
     counts = best.counts.copy()
-    for task in range(model.tasks - 1, -1, -1):  # ties favour earlier tasks, so later ones give first
+    # ties favour earlier tasks, so later ones give first
+    for task in range(model.tasks - 1, -1, -1):
         lot = int(model.lot[model.starts[task]])
         low, high = int(root.low[task]) // lot, int(counts[task]) // lot
         trial = counts.copy()
@@ -141,7 +155,8 @@ def _trim(model: Model, root: Region, best: _Best) -> Ints:
 
 
 def _save(model: Model, root: Region, counts: Ints, effort: float) -> Ints:
-    """Of plans of equal worth the one of least money, where money is not scarce and so has no price to find it by."""
+    """Of plans of equal worth the one of least money, where money is not scarce and so has no price
+    to find it by."""
     enough = _Best(model, counts, 0.0)
     low, high = int(model.used(root.low[: model.tasks])[0]), int(model.used(counts)[0])
     middle = high - 1  # mostly there is none
@@ -157,7 +172,8 @@ def _save(model: Model, root: Region, counts: Ints, effort: float) -> Ints:
 
 
 def _list_plans(model: Model, part: Region, answer: Answer, best: _Best) -> bool:
-    """Look for the best plan of a region; True if there is provably none better in it than `best` is afterwards."""
+    """Look for the best plan of a region; True if there is provably none better in it than `best`
+    is afterwards."""
     lister = Lister(model, part, answer, _inside(part, best.counts), best.grain)
     equal = max(best.noise, CLOSE * abs(answer.bound))
     if answer.bound - best.worth > equal:
@@ -165,7 +181,9 @@ def _list_plans(model: Model, part: Region, answer: Answer, best: _Best) -> bool
     width = max((answer.bound - best.worth) / 4096, best.noise)
     while (gap := answer.bound - best.worth) > equal:
         settled = gap <= SETTLED * abs(answer.bound)
-        found, complete = _enumerate(lister, width, best, longest=SHORT_LIST if settled else LONGEST_LIST)
+        found, complete = _enumerate(
+            lister, width, best, longest=SHORT_LIST if settled else LONGEST_LIST
+        )
         if not complete:
             if not settled:
                 _improve(lister, best, widest=8)
@@ -185,7 +203,8 @@ FEW = 5
 
 
 def _improve(lister: Lister, best: _Best, widest: int) -> None:
-    """Change a few counts of the centre, those that lose least by it: often enough to meet the bound."""
+    """Change a few counts of the centre, those that lose least by it: often enough to meet the
+    bound."""
     model = lister.model
     gap = lister.answer.bound - best.worth
     movable = np.flatnonzero(lister.second[: model.tasks] <= gap)
@@ -205,9 +224,11 @@ def _enumerate(
     widest: int = WIDEST_WINDOW,
     longest: int = LONGEST_LIST,
 ) -> tuple[float | None, bool]:
-    """List plans within `width` of the bound and offer the best to `best`: its loss, and whether the list was whole.
+    """List plans within `width` of the bound and offer the best to `best`: its loss, and whether
+    the list was whole.
 
-    With a `core` only these tasks vary and the others keep the count of the centre; the list is then not whole.
+    With a `core` only these tasks vary and the others keep the count of the centre; the list is
+    then not whole.
     """
     model, answer = lister.model, lister.answer
     complete = core is None
@@ -250,7 +271,8 @@ def _enumerate(
 
 
 def _split(model: Model, part: Region, answer: Answer, best: _Best) -> list[Region]:
-    """Two halves of a region: between arms of which a task would take either, else through its widest window."""
+    """Two halves of a region: between arms of which a task would take either, else through its
+    widest window."""
     lister = Lister(model, part, answer, _inside(part, best.counts), best.grain)
     width = max(answer.bound - best.worth, best.noise)
     task, cut, score = -1, 0, -1.0
@@ -261,7 +283,11 @@ def _split(model: Model, part: Region, answer: Answer, best: _Best) -> list[Regi
         lot = int(model.lot[model.starts[index]])
         size = float(window.counts[-1] - window.counts[0]) / lot
         arms = model.arms_of(int(index))
-        borders = [int(model.low[arm]) for arm in arms if window.counts[0] < model.low[arm] <= window.counts[-1]]
+        borders = [
+            int(model.low[arm])
+            for arm in arms
+            if window.counts[0] < model.low[arm] <= window.counts[-1]
+        ]
         if borders:
             border, size = borders[-1], size + 1e18
         else:

@@ -1,4 +1,5 @@
-"""How firm a plan is: the range of each count that costs little, and whether a task pays at some price."""
+"""How firm a plan is: the range of each count that costs little, and whether a task pays at some
+price."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ ROUGHLY = 1e-6
 
 
 def plateau_range(model: Model, task: int, count: int, enough: float) -> tuple[int, int]:
-    """The least and the most of one task over all plans worth at least `enough`; `count` is one such plan's."""
+    """The least and the most of one task over all plans worth at least `enough`; `count` is one
+    such plan's."""
     part = whole(model)
     return (
         _furthest(model, part, task, count, int(part.low[task]), enough),
@@ -27,9 +29,15 @@ def plateau_range(model: Model, task: int, count: int, enough: float) -> tuple[i
 def _furthest(model: Model, part: Region, task: int, count: int, far: int, enough: float) -> int:
     """The count nearest to `far` that a good enough plan can have."""
     lot = int(model.lot[model.starts[task]])
-    # The worth of a plan can rise again behind a dip only at the ends of arms, so these are tried from the far side.
-    ends = {int(end) for arm in model.arms_of(task) for end in (model.low[arm], model.high[arm])} | {count}
-    between = sorted((end for end in ends if min(far, count) <= end <= max(far, count)), key=lambda e: abs(e - far))
+    # The worth of a plan can rise again behind a dip only at the ends of arms, so these are tried
+    # from the far side.
+    ends = {
+        int(end) for arm in model.arms_of(task) for end in (model.low[arm], model.high[arm])
+    } | {count}
+    between = sorted(
+        (end for end in ends if min(far, count) <= end <= max(far, count)),
+        key=lambda e: abs(e - far),
+    )
     for exact in (False, True):
 
         def reaches(at: int, exact: bool = exact) -> bool:
@@ -46,7 +54,11 @@ def _furthest(model: Model, part: Region, task: int, count: int, far: int, enoug
 
 def _bisect(reaches: Callable[[int], bool], good: int, bad: int, lot: int) -> int:
     while abs(bad - good) > lot:
-        middle = good + (bad - good) // lot // 2 * lot if bad > good else good - (good - bad) // lot // 2 * lot
+        middle = (
+            good + (bad - good) // lot // 2 * lot
+            if bad > good
+            else good - (good - bad) // lot // 2 * lot
+        )
         if reaches(middle):
             good = middle
         else:
@@ -55,7 +67,8 @@ def _bisect(reaches: Callable[[int], bool], good: int, bad: int, lot: int) -> in
 
 
 def _reaches(model: Model, part: Region, task: int, count: int, enough: float, exact: bool) -> bool:
-    """Whether some plan with exactly `count` of the task is worth enough; by its bound alone unless `exact`."""
+    """Whether some plan with exactly `count` of the task is worth enough; by its bound alone unless
+    `exact`."""
     low, high = part.low.copy(), part.high.copy()
     low[task] = high[task] = count
     if not fits(model, low[: model.tasks]):
@@ -63,7 +76,9 @@ def _reaches(model: Model, part: Region, task: int, count: int, enough: float, e
     fixed = region(model, low, high)
     if solve(model, fixed, close=ROUGHLY)[0].bound < enough:
         return False
-    return not exact or model.worth(maximise(model, fixed, EFFORT).counts) >= enough - 1e-12 * abs(enough)
+    return not exact or model.worth(maximise(model, fixed, EFFORT).counts) >= enough - 1e-12 * abs(
+        enough
+    )
 
 
 def worth_without(model: Model, task: int) -> float:

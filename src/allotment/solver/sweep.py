@@ -1,8 +1,8 @@
 """All budgets at once: f(b) is the most worth that b units of money buy.
 
-A task is added by f'(b) = max_k f(b - cost k) + g(k). For a concave g the budget b - cost k that is built on never
-falls from one b to the next of the same remainder by cost, so the rows between two solved ones search only between
-their answers: halving, level by level, for all remainders together.
+A task is added by f'(b) = max_k f(b - cost k) + g(k). For a concave g the budget b - cost k that is
+built on never falls from one b to the next of the same remainder by cost, so the rows between two
+solved ones search only between their answers: halving, level by level, for all remainders together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from allotment.solver.model import Array, Ints, Model
 
 
 def sweep(model: Model) -> tuple[Array, Ints]:
-    """Best worth, and the counts that reach it (tasks, budgets), for every whole budget from 0 to the model's."""
+    """Best worth, and the counts that reach it (tasks, budgets), for every whole budget from 0 to
+    the model's."""
     budget = int(model.limits[0])
     best: Array | None = None
     picks = []
@@ -33,13 +34,19 @@ def sweep(model: Model) -> tuple[Array, Ints]:
     for task in range(model.tasks - 1, -1, -1):
         counts[task] = picks[task][at]
         arms = model.arms_of(task)
-        arm = arms.start + np.searchsorted(model.low[arms.start : arms.stop], counts[task], side="right") - 1
+        arm = (
+            arms.start
+            + np.searchsorted(model.low[arms.start : arms.stop], counts[task], side="right")
+            - 1
+        )
         arm = np.maximum(arm, arms.start)
         at = np.maximum(at - model.use[0, arm] * counts[task] - model.fixed[arm], 0)
     return top, counts
 
 
-def _add_arm(model: Model, task: int, arm: int, best: Array | None, after: Array, pick: Ints) -> None:
+def _add_arm(
+    model: Model, task: int, arm: int, best: Array | None, after: Array, pick: Ints
+) -> None:
     """Raise `after` where buying on this arm is better, and note how many in `pick`."""
     low, lot = int(model.low[arm]), int(model.lot[arm])
     price, budget = int(model.use[0, arm]), len(after) - 1
@@ -55,7 +62,10 @@ def _add_arm(model: Model, task: int, arm: int, best: Array | None, after: Array
         chosen = chosen[np.minimum(np.arange(budget + 1 - start) // max(price * lot, 1), lots)]
         value = gains[chosen]
     elif lots == 0:
-        value, chosen = best[: budget + 1 - start] + gains[0], np.zeros(budget + 1 - start, dtype=np.int64)
+        value, chosen = (
+            best[: budget + 1 - start] + gains[0],
+            np.zeros(budget + 1 - start, dtype=np.int64),
+        )
     else:
         value, chosen = convolve(best[: budget + 1 - start], gains, price * lot)
     here = after[start:]
@@ -65,7 +75,8 @@ def _add_arm(model: Model, task: int, arm: int, best: Array | None, after: Array
 
 
 def convolve(base: Array, gains: Array, cost: int) -> tuple[Array, Ints]:
-    """max over k of base[b - cost k] + gains[k] for every b, and the k that attains it; `gains` is concave."""
+    """max over k of base[b - cost k] + gains[k] for every b, and the k that attains it; `gains` is
+    concave."""
     size = len(base)
     rows = -(-size // cost)
     # row r, column c stands for b = r cost + c: one column is one remainder
@@ -105,7 +116,8 @@ def _search(
     least: Ints,
     most: Ints,
 ) -> None:
-    """The best source of each (column, row) between `least` and `most`, all ranges laid end to end."""
+    """The best source of each (column, row) between `least` and `most`, all ranges laid end to
+    end."""
     widths = (most - least + 1).ravel()
     ends = np.cumsum(widths)
     starts = ends - widths

@@ -1,4 +1,5 @@
-"""Plans and data sets for people: tables and sentences on a terminal, or plain text where there is none."""
+"""Plans and data sets for people: tables and sentences on a terminal, or plain text where there is
+none."""
 
 from allotment.errors import visible
 from allotment.tables.page import Column, Page, fit, shorten

@@ -1,4 +1,5 @@
-"""A campaign for people: its tasks and money, what to order now, and what plans were really worth."""
+"""A campaign for people: its tasks and money, what to order now, and what plans were really
+worth."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from allotment.figures import percent, several
 from allotment.tables.page import FEW, GAP, MOST_LINES, Column, Page, fit, split
 
 NEUTRAL = (
-    'method = "neutral" measures nothing: every task is taken to be worth the same, and a label the less the more of '
-    "its kind there are."
+    'method = "neutral" measures nothing: every task is taken to be worth the same, and a label the'
+    " less the more of its kind there are."
 )
 
 
@@ -39,7 +40,8 @@ def show_tasks(page: Page, status: Status) -> None:
             Column("on order", [str(row["open"]) for row in rows]),
         ]
     columns.append(Column("could be labelled", [str(row["pool"]) for row in rows]))
-    if page.width is not None and len(split(fit(columns, page.width), page.width + GAP)) > 1:  # numbers are never cut
+    # numbers are never cut
+    if page.width is not None and len(split(fit(columns, page.width), page.width + GAP)) > 1:
         page.tables(columns[0], columns[1:])
     else:
         page.table(columns)
@@ -60,7 +62,10 @@ def show_status(page: Page, status: Status) -> None:
 def show_measured(page: Page, measured: Measured, folder: str) -> None:
     """What the estimates say, and what was used of earlier work."""
     if measured.kept and measured.trained:
-        page.text(f"{several(measured.kept, 'training')} were there already, {measured.trained} were done now.")
+        page.text(
+            f"{several(measured.kept, 'training')} were there already, {measured.trained} were done"
+            " now."
+        )
     elif measured.kept:
         page.text("Everything was measured already; nothing was trained.")
     if measured.earlier:
@@ -100,7 +105,9 @@ def show_proposal(page: Page, proposal: Proposal, folder: str, what_if: bool) ->
         if told := tell_outlook(plan):
             page.text(f"Expected: {told}.")
         if not proposal.found.fresh:
-            page.text(f"Labels came in since the last estimate: allot estimate {folder} would know more.")
+            page.text(
+                f"Labels came in since the last estimate: allot estimate {folder} would know more."
+            )
     _tell_waiting(page, proposal.waiting)
     ordered = ", ".join(f"{count} {name}" for name, count in tranche.counts.items() if count)
     money = show(plan.problem.price(tranche.counts))
@@ -112,20 +119,36 @@ def show_proposal(page: Page, proposal: Proposal, folder: str, what_if: bool) ->
         page.text(f"{ordered} for {money}, {percent(tranche.share)} of the plan: {tranche.why}.")
     page.text()
     if what_if:
-        page.text("This is for another budget than the campaign's; to order it, write the budget into campaign.toml.")
+        page.text(
+            "This is for another budget than the campaign's; to order it, write the budget into"
+            " campaign.toml."
+        )
         return
     page.text(f"Next: {_find_step(proposal, folder)}")
 
 
 def _find_step(proposal: Proposal, folder: str) -> str:
-    """What to type after a plan: nothing is ordered while an order is open, unless somebody insists."""
+    """What to type after a plan: nothing is ordered while an order is open, unless somebody
+    insists."""
     if proposal.orders:
-        back = f"order {proposal.orders[-1]} is" if len(proposal.orders) == 1 else "the open orders are"
-        more = "" if proposal.is_empty else f"   (or order this before {back} back: allot order {folder} --more)"
+        back = (
+            f"order {proposal.orders[-1]} is"
+            if len(proposal.orders) == 1
+            else "the open orders are"
+        )
+        more = (
+            ""
+            if proposal.is_empty
+            else f"   (or order this before {back} back: allot order {folder} --more)"
+        )
         return f"allot ingest {folder} FILE{more}"
     if proposal.is_empty:
         return f"allot report {folder}"
-    all_of_it = "" if proposal.tranche.is_all else f"   (or all of the plan at once: allot order {folder} --all)"
+    all_of_it = (
+        ""
+        if proposal.tranche.is_all
+        else f"   (or all of the plan at once: allot order {folder} --all)"
+    )
     return f"allot order {folder}{all_of_it}"
 
 
@@ -135,9 +158,14 @@ def show_order(page: Page, ordered: Ordered, state: State, folder: str) -> None:
     if ordered.is_new:
         page.text(f"Order {ordered.value.number}: {counts} for {show(ordered.order.total)}.")
     else:
-        page.text(f"Order {ordered.value.number} is still open ({counts}); nothing new was ordered.")
+        page.text(
+            f"Order {ordered.value.number} is still open ({counts}); nothing new was ordered."
+        )
         page.text(f"To order more before it is back: allot order {folder} {ordered.more}")
-    page.text(f"Fill in the last column of {ordered.path}, as far as you get; a part of it is a random part.")
+    page.text(
+        f"Fill in the last column of {ordered.path}, as far as you get; a part of it is a random"
+        " part."
+    )
     bring = "--oracle" if state.stock.oracle else quote(ordered.path)
     page.text(f"Next: allot ingest {folder} {bring}")
 
@@ -146,7 +174,10 @@ def show_intake(page: Page, intake: Intake, status: Status) -> None:
     """What was taken, what was not, and where that is listed."""
     delivery = intake.delivery
     if delivery.again and intake.parts.accepted:
-        page.text(f"{intake.parts.name} was taken in before (delivery {delivery.number}); nothing was changed.")
+        page.text(
+            f"{intake.parts.name} was taken in before (delivery {delivery.number}); nothing was"
+            " changed."
+        )
         page.text(f"Next: {status.next}")
         return
     if intake.is_empty:
@@ -164,7 +195,9 @@ def show_intake(page: Page, intake: Intake, status: Status) -> None:
     if intake.rejected is not None:
         again = f"mend {intake.parts.name} and ingest it again"
         mend = "mend the rows there and ingest that file" if any(intake.parts.rows) else again
-        page.text(f"All that could not be taken is listed in {intake.rejected} with the reason; {mend}.")
+        page.text(
+            f"All that could not be taken is listed in {intake.rejected} with the reason; {mend}."
+        )
         if any(intake.parts.rows) and not all(intake.parts.rows):
             page.text(f"What has no row there could not be read; mend it in {intake.parts.name}.")
     page.text(f"Budget {status.money}.")
@@ -186,17 +219,27 @@ def show_audit(page: Page, found: Audit, folder: str) -> None:
         page.text(f"- {fault}", indent="  ")
     page.text()
     if found.copies:
-        page.text("The copies were sound when they were made. To put back the newest that is, with what was there kept")
+        page.text(
+            "The copies were sound when they were made. To put back the newest that is, with what"
+            " was there kept"
+        )
         page.text(f"beside it under another name: allot restore {folder}")
     else:
-        page.text("There is no copy; put back an archive of `allot pack` with: allot unpack FILE.zip FOLDER")
+        page.text(
+            "There is no copy; put back an archive of `allot pack` with: allot unpack FILE.zip"
+            " FOLDER"
+        )
 
 
 def _tell_rest(lacks: int) -> str:
     """What a copy has beside the store."""
     if lacks == 0:
         return "with everything"
-    return f"without the last {lacks} entries" if lacks > 0 else f"with {-lacks} entries more than the store"
+    return (
+        f"without the last {lacks} entries"
+        if lacks > 0
+        else f"with {-lacks} entries more than the store"
+    )
 
 
 def _show_taken(page: Page, intake: Intake) -> None:
@@ -206,21 +249,34 @@ def _show_taken(page: Page, intake: Intake) -> None:
     if delivery.duplicates:
         page.text(f"{several(delivery.duplicates, 'label')} as known already.")
     if delivery.conflicts:
-        contradict = "contradicts an earlier one" if delivery.conflicts == 1 else "contradict earlier ones"
+        contradict = (
+            "contradicts an earlier one" if delivery.conflicts == 1 else "contradict earlier ones"
+        )
         which = "the majority" if intake.rule == "majority" else f"the {intake.rule} one"
-        page.text(f"{several(delivery.conflicts, 'label')} {contradict}; all are kept, and {which} counts ({counts}).")
+        page.text(
+            f"{several(delivery.conflicts, 'label')} {contradict}; all are kept, and {which} counts"
+            f" ({counts})."
+        )
     if had := intake.same + intake.differ:
         which = "what was delivered" if intake.rule == "last" else "what is in the data"
-        differ = f"{intake.differ} {'differs' if intake.differ == 1 else 'differ'}: both are kept, and {which} counts"
+        differ = (
+            f"{intake.differ} {'differs' if intake.differ == 1 else 'differ'}: both are kept, and"
+            f" {which} counts"
+        )
         told = f"{intake.same} the same, {differ} ({counts})" if intake.differ else "All the same"
         page.text(f"Where the data have a label already: {had}. {told}.")
 
 
 def show_evaluation(page: Page, evaluation: Evaluation) -> None:
-    """The table of the paper: gains of every plan with their spread, and how far the first is ahead."""
+    """The table of the paper: gains of every plan with their spread, and how far the first is
+    ahead."""
     rows = evaluation.rows()
     _show_gains(page, rows, evaluation.tasks)
-    own = "each with its own draw and training" if evaluation.repeats > 1 else "with its own draw and training"
+    own = (
+        "each with its own draw and training"
+        if evaluation.repeats > 1
+        else "with its own draw and training"
+    )
     page.text(
         f"Gains in % of the score with the {BASE}, on the test part: mean ± standard deviation of "
         f"{several(evaluation.repeats, 'repeat')}, {own}. D_T is their mean over tasks. "
@@ -257,12 +313,19 @@ def judge(rows: Sequence[Mapping[str, Any]], repeats: int) -> str:
     sure = [f"{how} than {_enumerate(found[how])}" for how in ("better", "worse") if found[how]]
     parts = [f"this plan is {' and '.join(sure)}"] if sure else []
     if others := found["same"]:
-        both = f"{'it' if sure else 'this plan'} and {'each of ' if len(others) > 1 else ''}{_enumerate(others)}"
+        both = (
+            f"{'it' if sure else 'this plan'} and"
+            f" {'each of ' if len(others) > 1 else ''}{_enumerate(others)}"
+        )
         parts.append(
-            f"between {both} the difference is within the noise: {repeats} repeats cannot tell which is better"
+            f"between {both} the difference is within the noise: {repeats} repeats cannot tell"
+            " which is better"
         )
     if found["unknown"]:
-        parts.append(f"nothing can be told about {_enumerate(found['unknown'])}, for want of a D_T in every repeat")
+        parts.append(
+            f"nothing can be told about {_enumerate(found['unknown'])}, for want of a D_T in every"
+            " repeat"
+        )
     told = "; ".join(parts) or "there is no other plan to compare this one with"
     return f"{told[0].upper()}{told[1:]}."
 

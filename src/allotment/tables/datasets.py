@@ -58,7 +58,10 @@ def _label_columns(summary: Summary) -> list[Column]:
 
 
 def _class_list(classes: Mapping[str, int]) -> str:
-    shown = [f"{shorten(visible(name), 24)}: {count}" for name, count in list(classes.items())[:MOST_LINES]]
+    shown = [
+        f"{shorten(visible(name), 24)}: {count}"
+        for name, count in list(classes.items())[:MOST_LINES]
+    ]
     more = [f"and {len(classes) - MOST_LINES} more classes"] if len(classes) > MOST_LINES else []
     return ", ".join(shown + more)
 
@@ -72,7 +75,10 @@ def _feature_columns(columns: Sequence[FeatureColumn]) -> list[Column]:
             Column("width", [str(each.width) for each in columns]),
             Column("missing", [str(each.missing) for each in columns]),
         ]
-    forms = {form: [each for each in columns if each.form == form] for form in sorted({each.form for each in columns})}
+    forms = {
+        form: [each for each in columns if each.form == form]
+        for form in sorted({each.form for each in columns})
+    }
     return [
         Column("form", list(forms), "word"),
         Column("columns", [str(len(each)) for each in forms.values()]),

@@ -35,7 +35,8 @@ MOST_LINES = 8
 
 @dataclass(frozen=True)
 class Column:
-    """A column of finished text; those of tasks may be cut in their head, those of names in every cell, words never."""
+    """A column of finished text; those of tasks may be cut in their head, those of names in every
+    cell, words never."""
 
     head: str
     cells: Sequence[str]
@@ -52,14 +53,17 @@ class Column:
 
 
 class Page:
-    """Where it is written: no wider than the terminal if it can be; as wide as needed where there is none."""
+    """Where it is written: no wider than the terminal if it can be; as wide as needed where there
+    is none."""
 
     def __init__(self) -> None:
         terminal = sys.stdout.isatty()
         self.width = shutil.get_terminal_size().columns if terminal else None
         plain = bool(os.environ.get("NO_COLOR")) or not terminal
         # Columns are fitted here, not by rich, which would cut numbers.
-        self._console = Console(width=100_000, color_system=None if plain else "auto", highlight=False)
+        self._console = Console(
+            width=100_000, color_system=None if plain else "auto", highlight=False
+        )
         # Without Unicode rich would draw bars between the columns.
         self._ruled = self._console.encoding.startswith("utf")
 
@@ -77,49 +81,72 @@ class Page:
         width = self.width or 10**9
         # no line begins with a sign of what stands at the end of the one before
         whole = visible(text, "\n").replace(" %", f"{TIED}%")
-        lines = textwrap.wrap(whole, max(width, 20), subsequent_indent=indent, break_on_hyphens=False)
+        lines = textwrap.wrap(
+            whole, max(width, 20), subsequent_indent=indent, break_on_hyphens=False
+        )
         self._echo([line.replace(TIED, " ") for line in lines])
 
     def table(self, columns: Sequence[Column], elsewhere: str = "") -> None:
-        """The columns side by side; if they are too wide, without those of single tasks, which are `elsewhere`."""
-        columns = [replace(each, head=visible(each.head), cells=list(map(visible, each.cells))) for each in columns]
+        """The columns side by side; if they are too wide, without those of single tasks, which are
+        `elsewhere`."""
+        columns = [
+            replace(each, head=visible(each.head), cells=list(map(visible, each.cells)))
+            for each in columns
+        ]
         fitted = fit(columns, self.width)
         head, *rows = map((" " * GAP).join, zip(*map(_align, fitted), strict=True))
         self.title(head)
         if body := [*(["─" * _width(fitted)] if self._ruled else []), *rows]:
             self._echo(body)
         if len(fitted) < len(columns):
-            self.text(f"(The columns of single tasks do not fit in here{elsewhere and '; '}{elsewhere}.)")
+            self.text(
+                f"(The columns of single tasks do not fit in here{elsewhere and '; '}{elsewhere}.)"
+            )
 
     def fits(self, columns: Sequence[Column]) -> bool:
         """Whether a table of these leaves none out."""
         return len(fit(columns, self.width)) == len(columns)
 
     def tables(self, lead: Column, columns: Sequence[Column]) -> None:
-        """The columns in as few tables as it takes, each with the lead at its left and an empty line below."""
+        """The columns in as few tables as it takes, each with the lead at its left and an empty
+        line below."""
         room = None
         if self.width is not None:
             lead = lead.cut_to(max(self.width // 3, 20)) if lead.kind == "name" else lead
             room = self.width - lead.width
-        for part in split([column.cut_to(HEAD) if column.kind == "task" else column for column in columns], room):
+        for part in split(
+            [column.cut_to(HEAD) if column.kind == "task" else column for column in columns], room
+        ):
             self.table([lead, *part])
             self.text()
 
 
 def fit(columns: Sequence[Column], width: int | None) -> list[Column]:
-    """The columns within a width: heads of tasks and names cut, or tasks left out; never a number cut."""
-    sizes = [(head, LONGEST) for head in range(24, 7, -1)] + [(8, name) for name in range(60, 19, -4)] + [(6, 20)]
+    """The columns within a width: heads of tasks and names cut, or tasks left out; never a number
+    cut."""
+    sizes = (
+        [(head, LONGEST) for head in range(24, 7, -1)]
+        + [(8, name) for name in range(60, 19, -4)]
+        + [(6, 20)]
+    )
     for head, name in sizes:
-        fitted = [column.cut_to({"task": head, "name": name}.get(column.kind, LONGEST)) for column in columns]
+        fitted = [
+            column.cut_to({"task": head, "name": name}.get(column.kind, LONGEST))
+            for column in columns
+        ]
         if width is None or _width(fitted) <= width:
             return fitted
     rest = [column for column in columns if column.kind != "task"]
     over = max(0, _width(rest) - (width or 0))
-    return [column.cut_to(max(column.width - over, 12)) if column.kind == "name" else column for column in rest]
+    return [
+        column.cut_to(max(column.width - over, 12)) if column.kind == "name" else column
+        for column in rest
+    ]
 
 
 def split(columns: Sequence[Column], width: int | None) -> list[list[Column]]:
-    """The columns in as few parts as are no wider than that with the gap before them, of about the same number."""
+    """The columns in as few parts as are no wider than that with the gap before them, of about the
+    same number."""
     parts: list[list[Column]] = [[]]
     for column in columns:
         if width is not None and parts[-1] and _width([*parts[-1], column]) + GAP > width:
@@ -143,7 +170,8 @@ def _width(columns: Sequence[Column]) -> int:
 
 
 def shorten(text: str, width: int) -> str:
-    """The text in so many cells of a terminal, cut in its middle, since names often differ at their end.
+    """The text in so many cells of a terminal, cut in its middle, since names often differ at their
+    end.
 
     >>> shorten("segmentation of roads", 12)
     'segmen…roads'

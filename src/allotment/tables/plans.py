@@ -14,9 +14,9 @@ from allotment.problem import Problem, Task
 from allotment.tables.page import FEW, MOST_LINES, MOST_ROWS, Column, Page, shorten
 
 NEUTRAL = (
-    "The file gives no gains, so this is the neutral plan: every task is taken to be worth the same, and a "
-    "label the less the more of its kind there are. To plan with what labels are worth to you, write a "
-    "[task.gain] below each [[task]]; `allot example` shows how."
+    "The file gives no gains, so this is the neutral plan: every task is taken to be worth the"
+    " same, and a label the less the more of its kind there are. To plan with what labels are worth"
+    " to you, write a [task.gain] below each [[task]]; `allot example` shows how."
 )
 
 BOTH = "--csv and --json have them"
@@ -34,17 +34,23 @@ def show_plan(page: Page, plan: Plan, neutral: bool) -> None:
         show_neutral(page)
     page.table(_purchase(plan))
     if hidden := _shown(plan)[1]:
-        page.text(f"(The {MOST_ROWS} that get most of {len(hidden) + MOST_ROWS} tasks; --csv has them all.)")
+        page.text(
+            f"(The {MOST_ROWS} that get most of {len(hidden) + MOST_ROWS} tasks; --csv has them"
+            " all.)"
+        )
     page.text()
     spent = plan.problem.price(plan.counts)
     most = ", the most that these limits allow" if plan.exact else ""
     page.text(
-        f"Spent {show(spent)} of {show(plan.problem.budget)} for a value of {number(plan.value)}{most}. "
-        f"The next unit of money is worth {number(plan.money_worth)}."
+        f"Spent {show(spent)} of {show(plan.problem.budget)} for a value of"
+        f" {number(plan.value)}{most}. The next unit of money is worth {number(plan.money_worth)}."
     )
     if not plan.exact:
         share = f" ({percent(plan.gap / plan.value)})" if plan.value > 0 else ""
-        page.text(f"It is not proved best: another plan could be worth up to {number(plan.gap)}{share} more.")
+        page.text(
+            f"It is not proved best: another plan could be worth up to {number(plan.gap)}{share}"
+            " more."
+        )
     if plan.unspent:
         page.text(f"Unspent: {show(plan.problem.budget - spent)}, because")
         for reason in plan.why_unspent[:MOST_LINES]:
@@ -98,7 +104,9 @@ def _shown(plan: Plan) -> tuple[list[Task], list[Task]]:
 def _price(task: Task) -> str:
     if not task.tiers:
         return show(task.cost)
-    return f"{show(task.cost)} {'then' if len(task.tiers) == 1 else '...'} {show(task.tiers[-1][1])}"
+    return (
+        f"{show(task.cost)} {'then' if len(task.tiers) == 1 else '...'} {show(task.tiers[-1][1])}"
+    )
 
 
 def _texts(tasks: Iterable[Task], key: str) -> list[str]:
@@ -130,15 +138,20 @@ def show_ranges(page: Page, plan: Plan) -> None:
     )
 
 
-def show_comparison(page: Page, comparison: Comparison, title: str = "", elsewhere: str = "") -> None:
-    """Plans side by side, and the limits that some of them break; `elsewhere` is where all counts are."""
+def show_comparison(
+    page: Page, comparison: Comparison, title: str = "", elsewhere: str = ""
+) -> None:
+    """Plans side by side, and the limits that some of them break; `elsewhere` is where all counts
+    are."""
     rows, best = comparison.rows, comparison.rows[0]
     columns = [
         Column("plan", ["this plan" if row.name == "plan" else row.name for row in rows], "name"),
         *_count_columns({name: [row.counts[name] for row in rows] for name in best.counts}),
         Column("spent", amounts([Fraction(row.spent).limit_denominator(10**12) for row in rows])),
         Column("value", numbers([row.value for row in rows])),
-        Column("of best", [percent(row.value / best.value) if best.value > 0 else "-" for row in rows]),
+        Column(
+            "of best", [percent(row.value / best.value) if best.value > 0 else "-" for row in rows]
+        ),
     ]
     if title and all(row.spent == best.spent for row in rows):
         title += f" with the same {columns[-3].cells[0]}"
@@ -187,7 +200,9 @@ def _more(value: float, other: float) -> str:
     return f"{percent(abs(value / other - 1))} {word} than"
 
 
-def show_score(page: Page, comparison: Comparison, yours: Score, left_out: Sequence[str], neutral: bool) -> None:
+def show_score(
+    page: Page, comparison: Comparison, yours: Score, left_out: Sequence[str], neutral: bool
+) -> None:
     """The user's own plan beside the best one and the baselines, and in one sentence."""
     if neutral:
         show_neutral(page)
@@ -200,17 +215,25 @@ def show_score(page: Page, comparison: Comparison, yours: Score, left_out: Seque
         limits = "a limit" if len(yours.broken) == 1 else f"{len(yours.broken)} limits"
         page.text(f"Your plan breaks {limits}, so it cannot be bought like this.")
     else:
-        page.text(f"Your plan is worth {_more(yours.value, comparison.rows[0].value)} the best one.")
+        page.text(
+            f"Your plan is worth {_more(yours.value, comparison.rows[0].value)} the best one."
+        )
 
 
-def show_cheapest(page: Page, plan: Plan, task: str | None, budget: Fraction, neutral: bool) -> None:
+def show_cheapest(
+    page: Page, plan: Plan, task: str | None, budget: Fraction, neutral: bool
+) -> None:
     """The least money for a target, against the money that there is."""
     if neutral:
         show_neutral(page)
     spent = plan.problem.price(plan.counts)
     page.table(_purchase(plan))
     page.text()
-    what = f"a gain of {number(plan.own_gains[task])} for {task}" if task else f"a value of {number(plan.value)}"
+    what = (
+        f"a gain of {number(plan.own_gains[task])} for {task}"
+        if task
+        else f"a value of {number(plan.value)}"
+    )
     page.text(f"It takes {show(spent)} to reach {what}.")
     if spent == budget:
         page.text("That is all of the budget.")
@@ -236,7 +259,10 @@ def show_frontier(
         [
             Column("budget", amounts([exact(budget) for budget in budgets])),
             Column("value", numbers(values)),
-            Column("of last", [percent(value / values[-1]) if values[-1] > 0 else "-" for value in values]),
+            Column(
+                "of last",
+                [percent(value / values[-1]) if values[-1] > 0 else "-" for value in values],
+            ),
             *_count_columns(counts),
         ],
         BOTH,

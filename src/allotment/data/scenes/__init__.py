@@ -1,8 +1,10 @@
-"""Pictures of solids in a room, rendered here, so that every label is exact and nothing has to be downloaded.
+"""Pictures of solids in a room, rendered here, so that every label is exact and nothing has to be
+downloaded.
 
-Room units are about a metre: x to the right, y into the room, z up. Camera coordinates: x right, y up, z backwards.
-Per pixel there are only sums, products, quotients and square roots, which are rounded alike everywhere (no BLAS, no
-sines): the bytes are the same on every machine but for the last bit of an angle drawn for a scene.
+Room units are about a metre: x to the right, y into the room, z up. Camera coordinates: x right, y
+up, z backwards. Per pixel there are only sums, products, quotients and square roots, which are
+rounded alike everywhere (no BLAS, no sines): the bytes are the same on every machine but for the
+last bit of an angle drawn for a scene.
 """
 
 from allotment.data.scenes.album import SMALLEST, make_scenes, montage

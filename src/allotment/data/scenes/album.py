@@ -19,15 +19,20 @@ from allotment.errors import InputError, Mistake
 SMALLEST = 16
 _BATCH = 16 * 64 * 64
 """rays at a time: fewer are slowed down by Python, more by the cache"""
-_CLASSES = colours("d9d4c7 8c7b6b f4f1ea e4572e 2e86ab f2b134 5fad56 8e5aa8 e88fb4" + " 000000" * (VOID - 8))
+_CLASSES = colours(
+    "d9d4c7 8c7b6b f4f1ea e4572e 2e86ab f2b134 5fad56 8e5aa8 e88fb4" + " 000000" * (VOID - 8)
+)
 _DEPTHS = colours("fff3c9 f9b45c dd5f55 8a2f73 33205c 0d0d26")
 
 
-def make_scenes(count: int = 2000, size: int = 64, seed: int = 0, by_colour: bool = False) -> ArrayData:
-    """Pictures of `size` x `size` pixels with all labels; picture i depends on i and on the arguments after `count`.
+def make_scenes(
+    count: int = 2000, size: int = 64, seed: int = 0, by_colour: bool = False
+) -> ArrayData:
+    """Pictures of `size` x `size` pixels with all labels; picture i depends on i and on the
+    arguments after `count`.
 
-    With `by_colour` every kind of solid has a colour of its own, which a small network learns within minutes; without,
-    kinds differ in their shape alone.
+    With `by_colour` every kind of solid has a colour of its own, which a small network learns
+    within minutes; without, kinds differ in their shape alone.
 
     >>> make_scenes(count=2, size=16).ids
     ('scene-000000', 'scene-000001')
@@ -64,8 +69,11 @@ def _render(seed: int, indices: Sequence[int], size: int, by_colour: bool) -> tu
 
 
 def montage(data: ArrayData, instances: Sequence[int], zoom: int = 2) -> NDArray[np.uint8]:
-    """A row for each instance: picture, segmentation, depth, normals, edges, keypoints (height, width, 3)."""
-    tiles = np.stack([_draw_tiles(data, index) for index in instances]).repeat(zoom, 3).repeat(zoom, 4)
+    """A row for each instance: picture, segmentation, depth, normals, edges, keypoints (height,
+    width, 3)."""
+    tiles = (
+        np.stack([_draw_tiles(data, index) for index in instances]).repeat(zoom, 3).repeat(zoom, 4)
+    )
     framed = np.pad(tiles, ((0, 0), (0, 0), (0, 0), (zoom, zoom), (zoom, zoom)), constant_values=1)
     rows, columns, _, height, width = framed.shape
     whole = framed.transpose(0, 3, 1, 4, 2).reshape(rows * height, columns * width, 3)
@@ -74,9 +82,13 @@ def montage(data: ArrayData, instances: Sequence[int], zoom: int = 2) -> NDArray
 
 def _draw_tiles(data: ArrayData, index: int) -> Array:
     """The picture and its labels side by side (6, 3, height, width)."""
-    mask, depth, normals, edges, points = (data.labels[target.name][index] for target in TARGETS[1:])
+    mask, depth, normals, edges, points = (
+        data.labels[target.name][index] for target in TARGETS[1:]
+    )
     picture, steps = data.features[index] / 255, np.arange(len(_DEPTHS))
     depths = np.stack([np.interp(depth / 8 * steps[-1], steps, channel) for channel in _DEPTHS.T])
     dim = np.stack([0.35 * picture.mean(0)] * 3)
     glow = dim + points * (np.array([1, 0.82, 0.24])[:, None, None] - dim)
-    return np.stack([picture, _CLASSES.T[:, mask], depths, (normals + 1) / 2, np.stack([1 - edges] * 3), glow])
+    return np.stack(
+        [picture, _CLASSES.T[:, mask], depths, (normals + 1) / 2, np.stack([1 - edges] * 3), glow]
+    )

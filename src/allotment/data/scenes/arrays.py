@@ -1,6 +1,7 @@
 """The few operations on arrays that scenes are rendered with.
 
-Vectors are columns of (3, n) arrays; a table holds one scene, solid or paint per place of its last axis.
+Vectors are columns of (3, n) arrays; a table holds one scene, solid or paint per place of its last
+axis.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def apply(matrix: Array, vectors: Array) -> Array:
 
 def put(target: Array, where: Array, values: Array | Sequence[Any]) -> None:
     """Write the values over some columns."""
-    for row, part in zip(target, values, strict=True):  # many times faster than target[:, where] = values
+    # many times faster than target[:, where] = values
+    for row, part in zip(target, values, strict=True):
         row[where] = part
 
 

@@ -25,7 +25,8 @@ _KINDS = dict(zip(FREQUENCY, colours("c1121f 1d5fbf f2b705 2f9e44 8e44ad f46fb0"
 
 
 class _Dice:
-    """Draws from a block of uniform numbers: asking numpy for each would take longer than rendering."""
+    """Draws from a block of uniform numbers: asking numpy for each would take longer than
+    rendering."""
 
     def __init__(self, *seed: int):
         self.source = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
@@ -44,20 +45,28 @@ class _Dice:
 
 
 def draw_scene(seed: int, index: int, by_colour: bool = False) -> Scene:
-    """The scene behind a picture; it depends on these numbers only. `by_colour` paints solids alike by their kind."""
+    """The scene behind a picture; it depends on these numbers only. `by_colour` paints solids alike
+    by their kind."""
     dice = _Dice(seed, index)
     room = dice.point((4.0, 4.8, 2.6), (6.2, 7.0, 3.4))
     eye = room * dice.point((0.2, 0.04, 0.36), (0.8, 0.1, 0.68))
-    view = _look(eye, aim=room * dice.point((0.25, 0.6, 0.05), (0.75, 0.8, 0.3)), roll=dice(-0.08, 0.08))
+    view = _look(
+        eye, aim=room * dice.point((0.25, 0.6, 0.05), (0.75, 0.8, 0.3)), roll=dice(-0.08, 0.08)
+    )
     spread = dice(0.46, 0.68)
     return Scene(
         room=room,
         eye=eye,
         view=view,
         spread=spread,
-        lights=(_draw_light(dice, room, dice(0.8, 1.2)), _draw_light(dice, room, max(0.0, dice(-0.4, 0.5)))),
+        lights=(
+            _draw_light(dice, room, dice(0.8, 1.2)),
+            _draw_light(dice, room, max(0.0, dice(-0.4, 0.5))),
+        ),
         paints=(
-            _draw_paint(dice, "plain plain plain stripes clouds tiles dots", (0.3, 0.85), (0.35, 0.9)),
+            _draw_paint(
+                dice, "plain plain plain stripes clouds tiles dots", (0.3, 0.85), (0.35, 0.9)
+            ),
             _draw_paint(dice, "planks planks checker tiles clouds plain", (0.05, 0.6), (0.35, 0.8)),
             _draw_paint(dice, "plain", (0.85, 1.0), (1, 1)),
         ),
@@ -73,8 +82,12 @@ def _look(eye: Array, aim: Array, roll: float) -> Array:
     """The axes of a camera that looks from the eye at the aim."""
     back = (eye - aim) / sqrt(square(eye - aim))
     right = np.array([-back[1], back[0], 0]) / hypot(back[0], back[1])
-    up = np.array([-back[2] * right[1], back[2] * right[0], back[0] * right[1] - back[1] * right[0]])
-    return np.stack([cos(roll) * right + sin(roll) * up, cos(roll) * up - sin(roll) * right, back], axis=1)
+    up = np.array(
+        [-back[2] * right[1], back[2] * right[0], back[0] * right[1] - back[1] * right[0]]
+    )
+    return np.stack(
+        [cos(roll) * right + sin(roll) * up, cos(roll) * up - sin(roll) * right, back], axis=1
+    )
 
 
 def _draw_light(dice: _Dice, room: Array, power: float) -> tuple[Array, Array]:
@@ -84,14 +97,17 @@ def _draw_light(dice: _Dice, room: Array, power: float) -> tuple[Array, Array]:
 
 
 def _draw_paint(dice: _Dice, patterns: str, pale: Range, cell: Range, gloss: float = 0.0) -> Paint:
-    """Colours from the palette, more or less pale; the second is another one or a shade of the first."""
+    """Colours from the palette, more or less pale; the second is another one or a shade of the
+    first."""
     first, second = dice.pick(_PALETTE), dice.pick(_PALETTE)
     if dice() < 0.5:
         second = first * dice(0.45, 0.8) if first[1] > 0.45 else 1 - (1 - first) * dice(0.45, 0.8)
     white, jitter = dice(*pale), dice.point((-0.06,) * 3, (0.06,) * 3)
     mixed = np.array([first, second]) * (1 - white) + (0.93 * white + jitter)
     linear = np.minimum(np.maximum(mixed, 0.04), 0.96) ** 2
-    return Paint(linear, dice.pick(patterns.split()), dice(*cell), dice.point((-9,) * 3, (9,) * 3), gloss)
+    return Paint(
+        linear, dice.pick(patterns.split()), dice(*cell), dice.point((-9,) * 3, (9,) * 3), gloss
+    )
 
 
 def _draw_decal(dice: _Dice, room: Array) -> Decal:
@@ -128,24 +144,37 @@ def _place_solids(
 def _repaint(solid: Solid) -> Solid:
     """In the colour of its kind and a darker one, in the pattern that it has."""
     colour = _KINDS[solid.kind]
-    return replace(solid, paint=replace(solid.paint, colours=np.array([colour, 0.75 * colour]) ** 2))
+    return replace(
+        solid, paint=replace(solid.paint, colours=np.array([colour, 0.75 * colour]) ** 2)
+    )
 
 
 def _find_spot(dice: _Dice, eye: Array, view: Array, spread: float, placed: list[Solid]) -> Array:
     """What a solid may stand on: the floor before the camera, a flat top or, at times, nothing."""
-    flat = [solid for solid in placed if solid.kind in ("box", "cylinder") and abs(solid.turn[2, 2]) > 0.999]
+    flat = [
+        solid
+        for solid in placed
+        if solid.kind in ("box", "cylinder") and abs(solid.turn[2, 2]) > 0.999
+    ]
     if flat and dice() < 0.35:
         base = dice.pick(flat)
         return np.array([base.centre[0], base.centre[1], base.high[2]])
     ahead, aside = dice(1.4, 5.5), dice(-0.9, 0.9) * spread
     x, y = -view[:2, 2] * (ahead / hypot(view[0, 2], view[1, 2]))
-    return np.array([eye[0] + x + aside * y, eye[1] + y - aside * x, dice(0.2, 1.2) if dice() < 0.15 else 0])
+    return np.array(
+        [eye[0] + x + aside * y, eye[1] + y - aside * x, dice(0.2, 1.2) if dice() < 0.15 else 0]
+    )
 
 
 def _draw_solid(dice: _Dice, kind: str) -> Solid:
     size = dice(0.24, 0.62)
     x, y, z = (size * dice(0.6, 1.2) for _ in range(3))
-    shape = {"box": (x, y, z), "pyramid": (x, y, 1.3 * z), "cone": (x, x, 1.3 * z), "cylinder": (0.8 * x, 0.8 * x, z)}
+    shape = {
+        "box": (x, y, z),
+        "pyramid": (x, y, 1.3 * z),
+        "cone": (x, x, 1.3 * z),
+        "cylinder": (0.8 * x, 0.8 * x, z),
+    }
     x, y, z = shape.get(kind, (size, size, size))
     pose, yaw, spin, tilt = dice(), dice(0, 2 * pi), 0.0, 0.0
     if pose > 0.75:
@@ -157,7 +186,16 @@ def _draw_solid(dice: _Dice, kind: str) -> Solid:
     paint = _draw_paint(dice, patterns, (0.0, 0.4), (0.12, 0.4), dice(0, 0.5))
     ends = _reach(kind, stretch, np.hstack([-turn.T, turn.T]))
     radius = {"sphere": x, "torus": x * (1 + RING), "cylinder": hypot(x, z), "cone": hypot(x, z)}
-    return Solid(kind, stretch, turn, paint, np.zeros(3), -ends[:3], ends[3:], radius.get(kind, sqrt(square(stretch))))
+    return Solid(
+        kind,
+        stretch,
+        turn,
+        paint,
+        np.zeros(3),
+        -ends[:3],
+        ends[3:],
+        radius.get(kind, sqrt(square(stretch))),
+    )
 
 
 def _turn(yaw: float, tilt: float, spin: float) -> Array:
@@ -176,4 +214,6 @@ def _reach(kind: str, stretch: Array, directions: Array) -> Array:
         return np.asarray(np.maximum(up, (across if kind == "cone" else along) - up))
     if kind in ("box", "cylinder"):
         return np.asarray((across if kind == "cylinder" else along) + np.abs(up))
-    return np.asarray(np.hypot(across, up) if kind == "sphere" else across + RING * np.hypot(across, up))
+    return np.asarray(
+        np.hypot(across, up) if kind == "sphere" else across + RING * np.hypot(across, up)
+    )

@@ -19,20 +19,26 @@ TARGETS = (
     Target("keypoints", "keypoints"),
 )
 VISIBLE = 1 / 512
-"""share of the picture (8 pixels of 64 x 64) below which a kind is not there: 0 in `classes`, VOID in the mask"""
+"""share of the picture (8 pixels of 64 x 64) below which a kind is not there: 0 in `classes`, VOID
+in the mask"""
 
 
 def find_labels(stage: Stage, hits: Hits, size: int) -> tuple[Array, ...]:
     """Labels of all pictures, in the order of TARGETS."""
     shape = (len(stage.scenes), size, size)
     mask = hits.surface.reshape(shape)
-    shown = np.stack([np.bincount(one.ravel(), minlength=len(SURFACES)) for one in mask]) >= VISIBLE * size * size
+    shown = (
+        np.stack([np.bincount(one.ravel(), minlength=len(SURFACES)) for one in mask])
+        >= VISIBLE * size * size
+    )
     shown[:, :3] = True
     return (
         shown[:, 3:].astype(np.float32),
         np.where(shown[np.arange(len(mask))[:, None, None], mask], mask, np.uint8(VOID)),
         hits.distance.reshape(shape),
-        apply(each(stage.view.swapaxes(0, 1), hits.counts), hits.normal).reshape(3, *shape).swapaxes(0, 1),
+        apply(each(stage.view.swapaxes(0, 1), hits.counts), hits.normal)
+        .reshape(3, *shape)
+        .swapaxes(0, 1),
         _find_edges(stage, hits, shape),
         _mark_keypoints(stage, size),
     )
@@ -45,7 +51,9 @@ def _find_edges(stage: Stage, hits: Hits, shape: tuple[int, ...]) -> Array:
     mine = np.flatnonzero(hits.surface == torus)
     jump[mine] = np.float32(RING) * stage.stretch[0][hits.paint[mine] - stage.first_solid]
     face, depth, limit = (part.reshape(shape) for part in (hits.face, hits.distance, jump))
-    marks = find_borders(lambda a, b: (face[a] != face[b]) | (np.abs(depth[a] - depth[b]) > limit[a]), shape)
+    marks = find_borders(
+        lambda a, b: (face[a] != face[b]) | (np.abs(depth[a] - depth[b]) > limit[a]), shape
+    )
     wide = np.pad(marks.astype(np.float32), ((0, 0), (1, 1), (1, 1)), mode="edge")
     wide = wide[:, :-2] + 6 * wide[:, 1:-1] + wide[:, 2:]
     return np.maximum((wide[..., :-2] + 6 * wide[..., 1:-1] + wide[..., 2:]) / 64, marks)

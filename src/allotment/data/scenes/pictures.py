@@ -13,10 +13,13 @@ from allotment.data.scenes.stage import Stage
 
 
 def take_pictures(stage: Stage, hits: Hits, size: int, seed: int, indices: Sequence[int]) -> Array:
-    """Pictures (n, 3, size, size) in bytes; the grain depends on the seed and on each picture's index."""
+    """Pictures (n, 3, size, size) in bytes; the grain depends on the seed and on each picture's
+    index."""
     pictures = _develop(stage, hits, size)
     for picture, scene, index in zip(pictures, stage.scenes, indices, strict=True):
-        grain = np.random.default_rng([seed, index, size]).standard_normal(picture.shape, dtype=np.float32)
+        grain = np.random.default_rng([seed, index, size]).standard_normal(
+            picture.shape, dtype=np.float32
+        )
         picture += np.float32(scene.grain) * grain
     return np.asarray((np.clip(pictures, 0, 1) * 255 + np.float32(0.5)).astype(np.uint8))
 
@@ -35,7 +38,9 @@ def _develop(stage: Stage, hits: Hits, size: int) -> Array:
 def _smooth(stage: Stage, colour: Array, tone: Array, size: int) -> None:
     """Mix in the colours of two more rays for each pixel whose tone differs from a neighbour's."""
     shape = tone.shape[1:]
-    rough = np.flatnonzero(find_borders(lambda a, b: (np.abs(tone[:, *a] - tone[:, *b]) > 0.16).any(0), shape))
+    rough = np.flatnonzero(
+        find_borders(lambda a, b: (np.abs(tone[:, *a] - tone[:, *b]) > 0.16).any(0), shape)
+    )
     of, rows, columns = np.unravel_index(rough, shape)
     counts, aside = 2 * np.bincount(of, minlength=shape[0]), np.tile([-0.3, 0.3], len(rough))
     rays = cast(stage, size, counts, rows.repeat(2) + aside, columns.repeat(2) - aside / 2)

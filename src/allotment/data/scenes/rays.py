@@ -33,7 +33,10 @@ class Hits:
 def cast(stage: Stage, size: int, counts: Array, rows: Array, columns: Array) -> Array:
     """Unit vectors through places of the picture; the middles of pixels are at whole numbers."""
     scale = each(stage.spread / np.float32(size), counts)
-    x, y = (2 * columns + 1 - size).astype(np.float32) * scale, (size - 1 - 2 * rows).astype(np.float32) * scale
+    x, y = (
+        (2 * columns + 1 - size).astype(np.float32) * scale,
+        (size - 1 - 2 * rows).astype(np.float32) * scale,
+    )
     rays = apply(each(stage.view, counts), np.stack([x, y, np.full_like(x, -1)]))
     return np.asarray(rays / np.sqrt(dot(rays, rays)))
 
@@ -52,14 +55,21 @@ def trace(stage: Stage, rays: Array, counts: Array) -> Hits:
     np.minimum.at(distance, ray, when)
     first = np.flatnonzero(when == distance[ray])
     ray, solid, side = ray[first], solid[first], side[first]
-    face[ray], surface[ray], paint[ray] = 8 * solid + 8 + side, 3 + stage.kind[solid], stage.first_solid + solid
+    face[ray], surface[ray], paint[ray] = (
+        8 * solid + 8 + side,
+        3 + stage.kind[solid],
+        stage.first_solid + solid,
+    )
     point = eye + distance * rays
     put(normal, ray, _find_normals(stage, solid, side, point.take(ray, axis=1)))
     return Hits(rays, counts, distance, surface, face, paint, point, normal)
 
 
-def meet(stage: Stage, origin: Array, rays: Array, counts: Array, length: Array) -> tuple[Array, Array, Array, Array]:
-    """Rays, solids near them, at which multiple of the ray it enters the solid (inf: never) and through which face."""
+def meet(
+    stage: Stage, origin: Array, rays: Array, counts: Array, length: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Rays, solids near them, at which multiple of the ray it enters the solid (inf: never) and
+    through which face."""
     gap = stage.centre - origin.take(stage.owner, axis=1)
     tangent = np.sqrt(np.maximum(dot(gap, gap) - stage.radius * stage.radius, 0))
     near = []

@@ -26,7 +26,8 @@ _POINTS = {
     "cone": _TOP,
     "cylinder": np.vstack([_TOP, -_TOP]),
 }
-"""keypoints: corners, apexes, middles of round ends; a sphere's is where it faces the camera, a torus has none"""
+"""keypoints: corners, apexes, middles of round ends; a sphere's is where it faces the camera, a
+torus has none"""
 
 
 @dataclass(frozen=True)
@@ -101,11 +102,14 @@ class Scene:
 
     def keypoints(self) -> Array:
         """Corners of the room and points of the solids, visible or not."""
-        return np.vstack([(CORNERS + 1) / 2 * self.room, *(solid.keypoints(self.eye) for solid in self.solids)])
+        return np.vstack(
+            [(CORNERS + 1) / 2 * self.room, *(solid.keypoints(self.eye) for solid in self.solids)]
+        )
 
 
 def project(scene: Scene, points: Array, size: int) -> Array:
-    """Row, column and distance of those points of the room that lie within the picture, if nothing hides them."""
+    """Row, column and distance of those points of the room that lie within the picture, if nothing
+    hides them."""
     gap = points - scene.eye
     x, y, z = (gap @ scene.view).T
     scale = size / (2 * scene.spread * np.where(z < -0.05, -z, np.nan))

@@ -17,14 +17,20 @@ def shade(stage: Stage, hits: Hits, size: int) -> Array:
     counts, gloss = hits.counts, stage.gloss[hits.paint]
     shiny = np.flatnonzero(gloss)
     gloss = gloss[shiny]
-    around = each(stage.ambient, counts) * (1 + np.float32(0.3) * hits.normal[2]) * _open(stage, hits)
+    around = (
+        each(stage.ambient, counts) * (1 + np.float32(0.3) * hits.normal[2]) * _open(stage, hits)
+    )
     total, shine = np.stack([around] * 3), np.zeros((3, len(shiny)), dtype=np.float32)
     for which, (places, tints) in enumerate(zip(stage.places, stage.tints, strict=True)):
         away, tint = hits.point - each(places, counts), each(tints, counts)
         length = np.sqrt(dot(away, away))
-        light = np.maximum(-dot(hits.normal, away), 0) / (length * (1 + length * length * np.float32(0.125)))
+        light = np.maximum(-dot(hits.normal, away), 0) / (
+            length * (1 + length * length * np.float32(0.125))
+        )
         if which == 0:  # the other is too weak for its shadows to be worth the time
-            ray, _, when, _ = meet(stage, places, away, counts, np.where(light > 0, length, np.float32(np.inf)))
+            ray, _, when, _ = meet(
+                stage, places, away, counts, np.where(light > 0, length, np.float32(np.inf))
+            )
             light[ray[when < 0.997]] = 0
         total += light * tint
         glint = _reflect(hits, shiny, away.take(shiny, axis=1) / length[shiny])
@@ -48,7 +54,9 @@ def _open(stage: Stage, hits: Hits) -> Array:
     wall = np.minimum(hits.point, each(stage.room, hits.counts) - hits.point)
     shut = (1 - np.abs(hits.normal)) * np.float32(0.08) / (wall + np.float32(0.25))
     light = 1 - shut[0] - shut[1] - shut[2]
-    for solid, (part, radius) in enumerate(zip(stage.parts(hits.counts), stage.radius, strict=True)):
+    for solid, (part, radius) in enumerate(
+        zip(stage.parts(hits.counts), stage.radius, strict=True)
+    ):
         gap = stage.centre[:, solid, None] - hits.point[:, part]
         square = dot(gap, gap)
         near = np.flatnonzero(square < 9 * radius * radius)
@@ -72,7 +80,9 @@ def _find_colours(stage: Stage, hits: Hits, size: int) -> Array:
         raw = _MIX[name](place.take(mine, axis=1) / cell + stage.origin.take(which, axis=1))
         sharp = np.clip(np.float32(0.8) * cell / footprint[mine] - np.float32(0.6), 0, 1)
         mix[mine] = (raw - np.float32(0.5)) * sharp + np.float32(0.5)
-    return np.asarray(stage.base.take(paint, axis=1) + (stage.other - stage.base).take(paint, axis=1) * mix)
+    return np.asarray(
+        stage.base.take(paint, axis=1) + (stage.other - stage.base).take(paint, axis=1) * mix
+    )
 
 
 def _lay_decals(stage: Stage, hits: Hits) -> Array:
@@ -87,7 +97,8 @@ def _lay_decals(stage: Stage, hits: Hits) -> Array:
 
 
 def _find_places(stage: Stage, hits: Hits) -> Array:
-    """Where in its pattern each hit is: in the room, or along the axes of its solid, with which the pattern turns."""
+    """Where in its pattern each hit is: in the room, or along the axes of its solid, with which the
+    pattern turns."""
     place = hits.point.copy()
     mine = np.flatnonzero(hits.paint >= stage.first_solid)
     solid = hits.paint[mine] - stage.first_solid
@@ -105,7 +116,9 @@ def _wave(x: Array) -> Array:
 def _clouds(q: Array) -> Array:
     x, y, z = q * np.float32(0.6)
     bent = _wave(0.9 * x + 0.4 * y + 0.3 * z) * 0.35
-    return np.asarray(0.5 + 0.25 * (_wave(y - 0.5 * z + bent) + _wave(0.7 * z + 0.8 * x - 0.6 * y + 1.7 * bent)))
+    return np.asarray(
+        0.5 + 0.25 * (_wave(y - 0.5 * z + bent) + _wave(0.7 * z + 0.8 * x - 0.6 * y + 1.7 * bent))
+    )
 
 
 def _planks(q: Array) -> Array:
@@ -119,7 +132,12 @@ _MIX: dict[str, Callable[[Array], Array]] = {
     "stripes": lambda q: q[0] - np.floor(q[0]) < 0.5,
     "checker": lambda q: (np.floor(q[0]) + np.floor(q[1]) + np.floor(q[2])) % 2,
     "dots": lambda q: dot(*[q - np.floor(q) - np.float32(0.5)] * 2) < 0.15,
-    "tiles": lambda q: np.abs(q * np.float32(0.6) - np.floor(q * np.float32(0.6)) - np.float32(0.5)).max(0) > 0.44,
+    "tiles": (
+        lambda q: (
+            np.abs(q * np.float32(0.6) - np.floor(q * np.float32(0.6)) - np.float32(0.5)).max(0)
+            > 0.44
+        )
+    ),
     "clouds": _clouds,
     "planks": _planks,
 }

@@ -1,4 +1,5 @@
-"""Where rays enter the unit solids (radius or half width 1, z from -1 to 1), and through which of their faces."""
+"""Where rays enter the unit solids (radius or half width 1, z from -1 to 1), and through which of
+their faces."""
 
 from __future__ import annotations
 
@@ -11,8 +12,12 @@ from allotment.data.scenes.arrays import Array, dot
 from allotment.data.scenes.scene import RING
 
 FACES = {
-    "box": np.array([[-1, 0, 0], [1, 0, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]], dtype=np.float32),
-    "pyramid": np.array([[-2, 0, 1], [2, 0, 1], [0, -2, 1], [0, 2, 1], [0, 0, -1]], dtype=np.float32),
+    "box": np.array(
+        [[-1, 0, 0], [1, 0, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]], dtype=np.float32
+    ),
+    "pyramid": np.array(
+        [[-2, 0, 1], [2, 0, 1], [0, -2, 1], [0, 2, 1], [0, 0, -1]], dtype=np.float32
+    ),
 }
 """normals of the flat faces, of such lengths that normal . point = 1 on the face"""
 PROFILE = {"cylinder": (1.0, 0.0), "cone": (0.5, -0.5)}
@@ -20,7 +25,10 @@ PROFILE = {"cylinder": (1.0, 0.0), "cone": (0.5, -0.5)}
 
 
 def _enter_flat(faces: Array, start: Array, rays: Array) -> tuple[Array, Array]:
-    leave, side = np.full(rays.shape[1], np.inf, dtype=np.float32), np.zeros(rays.shape[1], dtype=np.int64)
+    leave, side = (
+        np.full(rays.shape[1], np.inf, dtype=np.float32),
+        np.zeros(rays.shape[1], dtype=np.int64),
+    )
     enter = -leave
     for index, face in enumerate(faces):
         speed = dot(face, rays)
@@ -45,7 +53,9 @@ def _enter_turned(radius: float, slope: float, start: Array, rays: Array) -> tup
     for index, end in ((1, -1), (2, 1)):
         crossing = (end - z) / dz
         across, along, limit = x + crossing * dx, y + crossing * dy, radius + slope * end
-        good = (across * across + along * along <= limit * limit) & (crossing > 0) & (crossing < when)
+        good = (
+            (across * across + along * along <= limit * limit) & (crossing > 0) & (crossing < when)
+        )
         when, side = np.where(good, crossing, when), np.where(good, index, side)
     return when, side
 
@@ -61,7 +71,9 @@ def _enter_torus(start: Array, rays: Array) -> tuple[Array, int]:
     ball, _ = _enter_sphere(start, rays, 1 + RING)
     steps = np.maximum(ball, (-np.sign(rays[2]) * np.float32(RING) - start[2]) / rays[2])
     x, y, z = start + steps * rays
-    left = np.flatnonzero((x * x + y * y + z * z < (1 + RING) ** 2 + 0.01) & (np.abs(z) < RING + 0.01))
+    left = np.flatnonzero(
+        (x * x + y * y + z * z < (1 + RING) ** 2 + 0.01) & (np.abs(z) < RING + 0.01)
+    )
     when = np.full(len(ball), np.inf, dtype=np.float32)
     for count in (12, 30):  # few rays need the second turn
         way = start.take(left, axis=1), rays.take(left, axis=1)
@@ -72,8 +84,11 @@ def _enter_torus(start: Array, rays: Array) -> tuple[Array, int]:
     return when, 0
 
 
-def _approach_torus(start: Array, rays: Array, when: Array, count: int) -> tuple[Array, Array, Array]:
-    """Steps as long as the distance to the surface cannot pass through it; close to it, Newton's are faster."""
+def _approach_torus(
+    start: Array, rays: Array, when: Array, count: int
+) -> tuple[Array, Array, Array]:
+    """Steps as long as the distance to the surface cannot pass through it; close to it, Newton's
+    are faster."""
     pace = 1 / np.sqrt(dot(rays, rays))
     for _ in range(count):
         x, y, z = start + when * rays
@@ -82,7 +97,9 @@ def _approach_torus(start: Array, rays: Array, when: Array, count: int) -> tuple
         thick = np.sqrt(out * out + z * z)
         gap = thick - np.float32(RING)
         slope = -((x * rays[0] + y * rays[1]) * out / around + z * rays[2]) * pace / thick
-        when = when + gap * pace / np.where((gap < 0.03) & (slope > 0), np.maximum(slope, np.float32(0.12)), 1)
+        when = when + gap * pace / np.where(
+            (gap < 0.03) & (slope > 0), np.maximum(slope, np.float32(0.12)), 1
+        )
     return when, gap, slope
 
 
