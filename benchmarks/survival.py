@@ -26,11 +26,11 @@ from pathlib import Path
 
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.jobs import CHUNK
-from allotment.campaign.store import Store
 from allotment.campaign.work import cut
 from allotment.estimates.design import design
 from allotment.estimates.response import run
 from allotment.job import JSON
+from allotment.ledger.store import Store
 from allotment.machine import settled
 
 ALLOT = [sys.executable, "-m", "allotment.cli"]

@@ -160,8 +160,8 @@ def spoil() -> None:
 
 def keep() -> None:
     """An artifact, as a job may leave it."""
-    from allotment.campaign.store import Store
     from allotment.job import Job
+    from allotment.ledger.store import Store
 
     files = {"about.json": b'{"points": 3}', "more.json": b"[" + b"1," * 3000 + b"1]"}
     with Store.open(Path(NAME), write=True) as store:
@@ -170,7 +170,7 @@ def keep() -> None:
 
 def tidy() -> None:
     """What the next command that writes does first, in each campaign."""
-    from allotment.campaign.store import Store
+    from allotment.ledger.store import Store
 
     for name in (NAME, "copy"):
         if Path(name, "campaign.sqlite").exists():
@@ -364,7 +364,7 @@ def perform(command: Sequence[str]) -> tuple[int, str, str]:
 
 def mark_commits(shim: Shim) -> None:
     """Put into the trace how many rows each table has once an addition is acknowledged."""
-    from allotment.campaign.schema import Ledger
+    from allotment.ledger.schema import Ledger
 
     adding = Ledger._adding
 
@@ -380,7 +380,7 @@ def mark_commits(shim: Shim) -> None:
 
 
 def count_rows(connection: sqlite3.Connection) -> dict[str, int]:
-    from allotment.campaign.schema import COLUMNS, MIGRATIONS
+    from allotment.ledger.schema import COLUMNS, MIGRATIONS
 
     tables = COLUMNS[len(MIGRATIONS)]
     return {

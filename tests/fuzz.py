@@ -477,14 +477,14 @@ allowed, a crash, a hang, an assertion about the result.
 | input | read by | parsers above |
 |---|---|---|
 | problem files | `document.py` | problem |
-| `campaign.toml` | `campaign/settings.py` | settings |
+| `campaign.toml` | `settings/settings.py` | settings |
 | plans, estimates, orders and other forms of JSON | `from_dict` of each; `job.py` | forms, job |
 | prices and counts on the command line | `amounts.py` | amount |
 | cells of sheets that come back | `orders/sheet.py` | cell |
 | deliveries: CSV, JSONL, folders and zip archives of masks | `connect/` | delivery-csv, -jsonl, -folder, -zip, mask |
-| archives of campaigns, and what is in them | `campaign/archive.py`, `disk.py` | archive, artifact |
-| a store, `campaign.sqlite`, and a folder with one | `campaign/schema.py`, `store.py`, `state.py` | store, campaign |
-| `campaign.lock` | `campaign/lock.py` | lock |
+| archives of campaigns, and what is in them | `ledger/archive.py`, `disk.py` | archive, artifact |
+| a store, `campaign.sqlite`, and a folder with one | `ledger/schema.py`, `ledger/store.py`, `campaign/state.py` | store, campaign |
+| `campaign.lock` | `ledger/lock.py` | lock |
 | tables: CSV, TSV, gzip, Parquet, npz | `data/sources.py` and what follows | table-csv, -tsv-gz, -parquet, -npz |
 | pictures of tables and of data sets | `data/pictures.py`, `pixels.py` | picture, pixels |
 | lists and masks of VOC | `data/voc.py` | voc-list, pixels |

@@ -33,9 +33,9 @@ import pytest
 from test_campaign import begin
 
 from allotment.campaign.campaign import Campaign
-from allotment.campaign.schema import FILE as STORE
-from allotment.campaign.store import Store
 from allotment.errors import Infeasible, InputError
+from allotment.ledger.schema import FILE as STORE
+from allotment.ledger.store import Store
 
 TASKS = ("size", "look")
 VALUES = {"size": [1.5, 2, 3.25], "look": ["old", "new"]}

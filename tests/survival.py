@@ -438,8 +438,8 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
 
 def read_tables(folder: Path, check: bool = False) -> dict[str, list[str]]:
     """Every row of the store but for its time."""
-    from allotment.campaign.schema import COLUMNS, MIGRATIONS
-    from allotment.campaign.store import Store
+    from allotment.ledger.schema import COLUMNS, MIGRATIONS
+    from allotment.ledger.store import Store
 
     found = {}
     with Store.open(folder, write=False) as store:

@@ -21,7 +21,7 @@ from instances import (
 )
 
 import allotment as al
-from allotment import budgets
+from allotment import frontiers as budgets
 
 SEED = 2
 INSTANCES = 2000

@@ -22,10 +22,10 @@ import pytest
 from fuzzing.mutators import signed
 from test_store import FIXTURES, check_sample, fill, npy, probe
 
-from allotment.campaign import archive, copies, disk, schema, store
-from allotment.campaign.archive import pack, unpack
-from allotment.campaign.store import Store
 from allotment.errors import InputError
+from allotment.ledger import archive, copies, disk, schema, store
+from allotment.ledger.archive import pack, unpack
+from allotment.ledger.store import Store
 
 AT = "2026-07-01T12:00:00+00:00"
 HASH = "5" * 64

@@ -22,10 +22,10 @@ from bounded import check_refused, run_bounded
 
 import allotment as al
 from allotment import errors
-from allotment.document import parse_problem, read_problem
 from allotment.errors import InputError
 from allotment.gains import Coupled, Geometric, Logarithmic, Power, Tabulated, curve_from_dict
 from allotment.problem import Cap, Problem, Task
+from allotment.problem_file import parse_problem, read_problem
 
 Try = Callable[[Path], object]
 HUGE = 10**5000
@@ -806,7 +806,7 @@ def test_lines_are_found_in_one_go(text: str) -> None:
     """A line of blanks, and numbers that are nearly too long: both took as many steps as the square
     of their size."""
     script = (
-        f"from allotment.document import parse_problem\nparse_problem({HEAD!r} + 'y = 1\\n' +"
+        f"from allotment.problem_file import parse_problem\nparse_problem({HEAD!r} + 'y = 1\\n' +"
         f" {text!r})"
     )
     done = subprocess.run(

@@ -28,18 +28,18 @@ from allotment.campaign import starting
 from allotment.campaign.campaign import Campaign, Measured
 from allotment.campaign.evaluation import Evaluation, Trial, student
 from allotment.campaign.jobs import size_of
-from allotment.campaign.labels import open_stock
 from allotment.campaign.rounds import Account, Tranche, price_of, propose, rebase, take_rest
-from allotment.campaign.settings import METHODS, NETWORKS, parse_settings
-from allotment.campaign.store import Store
 from allotment.campaign.summary import tell_outlook
-from allotment.campaign.template import write_template
 from allotment.cli import main
 from allotment.estimates.paper import Found, Paper
 from allotment.estimates.priors import Prior
 from allotment.estimates.response import Response, join
 from allotment.estimates.worth import fit
+from allotment.ledger.store import Store
 from allotment.plan import Outlook
+from allotment.settings.settings import METHODS, NETWORKS, parse_settings
+from allotment.settings.template import write_template
+from allotment.stock.stock import open_stock
 
 ALLOT = [sys.executable, "-m", "allotment.cli"]
 OWN = '''

@@ -23,10 +23,10 @@ from click.testing import CliRunner, Result
 
 import allotment as al
 from allotment.cli import main
-from allotment.document import parse_problem
-from allotment.figures import amounts, number, numbers, percent
+from allotment.formatting import amounts, number, numbers, percent
 from allotment.problem import TASK_KEYS
-from allotment.tables import Column, fit, shorten
+from allotment.problem_file import parse_problem
+from allotment.terminal import Column, fit, shorten
 from allotment.toml import LARGEST_FILE
 
 ALLOT = [sys.executable, "-m", "allotment.cli"]

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from allotment.cli import main
-from allotment.tables import visible
+from allotment.terminal import visible
 
 ROWS = "".join(
     f"p{k},{'' if k % 4 == 0 else ('cat', 'dog')[k % 2]},{k / 8},{k % 5},{k % 10}\n"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from allotment.campaign.store import Store
 from allotment.cli import main
+from allotment.ledger.store import Store
 
 OWN = """
 import ctypes, os, signal

@@ -16,10 +16,10 @@ from click.testing import CliRunner, Result
 from allotment.advice.price import Price
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.evaluation import Evaluation, Trial
-from allotment.campaign.store import Store
 from allotment.cli import main
 from allotment.cli.demo import BESIDE, BUDGET, FULL, QUICK, TASKS, _show_gains, _write_settings
-from allotment.tables.page import Page
+from allotment.ledger.store import Store
+from allotment.terminal.page import Page
 
 ROOT = Path(__file__).parent.parent
 

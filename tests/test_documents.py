@@ -37,9 +37,9 @@ import pytest
 
 import allotment as al
 from allotment.cli import main
-from allotment.document import TOP_KEYS, parse_problem
 from allotment.gains import FAMILIES
 from allotment.problem import TASK_KEYS
+from allotment.problem_file import TOP_KEYS, parse_problem
 
 ROOT = Path(__file__).parent.parent
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

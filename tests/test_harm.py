@@ -22,13 +22,13 @@ from test_archive import rows_of, zipped
 from test_campaign import allot, begin, fill, fine, refused, sheet
 from test_store import FIXTURES
 
-from allotment.campaign import copies, journal, schema
-from allotment.campaign.books import balance, is_own, name_campaign
 from allotment.campaign.campaign import Campaign
-from allotment.campaign.store import Store
 from allotment.connect.masks import take_mask
 from allotment.data.dataset import Target
 from allotment.errors import InputError
+from allotment.ledger import copies, journal, schema
+from allotment.ledger.books import balance, is_own, name_campaign
+from allotment.ledger.store import Store
 
 ANSWERS = {"size": 3, "look": "old"}
 COMMANDS = (["status"], ["plan"], ["order"], ["report"], ["check"], ["pack"])

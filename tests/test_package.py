@@ -19,11 +19,10 @@ ROOT = SOURCE.parent.parent
 
 # From left to right: a room imports only from rooms to its left (docs/method.md, README).
 ROOMS = (
-    "errors", "amounts", "figures", "machine", "problem", "toml", "gains", "document", "limits",
-    "solver", "plan",
-    "budgets", "data", "learners", "estimates", "advice", "orders", "job", "runs", "connect",
-    "campaign", "reports",
-    "tables", "cli",
+    "errors", "amounts", "formatting", "machine", "problem", "toml", "gains", "problem_file",
+    "limits", "solver", "plan", "frontiers", "data", "learners", "estimates", "advice", "orders",
+    "job", "runs", "connect", "ledger", "settings", "stock", "campaign", "reports", "terminal",
+    "cli",
 )  # fmt: skip
 # Within some rooms the modules lean one way too.
 INSIDE = {
@@ -42,14 +41,16 @@ INSIDE = {
     "advice": ("price", "doctor", "backtest"),
     "orders": ("order", "sheet"),
     "connect": ("guard", "names", "rows", "masks", "delivery"),
+    "ledger": (
+        "disk", "lock", "journal", "copies", "schema", "recovery", "store", "books", "archive",
+    ),
+    "settings": ("settings", "template"),
+    "stock": ("stock", "fingerprints"),
     "campaign": (
-        "disk", "lock", "journal", "copies", "schema", "recovery", "store", "books", "settings",
-        "template", "labels",
-        "rows", "rounds", "state", "evaluation", "audit", "archive", "sheets", "intake", "work",
-        "jobs", "summary",
+        "rounds", "state", "evaluation", "audit", "sheets", "intake", "work", "jobs", "summary",
         "campaign", "starting",
     ),
-    "tables": ("page", "plans", "datasets", "campaigns"),
+    "terminal": ("page", "plans", "datasets", "campaigns"),
     "cli": ("group", "inputs", "output", "progress", "planning", "files", "campaign", "demo",
     "datasets"),
 }  # fmt: skip

@@ -25,7 +25,7 @@ from instances import (
 )
 
 import allotment as al
-from allotment import budgets
+from allotment import frontiers as budgets
 
 Instance = tuple[al.Problem, dict[str, al.Curve]]
 CONCAVE = ("pool", "least", "most", "frozen", "lot", "tiers_up", "weight", "cents")

@@ -21,8 +21,8 @@ from test_campaign import allot, begin, fill, fine, refused, rows, sheet, shorte
 import allotment as al
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.rounds import Bill, settle
-from allotment.campaign.rows import KIND, find_moved
-from allotment.campaign.store import Store
+from allotment.ledger.store import Store
+from allotment.stock.fingerprints import KIND, find_moved
 
 Table = list[dict[str, str]]
 

@@ -17,9 +17,9 @@ import pytest
 from click.testing import CliRunner
 
 import allotment
-from allotment.campaign import lock
-from allotment.campaign.store import Store
 from allotment.cli import main
+from allotment.ledger import lock
+from allotment.ledger.store import Store
 
 OTHERS = (
     "allotment", "numpy", "click", "rich", "torch", "PIL", "safetensors", "pyarrow", "pandas",

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment.campaign import store
-from allotment.campaign.archive import pack
-from allotment.campaign.store import Store
 from allotment.errors import InputError, Mistake
 from allotment.job import JSON, Job, canonical
+from allotment.ledger import store
+from allotment.ledger.archive import pack
+from allotment.ledger.store import Store
 from allotment.runs import local
 from allotment.runs.local import WorkFailed, default_workers, run_jobs
 

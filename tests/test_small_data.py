@@ -24,7 +24,6 @@ import allotment as al
 from allotment.advice.doctor import Diagnosis, Finding, diagnose
 from allotment.advice.price import Price
 from allotment.campaign.campaign import Campaign
-from allotment.campaign.settings import KINDS, parse_settings, quote, read_settings
 from allotment.cli import main
 from allotment.data.dataset import Target
 from allotment.data.labels import Labels
@@ -34,8 +33,9 @@ from allotment.learners.metrics import METRICS, SKILLS, check_metric, metric_of
 from allotment.learners.recipe import DEVICES, OPTIMISERS, PRECISIONS, Recipe
 from allotment.plan import Outlook
 from allotment.problem import Problem, Task
-from allotment.tables.campaigns import show_tasks
-from allotment.tables.page import Page
+from allotment.settings.settings import KINDS, parse_settings, quote, read_settings
+from allotment.terminal.campaigns import show_tasks
+from allotment.terminal.page import Page
 
 
 @pytest.fixture(autouse=True)

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment.campaign import copies, disk, lock, schema, store
-from allotment.campaign.archive import pack, unpack
-from allotment.campaign.store import Conflict, Store
 from allotment.errors import InputError
 from allotment.job import Job
+from allotment.ledger import copies, disk, lock, schema, store
+from allotment.ledger.archive import pack, unpack
+from allotment.ledger.store import Conflict, Store
 
 FIXTURES = Path(__file__).parent / "fixtures"
 VERSIONS = {"allotment": "0.1.0", "torch": "2.13.0+cpu"}
@@ -442,7 +442,7 @@ def test_a_reader_sees_the_moment_it_was_opened(folder: Path) -> None:
 
 READER = """
 import sys
-from allotment.campaign.store import Store
+from allotment.ledger.store import Store
 seen = set()
 while True:
     with Store.open(sys.argv[1], write=False) as store:
@@ -499,7 +499,7 @@ def test_eight_readers_see_consistent_states_while_one_writes(folder: Path) -> N
 
 HOLDER = """
 import sys
-from allotment.campaign.store import Store
+from allotment.ledger.store import Store
 with Store.open(sys.argv[1], write=True, why=sys.argv[2]) as store:
     store.add_settings("mine")
     print("held", flush=True)
@@ -757,7 +757,7 @@ def in_own_mounts(tmp_path: Path, prepare: str, code: str, *given: str) -> str:
 
 READ_ONLY = """
 import sys
-from allotment.campaign.store import Store
+from allotment.ledger.store import Store
 from allotment.errors import InputError
 with Store.open(sys.argv[1], write=False) as store:
     print(store.settings())
@@ -787,7 +787,7 @@ def test_on_a_read_only_disk_a_campaign_can_be_read(folder: Path, tmp_path: Path
 FULL = """
 import os, sys
 import numpy as np, io
-from allotment.campaign.store import Store
+from allotment.ledger.store import Store
 from allotment.errors import InputError
 from allotment.job import Job
 folder = sys.argv[1]
@@ -879,7 +879,7 @@ def test_a_store_that_may_not_grow_says_so(folder: Path) -> None:
 
 NURSERY = """
 import os, sys
-from allotment.campaign.store import Store
+from allotment.ledger.store import Store
 from allotment.job import Job
 def say(*words):
     os.write(1, (" ".join(map(str, words)) + "\\n").encode())
@@ -979,8 +979,8 @@ def test_killed_at_any_moment_nothing_that_was_said_is_lost(folder: Path) -> Non
 STEPS = """
 import os, signal, sys
 from pathlib import Path
-from allotment.campaign import disk
-from allotment.campaign.store import Store
+from allotment.ledger import disk
+from allotment.ledger.store import Store
 from allotment.job import Job
 folder = sys.argv[1]
 files = {"a.json": b"[1]", "b.json": b"[2]"}
@@ -1046,7 +1046,7 @@ def heard(line: str) -> tuple[str, int]:
 DIE = """
 import os, signal, sys
 from pathlib import Path
-from allotment.campaign.archive import pack, unpack
+from allotment.ledger.archive import pack, unpack
 from allotment.orders.sheet import place_file
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -26,8 +26,8 @@ from survival import COMMANDS, ESTIMATE, HUMAN, INIT, NAME, OWN, STATUS, Nursery
 
 import allotment
 from allotment.campaign.jobs import CHUNK, PARTS
-from allotment.campaign.store import Store
 from allotment.job import Job
+from allotment.ledger.store import Store
 
 KILLED = -signal.SIGKILL
 MEASURING = [number for number, command in enumerate(COMMANDS) if command[0] == "estimate"]

@@ -20,9 +20,9 @@ from allotment.campaign.evaluation import Evaluation, Trial
 from allotment.cli import main
 from allotment.cli.files import read_example
 from allotment.plan import Outlook
-from allotment.tables import page as pages
-from allotment.tables.campaigns import judge, show_evaluation, show_measured
-from allotment.tables.page import FEW, Column, Page, split
+from allotment.terminal import page as pages
+from allotment.terminal.campaigns import judge, show_evaluation, show_measured
+from allotment.terminal.page import FEW, Column, Page, split
 
 TASKS = ("classes", "segmentation", "depth", "normals", "edges", "keypoints")
 

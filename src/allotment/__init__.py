@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from allotment.advice.doctor import diagnose as diagnose
-    from allotment.budgets import Frontier as Frontier
-    from allotment.budgets import frontier as frontier
-    from allotment.document import read_problem as read_problem
     from allotment.errors import AllotmentError as AllotmentError
     from allotment.errors import Infeasible as Infeasible
     from allotment.errors import InputError as InputError
     from allotment.estimates.estimates import Estimates as Estimates
     from allotment.estimates.methods import estimate as estimate
+    from allotment.frontiers import Frontier as Frontier
+    from allotment.frontiers import frontier as frontier
     from allotment.gains import Coupled as Coupled
     from allotment.gains import Curve as Curve
     from allotment.gains import Geometric as Geometric
@@ -38,13 +37,14 @@ if TYPE_CHECKING:
     from allotment.problem import Cap as Cap
     from allotment.problem import Problem as Problem
     from allotment.problem import Task as Task
+    from allotment.problem_file import read_problem as read_problem
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "document": ("read_problem",),
+    "problem_file": ("read_problem",),
     "errors": ("AllotmentError", "Infeasible", "InputError"),
-    "budgets": ("Frontier", "frontier"),
+    "frontiers": ("Frontier", "frontier"),
     "gains": ("Coupled", "Curve", "Geometric", "Logarithmic", "Power", "Tabulated"),
     "estimates.estimates": ("Estimates",),
     "estimates.methods": ("estimate",),

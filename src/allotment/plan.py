@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from allotment.amounts import short, show, to_decimal, whole
 from allotment.errors import Infeasible, InputError, Mistake, make_hints, suggest
-from allotment.figures import amounts, numbers, percent
+from allotment.formatting import amounts, numbers, percent
 from allotment.gains import Coupled, Curve, Power, curve_from_dict, find_strange
 from allotment.limits import explain_idle_budget, explain_rest, find_broken, find_clashes
 from allotment.problem import Problem, Task, show_exact

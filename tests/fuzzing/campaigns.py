@@ -15,14 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from allotment.campaign import schema, store
-from allotment.campaign.archive import pack, unpack
 from allotment.campaign.campaign import Campaign
-from allotment.campaign.disk import judge_content
-from allotment.campaign.store import Store
-from allotment.campaign.template import write_template
 from allotment.errors import AllotmentError, InputError
 from allotment.job import Job
+from allotment.ledger import schema, store
+from allotment.ledger.archive import pack, unpack
+from allotment.ledger.disk import judge_content
+from allotment.ledger.store import Store
+from allotment.settings.template import write_template
 from fuzzing.deliveries import _png
 from fuzzing.mutators import archive_mutator, change_member, store_mutator, within
 from fuzzing.target import Target
@@ -223,15 +223,15 @@ _mutate_artifact = within(
         data[:1] + change_member(f"x{ENDINGS[data[0] % len(ENDINGS)]}", data[1:], most, dice)
     )
 )
-STORE = ("campaign/schema", "campaign/store")
+STORE = ("ledger/schema", "ledger/store")
 
 TARGETS = (
-    Target("archive", _read_archive, _make_archives, ("campaign/archive", "campaign/disk", *STORE),
+    Target("archive", _read_archive, _make_archives, ("ledger/archive", "ledger/disk", *STORE),
     archive_mutator,
            (), 1 << 14),
     Target("store", _read_store, _make_stores, STORE, store_mutator, (), 1 << 18),
     Target("campaign", _read_campaign, _make_worked,
            ("campaign/state", "campaign/summary", "campaign/campaign", *STORE), store_mutator, (),
            1 << 18),
-    Target("artifact", _read_artifact, _make_artifacts, ("campaign/disk",), _mutate_artifact),
+    Target("artifact", _read_artifact, _make_artifacts, ("ledger/disk",), _mutate_artifact),
 )  # fmt: skip

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import Any
 
-from allotment.campaign import journal, schema
 from allotment.job import canonical
+from allotment.ledger import journal, schema
 from fuzzing.target import Mutator
 
 PNG = b"\x89PNG\r\n\x1a\n"

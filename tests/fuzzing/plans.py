@@ -16,11 +16,7 @@ from allotment.advice.backtest import Backtest
 from allotment.advice.doctor import Diagnosis, Finding
 from allotment.advice.price import Price
 from allotment.amounts import exact, show, whole
-from allotment.campaign import lock
 from allotment.campaign.evaluation import Evaluation, Trial
-from allotment.campaign.settings import read_settings
-from allotment.campaign.template import OPTIONS, PRESETS, write_template
-from allotment.document import read_problem
 from allotment.errors import InputError
 from allotment.estimates.curves import Fit, Points, fit_exact
 from allotment.estimates.estimates import Estimates
@@ -30,9 +26,13 @@ from allotment.estimates.transfer import Transfer
 from allotment.estimates.verdict import Verdict, judge
 from allotment.gains import curve_from_dict
 from allotment.job import Job, canonical, parse
+from allotment.ledger import lock
 from allotment.orders.order import Order
 from allotment.orders.sheet import protect, unprotect
 from allotment.plan import Outlook, Plan
+from allotment.problem_file import read_problem
+from allotment.settings.settings import read_settings
+from allotment.settings.template import OPTIONS, PRESETS, write_template
 from fuzzing.mutators import json_mutator, lines_mutator
 from fuzzing.target import Target, check_told
 
@@ -307,7 +307,7 @@ TARGETS = (
     ),
     Target(
         "settings", _read_settings, _make_settings,
-        ("campaign/settings", "data/mistakes", "learners/recipe"), lines_mutator, TOML, 1 << 14,
+        ("settings/settings", "data/mistakes", "learners/recipe"), lines_mutator, TOML, 1 << 14,
     ),
     Target(
         "forms", _read_form, _make_forms,
@@ -328,5 +328,5 @@ TARGETS = (
         "cell", _read_cell, lambda: [b"=1+1", b"'=1", b"-1.5", b"cat", b"''-1", "＝x".encode()],
         ("orders/sheet",), None, ("=", "+", "-", "@", "'", "\t", "\r"), 1 << 8,
     ),
-    Target("lock", _read_lock, _make_locks, ("campaign/lock",), json_mutator),
+    Target("lock", _read_lock, _make_locks, ("ledger/lock",), json_mutator),
 )  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 from allotment.data.labels import Labels, shuffle
 from allotment.errors import InputError, Mistake, reading
 from allotment.estimates.methods import estimate, prepare
-from allotment.figures import several
+from allotment.formatting import several
 from allotment.learners.learner import Learner, train_many
 from allotment.machine import settled
 from allotment.plan import allocate, baselines

@@ -17,7 +17,7 @@ from allotment.estimates.estimates import Estimates
 from allotment.estimates.response import Response, find_level, find_scored
 from allotment.estimates.transfer import Transfer
 from allotment.estimates.verdict import judge
-from allotment.figures import percent, several
+from allotment.formatting import percent, several
 from allotment.plan import Outlook, Plan, allocate
 from allotment.problem import Problem
 from allotment.solver.baselines import equal_budget

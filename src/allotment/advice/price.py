@@ -13,7 +13,7 @@ from allotment.data.labels import Labels
 from allotment.errors import InputError, Mistake, reading
 from allotment.estimates.methods import METHODS, prepare
 from allotment.estimates.request import Request
-from allotment.figures import number, percent, several
+from allotment.formatting import number, percent, several
 from allotment.learners.learner import Learner, labelled, train_many
 from allotment.machine import settled
 from allotment.problem import Problem

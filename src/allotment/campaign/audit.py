@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from allotment.advice.doctor import Diagnosis
-from allotment.campaign import copies
-from allotment.campaign.books import balance
-from allotment.campaign.disk import MASKS
 from allotment.campaign.evaluation import Evaluation
-from allotment.campaign.journal import Position
-from allotment.campaign.schema import COLUMNS, Damaged, damaged
-from allotment.campaign.settings import FILE, parse_settings
-from allotment.campaign.store import Store
 from allotment.errors import InputError
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.response import Response
-from allotment.figures import several
+from allotment.formatting import several
 from allotment.job import JSON
+from allotment.ledger import copies
+from allotment.ledger.books import balance
+from allotment.ledger.disk import MASKS
+from allotment.ledger.journal import Position
+from allotment.ledger.schema import COLUMNS, Damaged, damaged
+from allotment.ledger.store import Store
 from allotment.plan import Outlook, Plan
+from allotment.settings.settings import FILE, parse_settings
 
 NEEDS = ("recipe", "method", "trainings", "seed", "labels", "learner", "data", "folds")
 """that all estimates say"""

@@ -14,8 +14,7 @@ from typing import Any
 from allotment.advice.doctor import Diagnosis, diagnose
 from allotment.advice.price import Price, read_rate
 from allotment.amounts import show
-from allotment.campaign import archive, audit
-from allotment.campaign.books import find_unknown, name_order, read_order
+from allotment.campaign import audit
 from allotment.campaign.evaluation import (
     BASE,
     Evaluation,
@@ -40,15 +39,9 @@ from allotment.campaign.jobs import (
     shared_needs,
     size_of,
 )
-from allotment.campaign.labels import MASKS, OWN
-from allotment.campaign.recovery import Restored, restore
 from allotment.campaign.rounds import rebase
-from allotment.campaign.rows import keep_rows
-from allotment.campaign.schema import FILE as STORE
-from allotment.campaign.settings import FILE, check_place, parse_settings, quote
 from allotment.campaign.sheets import show_columns
 from allotment.campaign.state import Proposal, State, look, name_diagnosis, tell_spent
-from allotment.campaign.store import Store, Value
 from allotment.campaign.summary import Status, collect, summarise
 from allotment.campaign.work import PERFORM, Bench, count_folds, find_own, open_paper, set_up
 from allotment.connect.delivery import Parts, read_delivery, write_rejected
@@ -57,13 +50,21 @@ from allotment.errors import Infeasible, InputError, Mistake
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.methods import FOLDS, METHODS
 from allotment.estimates.paper import Paper
-from allotment.figures import several
+from allotment.formatting import several
 from allotment.job import JSON, Job
+from allotment.ledger import archive
+from allotment.ledger.books import find_unknown, name_order, read_order
+from allotment.ledger.recovery import Restored, restore
+from allotment.ledger.schema import FILE as STORE
+from allotment.ledger.store import Store, Value
 from allotment.machine import describe_cpu
 from allotment.orders.order import Order, choose
 from allotment.orders.sheet import check_free, check_name, place_file, write_csv, write_jsonl
 from allotment.plan import baselines, check_counts
 from allotment.runs.local import default_workers, run_jobs
+from allotment.settings.settings import FILE, check_place, parse_settings, quote
+from allotment.stock.fingerprints import keep_rows
+from allotment.stock.stock import MASKS, OWN
 
 MACHINE = "machine"
 """kind of the result that names a CPU on which some of the trainings were done"""

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from allotment.campaign.labels import Stock
-from allotment.campaign.settings import Settings
 from allotment.campaign.state import State
-from allotment.campaign.store import Delivery
 from allotment.connect.delivery import Label, Parts
 from allotment.job import JSON
+from allotment.ledger.store import Delivery
+from allotment.settings.settings import Settings
+from allotment.stock.stock import Stock
 
 FEW_LABELS = 20
 """may well be without one of the classes"""

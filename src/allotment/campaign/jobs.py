@@ -11,7 +11,6 @@ import numpy as np
 
 from allotment.campaign.evaluation import Evaluation, Trial
 from allotment.campaign.state import State
-from allotment.campaign.store import Store, Value
 from allotment.campaign.work import STEPS, name_piece, print_of
 from allotment.data.dataset import ArrayData
 from allotment.estimates import worth
@@ -20,6 +19,7 @@ from allotment.estimates.paper import Found, Paper, from_plain
 from allotment.estimates.priors import Prior
 from allotment.estimates.response import Response, join
 from allotment.job import JSON, Job
+from allotment.ledger.store import Store, Value
 
 CHUNK = 8
 """trainings of one job on a table, which are stacked: many take hardly longer than one"""

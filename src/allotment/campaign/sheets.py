@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from allotment.campaign.labels import find_root
 from allotment.campaign.state import State
+from allotment.stock.stock import find_root
 
 MOST = 12
 """columns of a table; more would hide the one to be filled in"""

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from allotment.amounts import show
 from allotment.campaign.campaign import Campaign
-from allotment.campaign.labels import Stock, open_stock
-from allotment.campaign.settings import COMPLETE, FILE, ROOTED, Settings, parse_settings, quote
-from allotment.campaign.template import BUDGETS, OPTIONS, PRESETS, STEPS, write_template
 from allotment.data.dataset import Dataset
 from allotment.data.roles import find_id
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.methods import FOLDS
+from allotment.settings.settings import COMPLETE, FILE, ROOTED, Settings, parse_settings, quote
+from allotment.settings.template import BUDGETS, OPTIONS, PRESETS, STEPS, write_template
+from allotment.stock.stock import Stock, open_stock
 
 
 class Begun(NamedTuple):

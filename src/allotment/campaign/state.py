@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from allotment.amounts import show
-from allotment.campaign.books import find_terms, list_lost
-from allotment.campaign.labels import Stock, open_stock
 from allotment.campaign.rounds import (
     Account,
     Bill,
@@ -26,17 +24,19 @@ from allotment.campaign.rounds import (
     tell_clashes,
     tell_idle,
 )
-from allotment.campaign.rows import check_rows
-from allotment.campaign.settings import FILE, Settings, quote, read_settings
-from allotment.campaign.store import Store, Value
 from allotment.data.dataset import Dataset
 from allotment.errors import Infeasible, InputError, Mistake
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.methods import METHODS
-from allotment.figures import several
+from allotment.formatting import several
 from allotment.job import JSON, Job
+from allotment.ledger.books import find_terms, list_lost
+from allotment.ledger.store import Store, Value
 from allotment.plan import Outlook, Plan, allocate, neutral_gains
 from allotment.problem import Problem
+from allotment.settings.settings import FILE, Settings, quote, read_settings
+from allotment.stock.fingerprints import check_rows
+from allotment.stock.stock import Stock, open_stock
 
 CHANGES = {
     "data": "the data have changed",

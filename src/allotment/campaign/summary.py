@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from allotment.advice.doctor import Diagnosis
 from allotment.campaign.evaluation import LEVEL, Evaluation
 from allotment.campaign.rounds import is_groundless, rebase
-from allotment.campaign.settings import FILE, quote
 from allotment.campaign.state import Proposal, State
-from allotment.campaign.store import Value
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.response import Response
 from allotment.estimates.transfer import Transfer
-from allotment.figures import several
+from allotment.formatting import several
 from allotment.job import installed
+from allotment.ledger.store import Value
 from allotment.plan import Plan, baselines
 from allotment.problem import show_exact
+from allotment.settings.settings import FILE, quote
 from allotment.solver.baselines import equal_budget
 
 Array = NDArray[np.float64]

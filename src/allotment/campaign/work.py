@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 
 from allotment.advice.price import price
-from allotment.campaign.labels import Stock, find_path, find_root, open_stock
-from allotment.campaign.settings import Settings, parse_settings
 from allotment.data.dataset import Dataset
 from allotment.data.labels import Labels, Split, draw, shuffle
 from allotment.errors import InputError, Mistake, suggest
@@ -31,6 +29,8 @@ from allotment.estimates.response import UNTRAINED, run
 from allotment.job import JSON
 from allotment.learners.learner import Learner, train_many
 from allotment.problem import Problem
+from allotment.settings.settings import Settings, parse_settings
+from allotment.stock.stock import Stock, find_path, find_root, open_stock
 
 VARIABLE = "ALLOT_LEARNER"
 """names a learner of the user's own, as the option --learner does"""
@@ -126,7 +126,7 @@ class Bench:
 def _set_up(folder: str, text: str, own: str | None, known: tuple[str, str], test: bool) -> Bench:
     """Once for all jobs of a process that share it; refused if data or labels are not those that
     the job names."""
-    from allotment.campaign.store import Store
+    from allotment.ledger.store import Store
 
     settings = parse_settings(text)
     with Store.open(Path(folder), write=False) as store:

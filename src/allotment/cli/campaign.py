@@ -97,8 +97,8 @@ def init(folder: str, **given: Any) -> None:
     """
     from allotment.campaign.intake import tell_guessed
     from allotment.campaign.starting import begin
-    from allotment.tables.campaigns import show_tasks
-    from allotment.tables.page import Page
+    from allotment.terminal.campaigns import show_tasks
+    from allotment.terminal.page import Page
 
     for key, option in _PAIRED.items():
         given[key] = _pairs(f"--{option}", given[key])
@@ -149,9 +149,9 @@ def estimate(
     \b
     Example:  allot estimate my-campaign
     """
-    from allotment.campaign.settings import quote
-    from allotment.tables.campaigns import show_measured
-    from allotment.tables.page import Page
+    from allotment.settings.settings import quote
+    from allotment.terminal.campaigns import show_measured
+    from allotment.terminal.page import Page
 
     campaign = _open(folder, learner)
     campaign.claim("estimate")
@@ -215,9 +215,9 @@ def order(
     \b
     Example:  allot order my-campaign -o order.csv
     """
-    from allotment.campaign.settings import quote
-    from allotment.tables.campaigns import show_order
-    from allotment.tables.page import Page
+    from allotment.settings.settings import quote
+    from allotment.terminal.campaigns import show_order
+    from allotment.terminal.page import Page
 
     campaign = _open(folder)
     if cancel is not None:
@@ -279,8 +279,8 @@ def ingest(
     \b
     Example:  allot ingest my-campaign order.csv
     """
-    from allotment.tables.campaigns import show_intake
-    from allotment.tables.page import Page
+    from allotment.terminal.campaigns import show_intake
+    from allotment.terminal.page import Page
 
     if (path is None) != oracle:
         raise click.UsageError("Give the FILE with the labels, or --oracle.")
@@ -326,9 +326,9 @@ def evaluate(
     \b
     Example:  allot evaluate my-campaign --repeats 5
     """
-    from allotment.campaign.settings import quote
-    from allotment.tables.campaigns import show_evaluation
-    from allotment.tables.page import Page
+    from allotment.settings.settings import quote
+    from allotment.terminal.campaigns import show_evaluation
+    from allotment.terminal.page import Page
 
     campaign = _open(folder, learner)
     yours = [_pairs("--plan", plan.split(",")) for plan in plans]
@@ -355,8 +355,8 @@ def status(folder: str, as_json: bool) -> None:
     \b
     Example:  allot status my-campaign
     """
-    from allotment.tables.campaigns import show_status
-    from allotment.tables.page import Page
+    from allotment.terminal.campaigns import show_status
+    from allotment.terminal.page import Page
 
     found = _open(folder).summarise()[1]
     if as_json:
@@ -393,8 +393,8 @@ def _tell_clashes(clashes: Iterable[str]) -> None:
 
 def write_page(values: Mapping[str, Any], path: Path) -> Path:
     """The report of these values as a file, in the place of an earlier one, but of nothing else."""
-    from allotment.campaign.disk import plainly, write_file
     from allotment.errors import InputError, Mistake
+    from allotment.ledger.disk import plainly, write_file
     from allotment.reports.page import is_report, render
 
     text = render(values)
@@ -422,7 +422,7 @@ def pack(folder: str, output: str | None) -> None:
     \b
     Example:  allot pack my-campaign -o my-campaign.zip
     """
-    from allotment.campaign.settings import quote
+    from allotment.settings.settings import quote
 
     if output is not None and Path(output).suffix.lower() != ".zip":
         raise click.UsageError(
@@ -450,7 +450,7 @@ def unpack(path: str, folder: str) -> None:
     Example:  allot unpack my-campaign.zip my-copy
     """
     from allotment.campaign.campaign import Campaign
-    from allotment.campaign.settings import find_lost, quote
+    from allotment.settings.settings import find_lost, quote
 
     Campaign.unpack(path, folder)
     say(f"{folder} is there. Next: allot status {quote(folder)}")
@@ -471,9 +471,9 @@ def verify(ctx: click.Context, folder: str, as_json: bool) -> None:
     \b
     Example:  allot verify my-campaign
     """
-    from allotment.campaign.settings import quote
-    from allotment.tables.campaigns import show_audit
-    from allotment.tables.page import Page
+    from allotment.settings.settings import quote
+    from allotment.terminal.campaigns import show_audit
+    from allotment.terminal.page import Page
 
     found = _open(folder).verify()
     if as_json:
@@ -495,8 +495,8 @@ def restore(folder: str) -> None:
     \b
     Example:  allot restore my-campaign
     """
-    from allotment.campaign.settings import quote
-    from allotment.figures import several
+    from allotment.formatting import several
+    from allotment.settings.settings import quote
 
     done = _open(folder).restore()
     say(f"{done.copy} is in place.")

@@ -202,8 +202,8 @@ def _show(summary: Summary, as_json: bool) -> None:
     if as_json:
         print_json(summary.to_dict())
     else:
-        from allotment.tables.datasets import show_data
-        from allotment.tables.page import Page
+        from allotment.terminal.datasets import show_data
+        from allotment.terminal.page import Page
 
         show_data(Page(), summary)
 

@@ -19,8 +19,8 @@ from allotment.cli.progress import Meter, spell
 if TYPE_CHECKING:
     from allotment.campaign.campaign import Campaign
     from allotment.campaign.evaluation import Evaluation
-    from allotment.campaign.settings import Settings
-    from allotment.tables.page import Page
+    from allotment.settings.settings import Settings
+    from allotment.terminal.page import Page
 
 TASKS: dict[str, dict[str, Any]] = {
     "classes": {"cost": 1, "have": 60, "metric": "roc_auc"},
@@ -96,7 +96,7 @@ def _choose_workers() -> int:
 
 
 def _run(folder: str, quick: bool, seed: int, workers: int) -> None:
-    from allotment.tables.page import Page
+    from allotment.terminal.page import Page
 
     form, page = QUICK if quick else FULL, Page()
     page.title("1. Six tasks, and a few labels of each")
@@ -117,7 +117,7 @@ def _run(folder: str, quick: bool, seed: int, workers: int) -> None:
 
 def _write_settings(form: dict[str, int], quick: bool, seed: int) -> str:
     from allotment.campaign.starting import settle_machine
-    from allotment.campaign.template import write_template
+    from allotment.settings.template import write_template
 
     data: dict[str, Any] = {
         "name": "scenes",
@@ -135,8 +135,8 @@ def _write_settings(form: dict[str, int], quick: bool, seed: int) -> str:
 def _open(folder: str, text: str) -> Campaign:
     """The demo in this folder, begun if it is not; nobody's own campaign is ordered for."""
     from allotment.campaign.campaign import Campaign
-    from allotment.campaign.settings import FILE, parse_settings, read_settings
     from allotment.errors import InputError, Mistake
+    from allotment.settings.settings import FILE, parse_settings, read_settings
 
     if not (Path(folder) / FILE).exists():
         return Campaign.create(folder, text)
@@ -162,7 +162,7 @@ def _outline(settings: Settings) -> tuple[Any, ...]:
 
 
 def _introduce(page: Page, campaign: Campaign, quick: bool) -> None:
-    from allotment.tables.campaigns import show_tasks
+    from allotment.terminal.campaigns import show_tasks
 
     status = campaign.summarise()[1]
     show_tasks(page, status)
@@ -179,7 +179,7 @@ def _introduce(page: Page, campaign: Campaign, quick: bool) -> None:
 def _measure(page: Page, campaign: Campaign, repeats: int, workers: int) -> float | None:
     """Estimates, unless everything is bought already; the seconds for a training, if they were
     timed."""
-    from allotment.tables.campaigns import show_diagnosis
+    from allotment.terminal.campaigns import show_diagnosis
 
     page.title("2. What is one more label of each worth?")
     state = campaign.look()
@@ -210,7 +210,7 @@ def _measure(page: Page, campaign: Campaign, repeats: int, workers: int) -> floa
 def _buy(page: Page, campaign: Campaign) -> None:
     """Plan, order all of it, and take the labels from the scenes themselves."""
     from allotment.campaign.summary import tell_outlook
-    from allotment.tables.plans import show_plan
+    from allotment.terminal.plans import show_plan
 
     page.title("3. The plan, ordered and bought")
     if campaign.look().is_affordable:
@@ -251,8 +251,8 @@ def _show_gains(page: Page, found: Evaluation) -> None:
     """The table of gains with tasks below each other, so that it fits on any terminal; then what
     can be told."""
     from allotment.campaign.evaluation import LEVEL, SAME
-    from allotment.tables.campaigns import judge
-    from allotment.tables.page import Column
+    from allotment.terminal.campaigns import judge
+    from allotment.terminal.page import Column
 
     rows = found.rows()
     heads = Column("gain in %", [*found.tasks, "D_T"], "word")
@@ -310,9 +310,9 @@ def _report(campaign: Campaign) -> Path:
 
 def _plan_published() -> None:
     import allotment as al
-    from allotment.document import parse_problem
-    from allotment.tables.page import Page
-    from allotment.tables.plans import show_plan
+    from allotment.problem_file import parse_problem
+    from allotment.terminal.page import Page
+    from allotment.terminal.plans import show_plan
 
     page = Page()
     for name, title in EXAMPLES.items():

@@ -29,7 +29,7 @@ def check(ctx: click.Context, path: str) -> None:
     from allotment.errors import Infeasible, InputError
     from allotment.plan import check_limits
     from allotment.solver.model import split_gains
-    from allotment.tables.plans import describe
+    from allotment.terminal.plans import describe
 
     try:
         document = read_document(path)
@@ -50,8 +50,8 @@ def _check_campaign(ctx: click.Context, path: str) -> None:
     from allotment.campaign.campaign import Campaign
     from allotment.errors import Infeasible, InputError
     from allotment.plan import check_limits
-    from allotment.tables.campaigns import show_tasks
-    from allotment.tables.page import Page
+    from allotment.terminal.campaigns import show_tasks
+    from allotment.terminal.page import Page
 
     file = f"{path.rstrip('/')}/campaign.toml"
     try:

@@ -16,11 +16,11 @@ from allotment.cli.group import BAD_INPUT, fail
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
     from allotment.campaign.state import Proposal, State
-    from allotment.document import Document
     from allotment.errors import InputError
     from allotment.gains import Curve
     from allotment.plan import Evidence
     from allotment.problem import Problem
+    from allotment.problem_file import Document
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -104,8 +104,8 @@ def _read_given(path: str, budget: str | None, count_implied: bool) -> Given:
 
 def read_document(path: str) -> Document:
     """The problem in a file or on standard input."""
-    from allotment.document import parse_problem, read_problem
     from allotment.errors import InputError, Mistake
+    from allotment.problem_file import parse_problem, read_problem
     from allotment.toml import LARGEST_FILE
 
     if path != "-":

@@ -14,10 +14,10 @@ from allotment.cli.inputs import Asked, Given, takes_problem
 from allotment.cli.output import formats, print_csv, print_json
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
-    from allotment.budgets import Frontier
+    from allotment.frontiers import Frontier
     from allotment.plan import Comparison, Plan, Score
     from allotment.problem import Problem
-    from allotment.tables import Page
+    from allotment.terminal import Page
 
 POINTS = 20
 
@@ -40,8 +40,8 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
               allot plan my-campaign
     """
     import allotment as al
-    from allotment.tables.page import FEW, Page
-    from allotment.tables.plans import show_plan, show_ranges
+    from allotment.terminal.page import FEW, Page
+    from allotment.terminal.plans import show_plan, show_ranges
 
     best = (
         al.allocate(given.problem, given.gains)
@@ -67,8 +67,8 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
             show_ranges(page, best)
         show_beside(page, best, given.neutral, given.asked is None, "--json has them")
         if given.asked is not None:
-            from allotment.campaign.settings import quote
-            from allotment.tables.campaigns import show_proposal
+            from allotment.settings.settings import quote
+            from allotment.terminal.campaigns import show_proposal
 
             show_proposal(
                 page, given.asked.proposal, quote(given.asked.folder), given.asked.what_if
@@ -81,8 +81,8 @@ def _record(asked: Asked) -> None:
     """Keep a campaign's plan. Somebody else may be writing, or this user only looking: neither is a
     failure."""
     from allotment.campaign.campaign import Campaign
-    from allotment.campaign.lock import Held
     from allotment.errors import InputError
+    from allotment.ledger.lock import Held
 
     try:
         Campaign(asked.folder).record(asked.proposal)
@@ -97,7 +97,7 @@ def show_beside(
 ) -> None:
     """The best plan beside the baselines, as a table and, unless something surer will be said, in a
     sentence."""
-    from allotment.tables.plans import show_comparison, show_verdict
+    from allotment.terminal.plans import show_comparison, show_verdict
 
     comparison = _compare(best)
     show_comparison(page, comparison, "What one might do instead", elsewhere)
@@ -167,8 +167,8 @@ def frontier(given: Given, points: int | None, form: str) -> None:
         _warn(given)
         print_csv(["budget", "value", *counts], zip(budgets, values, *counts.values(), strict=True))
     else:
-        from allotment.tables.page import Page
-        from allotment.tables.plans import show_frontier
+        from allotment.terminal.page import Page
+        from allotment.terminal.plans import show_frontier
 
         show_frontier(Page(), budgets, values, counts, given.neutral)
 
@@ -227,8 +227,8 @@ def score(ctx: click.Context, given: Given, counts: tuple[str, ...], form: str) 
             ),
         )
     else:
-        from allotment.tables.page import Page
-        from allotment.tables.plans import show_score
+        from allotment.terminal.page import Page
+        from allotment.terminal.plans import show_score
 
         left_out = [name for name in yours.counts if name not in named]
         show_score(Page(), comparison, yours, left_out, given.neutral)
@@ -281,8 +281,8 @@ def cheapest(given: Given, target: float, task: str | None, form: str) -> None:
         _warn(given, least)
         print_csv(rows[0], (row.values() for row in rows))
     else:
-        from allotment.tables.page import Page
-        from allotment.tables.plans import show_cheapest
+        from allotment.terminal.page import Page
+        from allotment.terminal.plans import show_cheapest
 
         show_cheapest(Page(), least, task, given.problem.budget, given.neutral)
 
@@ -292,7 +292,7 @@ def _compare(plan: Plan, yours: Mapping[str, int] | None = None) -> Comparison:
     few."""
     import allotment as al
     from allotment.solver.baselines import equal_budget, equal_images
-    from allotment.tables.page import FEW
+    from allotment.terminal.page import FEW
 
     problem = plan.problem
     others: dict[str, Mapping[str, int]] = {} if yours is None else {"yours": yours}
@@ -308,8 +308,8 @@ def _compare(plan: Plan, yours: Mapping[str, int] | None = None) -> Comparison:
 
 def _warn(given: Given, plan: Plan | None = None) -> None:
     """What a spreadsheet has no place for."""
-    from allotment.figures import number
-    from allotment.tables.plans import NEUTRAL
+    from allotment.formatting import number
+    from allotment.terminal.plans import NEUTRAL
 
     if given.neutral:
         say(f"note: {NEUTRAL}", err=True)
@@ -321,6 +321,6 @@ def _warn(given: Given, plan: Plan | None = None) -> None:
 
 def _note(given: Given) -> dict[str, Any]:
     """What JSON says where the gains are the neutral ones."""
-    from allotment.tables.plans import NEUTRAL
+    from allotment.terminal.plans import NEUTRAL
 
     return {"neutral": True, "note": NEUTRAL} if given.neutral else {}

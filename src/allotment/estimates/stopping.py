@@ -15,7 +15,7 @@ from allotment.data.labels import Labels
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.probes import Array, Probes, join, make_arms, time_probe
 from allotment.estimates.transfer import Transfer, affinity
-from allotment.figures import several
+from allotment.formatting import several
 from allotment.gains import Curve, Geometric
 from allotment.learners.learner import Learner, labelled
 from allotment.plan import Plan, allocate, score

@@ -48,7 +48,7 @@ from pathlib import Path
 from typing import Any
 
 from allotment.amounts import exact
-from allotment.figures import amounts, numbers, percent
+from allotment.formatting import amounts, numbers, percent
 from allotment.reports import words
 from allotment.reports.charts import Mark, draw_curve, draw_interval, draw_keys
 from allotment.reports.markup import (

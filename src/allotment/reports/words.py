@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from allotment.amounts import exact, show
-from allotment.figures import percent
+from allotment.formatting import percent
 from allotment.reports.markup import Content, Html, fill, join, name
 
 TITLE = "Label plan"

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from allotment.campaign import journal
-from allotment.campaign.disk import clear_halves, sign
-from allotment.campaign.journal import Position
+from allotment.ledger import journal
+from allotment.ledger.disk import clear_halves, sign
+from allotment.ledger.journal import Position
 from allotment.machine import sync_file, sync_folder
 
 FOLDER = "copies"

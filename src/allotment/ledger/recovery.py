@@ -9,12 +9,12 @@ import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 
-from allotment.campaign import journal, lock
-from allotment.campaign.copies import Copy, find_newer, list_copies
-from allotment.campaign.disk import check_local, plainly, sign
-from allotment.campaign.journal import Position
-from allotment.campaign.schema import COLUMNS, FILE, connect
 from allotment.errors import InputError, Mistake
+from allotment.ledger import journal, lock
+from allotment.ledger.copies import Copy, find_newer, list_copies
+from allotment.ledger.disk import check_local, plainly, sign
+from allotment.ledger.journal import Position
+from allotment.ledger.schema import COLUMNS, FILE, connect
 from allotment.machine import sync_file, sync_folder
 
 BESIDE = ("-wal", "-shm")

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from allotment.data.features import FeatureColumn
 from allotment.data.summary import Summary
 from allotment.errors import visible
-from allotment.figures import percent, several
-from allotment.tables.page import FEW, MOST_LINES, MOST_ROWS, Column, Page, shorten
+from allotment.formatting import percent, several
+from allotment.terminal.page import FEW, MOST_LINES, MOST_ROWS, Column, Page, shorten
 
 
 def show_data(page: Page, summary: Summary) -> None:

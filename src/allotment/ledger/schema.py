@@ -16,8 +16,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from allotment.amounts import short
-from allotment.campaign import copies, journal, lock
-from allotment.campaign.disk import (
+from allotment.errors import InputError, Mistake
+from allotment.job import JSON, canonical, parse
+from allotment.ledger import copies, journal, lock
+from allotment.ledger.disk import (
     HALF,
     KEEP,
     check_local,
@@ -26,9 +28,7 @@ from allotment.campaign.disk import (
     judge_name,
     plainly,
 )
-from allotment.campaign.journal import Position
-from allotment.errors import InputError, Mistake
-from allotment.job import JSON, canonical, parse
+from allotment.ledger.journal import Position
 from allotment.machine import make_folder, sync_folder
 
 FILE = "campaign.sqlite"

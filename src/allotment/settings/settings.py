@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from allotment.amounts import short
-from allotment.campaign.schema import FILE as STORE
 from allotment.data.mistakes import Placed, find_lines
 from allotment.data.roles import TARGET_KINDS, assign_roles
 from allotment.data.scenes.labels import TARGETS as SCENES
@@ -27,6 +26,7 @@ from allotment.errors import InputError, Mistake, make_hints, suggest
 from allotment.estimates.methods import FOLDS
 from allotment.learners.metrics import check_metric
 from allotment.learners.recipe import check_recipe
+from allotment.ledger.schema import FILE as STORE
 from allotment.problem import Cap, Problem, Task
 from allotment.toml import LARGEST_FILE, load_toml
 

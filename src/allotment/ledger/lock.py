@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from allotment.campaign.disk import plainly
 from allotment.errors import InputError, Mistake, visible
+from allotment.ledger.disk import plainly
 from allotment.machine import is_alive
 
 FILE = "campaign.lock"

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from allotment.campaign.settings import DATA, METHODS
+from allotment.settings.settings import DATA, METHODS
 
 PRESETS: dict[str, dict[str, tuple[int, int]]] = {
     "scenes": {

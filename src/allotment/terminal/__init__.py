@@ -2,6 +2,6 @@
 none."""
 
 from allotment.errors import visible
-from allotment.tables.page import Column, Page, fit, shorten
+from allotment.terminal.page import Column, Page, fit, shorten
 
 __all__ = ["Column", "Page", "fit", "shorten", "visible"]

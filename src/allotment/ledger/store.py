@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from allotment.amounts import short
-from allotment.campaign.disk import list_files, plainly, write_folder
-from allotment.campaign.journal import find_damage
-from allotment.campaign.schema import (
+from allotment.errors import InputError, Mistake, suggest
+from allotment.job import JSON, Job, canonical, parse
+from allotment.ledger.disk import list_files, plainly, write_folder
+from allotment.ledger.journal import find_damage
+from allotment.ledger.schema import (
     ARTIFACTS,
     COLUMNS,
     JSON_KINDS,
@@ -26,8 +28,6 @@ from allotment.campaign.schema import (
     is_listing,
     translate,
 )
-from allotment.errors import InputError, Mistake, suggest
-from allotment.job import JSON, Job, canonical, parse
 from allotment.machine import make_folder
 
 VALUES = ("estimates", "plan", "evaluation", "diagnosis")

@@ -13,8 +13,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
-from allotment.campaign.schema import damaged
-from allotment.campaign.store import Store, Value
+from allotment.ledger.schema import damaged
+from allotment.ledger.store import Store, Value
 from allotment.orders.order import Order
 from allotment.orders.sheet import SUFFIXES
 from allotment.problem import Task, show_exact

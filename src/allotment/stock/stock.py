@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.campaign import disk
-from allotment.campaign.settings import COMPLETE, Settings
 from allotment.connect.guard import told
 from allotment.connect.masks import find_sizes, to_array
 from allotment.connect.rows import Size
@@ -28,6 +26,8 @@ from allotment.data.roles import TARGET_KINDS
 from allotment.data.scenes.labels import TARGETS as SCENES
 from allotment.errors import InputError, Mistake, suggest
 from allotment.job import JSON, canonical
+from allotment.ledger import disk
+from allotment.settings.settings import COMPLETE, Settings
 
 OWN = {"own": True}
 """the value of a label that was bought from the data set itself: it is the one that the data

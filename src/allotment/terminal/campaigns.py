@@ -13,11 +13,11 @@ from allotment.campaign.audit import Audit
 from allotment.campaign.campaign import Measured, Ordered
 from allotment.campaign.evaluation import BASE, LEVEL, SAME, Evaluation
 from allotment.campaign.intake import Intake
-from allotment.campaign.settings import quote
 from allotment.campaign.state import Proposal, State
 from allotment.campaign.summary import Status, tell_outlook
-from allotment.figures import percent, several
-from allotment.tables.page import FEW, GAP, MOST_LINES, Column, Page, fit, split
+from allotment.formatting import percent, several
+from allotment.settings.settings import quote
+from allotment.terminal.page import FEW, GAP, MOST_LINES, Column, Page, fit, split
 
 NEUTRAL = (
     'method = "neutral" measures nothing: every task is taken to be worth the same, and a label the'

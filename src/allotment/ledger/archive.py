@@ -29,9 +29,11 @@ from typing import BinaryIO
 
 from allotment import __version__
 from allotment.amounts import short
-from allotment.campaign import schema
-from allotment.campaign.copies import keep_copy
-from allotment.campaign.disk import (
+from allotment.errors import InputError, Mistake
+from allotment.job import JSON, Job, canonical, parse
+from allotment.ledger import schema
+from allotment.ledger.copies import keep_copy
+from allotment.ledger.disk import (
     MASKS,
     check_local,
     clear_halves_of,
@@ -42,8 +44,8 @@ from allotment.campaign.disk import (
     sign,
     sync_tree,
 )
-from allotment.campaign.journal import find_damage
-from allotment.campaign.schema import (
+from allotment.ledger.journal import find_damage
+from allotment.ledger.schema import (
     ARTIFACTS,
     COLUMNS,
     JSON_KINDS,
@@ -51,9 +53,7 @@ from allotment.campaign.schema import (
     MIGRATIONS,
     judge_row,
 )
-from allotment.campaign.store import Store
-from allotment.errors import InputError, Mistake
-from allotment.job import JSON, Job, canonical, parse
+from allotment.ledger.store import Store
 from allotment.machine import sync_file, sync_folder
 
 FORMAT = "allotment campaign"

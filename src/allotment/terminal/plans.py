@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from allotment.amounts import exact, show
-from allotment.figures import amounts, number, numbers, percent, rounded, several
+from allotment.formatting import amounts, number, numbers, percent, rounded, several
 from allotment.gains import Curve
 from allotment.plan import Comparison, Plan, Score
 from allotment.problem import Problem, Task
-from allotment.tables.page import FEW, MOST_LINES, MOST_ROWS, Column, Page, shorten
+from allotment.terminal.page import FEW, MOST_LINES, MOST_ROWS, Column, Page, shorten
 
 NEUTRAL = (
     "The file gives no gains, so this is the neutral plan: every task is taken to be worth the"

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.campaign.labels import Stock, find_root
-from allotment.campaign.settings import FILE, Settings
-from allotment.campaign.store import Store
 from allotment.data.columns import Column
 from allotment.data.pixels import Unread
 from allotment.data.sources import open_source
 from allotment.errors import InputError, Mistake
-from allotment.figures import several
+from allotment.formatting import several
 from allotment.job import JSON, Job
+from allotment.ledger.store import Store
+from allotment.settings.settings import FILE, Settings
+from allotment.stock.stock import Stock, find_root
 
 KIND = "rows"
 """of the results that hold prints; the last one counts"""

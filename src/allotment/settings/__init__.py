@@ -1,0 +1,1 @@
+"""What the user decides: campaign.toml, read and written."""
