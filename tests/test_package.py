@@ -19,10 +19,10 @@ ROOT = SOURCE.parent.parent
 
 # From left to right: a room imports only from rooms to its left (docs/method.md, README).
 ROOMS = (
-    "errors", "amounts", "formatting", "machine", "problem", "toml", "gains", "problem_file",
-    "limits", "solver", "plan", "frontiers", "data", "learners", "estimates", "advice", "orders",
-    "job", "runs", "connect", "ledger", "settings", "stock", "campaign", "reports", "terminal",
-    "cli",
+    "errors", "plugins", "amounts", "formatting", "machine", "problem", "toml", "gains",
+    "problem_file", "limits", "solver", "plan", "frontiers", "data", "learners", "estimates",
+    "advice", "orders", "job", "runs", "connect", "ledger", "settings", "stock", "campaign",
+    "reports", "terminal", "cli",
 )  # fmt: skip
 # Within some rooms the modules lean one way too.
 INSIDE = {
