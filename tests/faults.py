@@ -530,8 +530,9 @@ def _judge(shim: Shim, step: Step, life: Life, at: Path) -> tuple[str, str]:
         shutil.rmtree(copy)
     if wrong := run_again(shim, step, at):
         return wrong
-    if life.code != 2 or not _is_clear(life.err):
-        return "ugly", f"code {life.code}: {life.err.strip()[-300:]}"
+    said = life.out if step.command[0] == "verify" and not life.err else life.err
+    if life.code != 2 or not _is_clear(said):
+        return "ugly", f"code {life.code}: {said.strip()[-300:]}"
     return "resumed", ""
 
 

@@ -92,8 +92,7 @@ def pack(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
         handle, half = tempfile.mkstemp(prefix=f"{sign(path.name)}-", dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
-                with zipfile.ZipFile(file, "w") as archive:
-                    _write_members(archive, store, files)
+                _write_archive(file, store, files)
                 file.flush()
                 sync_file(file.fileno())
             os.chmod(half, 0o644)
@@ -103,6 +102,17 @@ def pack(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
             Path(half).unlink(missing_ok=True)
             raise
     return path
+
+
+def _write_archive(file: BinaryIO, store: Store, files: Mapping[str, Path]) -> None:
+    archive = zipfile.ZipFile(file, "w")
+    try:
+        _write_members(archive, store, files)
+        archive.close()
+    except BaseException:
+        # with a member half written it cannot be closed, and would say so in place of the cause
+        archive.fp = None
+        raise
 
 
 def _list_files(store: Store) -> dict[str, Path]:

@@ -33,13 +33,21 @@ class Copy(NamedTuple):
 
 
 def list_copies(folder: Path) -> list[Copy]:
-    """Those of a campaign, the newest last."""
+    """Those of a campaign, the newest last; raises OSError where the disk does not tell."""
     try:
         names = os.listdir(folder / FOLDER)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     found = [(int(match[1]), name) for name in names if (match := _NAME.fullmatch(name))]
     return [Copy(number, folder / FOLDER / name) for number, name in sorted(found)]
+
+
+def has_copy(folder: Path) -> bool:
+    """Whether there is one, as far as the disk tells: for those who say what could be done."""
+    try:
+        return bool(list_copies(folder))
+    except OSError:
+        return False
 
 
 def keep_copy(connection: sqlite3.Connection, folder: Path) -> None:

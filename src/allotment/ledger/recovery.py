@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from allotment.errors import InputError, Mistake
 from allotment.ledger import journal, lock
-from allotment.ledger.copies import Copy, find_newer, list_copies
+from allotment.ledger.copies import FOLDER, Copy, find_newer, list_copies
 from allotment.ledger.disk import check_local, plainly, sign
 from allotment.ledger.journal import Position
 from allotment.ledger.schema import COLUMNS, FILE, connect
@@ -34,7 +34,8 @@ class Restored(NamedTuple):
 def restore(folder: Path) -> Restored:
     """Put the newest sound copy in the place of a store that is harmed, gone or older than it."""
     check_local(folder)
-    known = list_copies(folder)
+    with plainly(folder / FOLDER):
+        known = list_copies(folder)
     if not known:
         what = (
             "no copy of its store is there; unpack an archive of `allot pack` instead: allot unpack"
@@ -66,7 +67,15 @@ class _Examined(NamedTuple):
 
 
 def _examine(path: Path) -> _Examined:
-    """Whether each row of a store, or of a copy of one, is as it was written."""
+    """Whether each row of a store, or of a copy of one, is as it was written.
+
+    What is not is looked at once more: a disk may fail to read what is there.
+    """
+    first = _examine_once(path)
+    return first if first.sound else _examine_once(path)
+
+
+def _examine_once(path: Path) -> _Examined:
     try:
         connection = connect(path, write=False)
     except InputError:

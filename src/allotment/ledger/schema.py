@@ -238,7 +238,7 @@ def connect(path: Path, write: bool) -> sqlite3.Connection:
             "is not a campaign: it has no campaign.sqlite; make one with `allot init`, or check the"
             " path"
         )
-        if copies.list_copies(path.parent):
+        if copies.has_copy(path.parent):
             what = (
                 "its campaign.sqlite is gone; put back its last copy: allot restore"
                 f" {shlex.quote(str(path.parent))}"
@@ -285,7 +285,7 @@ def _size(path: Path) -> int:
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
     (mark,) = connection.execute("PRAGMA application_id").fetchone()
-    if mark != MARK and copies.list_copies(path.parent):
+    if mark != MARK and copies.has_copy(path.parent):
         raise damaged(path, "it is another SQLite file")
     if mark != MARK:
         what = "is not the store of a campaign but another SQLite file; check the path"
@@ -363,7 +363,7 @@ def damaged(path: Path, how: object) -> Damaged:
     """What is wrong with a store, and what to do about it."""
     home = path.parent
     kept = f"put back the last sound copy: allot restore {shlex.quote(str(home))}"
-    if not copies.list_copies(home):
+    if not copies.has_copy(home):
         kept = "put back a copy or an archive of `allot pack`"
     look = f"see all of it with: allot verify {shlex.quote(str(home))}; {kept}"
     what = (
