@@ -87,11 +87,7 @@ def show(amount: Fraction) -> str:
     with `~`."""
     if amount.denominator == 1:
         return str(amount.numerator)
-    denominator = amount.denominator
-    for prime in (2, 5):
-        while denominator % prime == 0:
-            denominator //= prime
-    if denominator != 1:
+    if 10**FINEST % amount.denominator:  # no decimal, or one of more places than can be read
         return f"~{float(amount):.6g}"
     return f"{to_decimal(amount):f}"
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.amounts import exact, short
-from allotment.errors import InputError, Mistake, make_hints, suggest
+from allotment.errors import InputError, Mistake, cut, make_hints, suggest
 from allotment.problem import show_exact
 
 Array: TypeAlias = NDArray[np.float64]
@@ -465,7 +465,7 @@ def curve_from_dict(plain: Any) -> Curve:
     values = {key: value for key, value in plain.items() if key != "curve"}
     hint = make_hints(known)
     mistakes = [
-        Mistake(str(key), f"unknown key; {hint(key)}") for key in values if key not in known
+        Mistake(cut(key, 60), f"unknown key; {hint(key)}") for key in values if key not in known
     ]
     mistakes += [Mistake(key, "is missing") for key in needed if key not in values]
     if mistakes:

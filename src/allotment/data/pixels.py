@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ from allotment.machine import is_trouble
 MOST_PIXELS = 50_000_000
 MOST_BYTES = 1 << 28
 """of any one file"""
+MOST_PARTS = 100_000
+"""of a PNG; programs write some thousand pixels into each"""
 _BEGINNINGS = {"PNG": b"\x89PNG\r\n\x1a\n", "JPEG": b"\xff\xd8\xff"}
 _FORMS = {
     "1": "black and white only",
@@ -111,9 +114,12 @@ def _opened(root: Path, path: str, formats: tuple[str, ...]) -> Iterator[tuple[A
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
             head = file.read(26)
+            is_whole = not head.startswith(_BEGINNINGS["PNG"]) or _has_all_parts(file)
             file.seek(0)
         except OSError as error:
             raise Unread(path, error) from None
+        if not is_whole:
+            raise InputError([Mistake(shown(path), _damaged("a part longer than the file"))])
         try:
             image = Image.open(file, formats=formats)
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
@@ -145,6 +151,21 @@ def load_pillow() -> Any:
             [Mistake("", "images need Pillow: pip install 'allotment[train]'")]
         ) from None
     return Image
+
+
+def _has_all_parts(file: BufferedReader) -> bool:
+    """Whether no part of a PNG says that it goes on past the end of the file.
+
+    Pillow would take the memory for such a part, gigabytes of it, before it reads what is there.
+    """
+    size, at, kind = file.seek(0, os.SEEK_END), len(_BEGINNINGS["PNG"]), b""
+    for _ in range(MOST_PARTS):
+        if kind == b"IEND" or at + 8 > size:
+            return at <= size
+        file.seek(at)
+        length, kind = struct.unpack(">I4s", file.read(8))
+        at += 12 + length  # its length, its kind and a checksum around it
+    return False
 
 
 def _damaged(how: str) -> str:

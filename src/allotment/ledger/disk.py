@@ -272,7 +272,10 @@ def _judge_npy(file: BinaryIO, size: int) -> str:
     )
     if length > LARGEST_HEADER:
         return "has a header too large for a plain array; write it with numpy.save"
-    header = _HEADER.fullmatch(file.read(length).decode("latin-1"))
+    text = file.read(length)
+    if len(text) < length:
+        return "ends within its header; write it again"
+    header = _HEADER.fullmatch(text.decode("latin-1"))
     if header is None:
         return "is not an array of plain numbers; write it with numpy.save"
     if not re.fullmatch(r"[<>|=]?(?:b1|[iu][1248]|f[248]|c8|c16)", header[1]):

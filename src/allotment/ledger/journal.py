@@ -92,7 +92,7 @@ def enter_all(connection: sqlite3.Connection, tables: Tables) -> None:
 
 def sign(before: str, table: str, place: int, row: Sequence[Any]) -> str:
     """The hash of a row that comes after the line with the hash `before`."""
-    text = "\0".join((before, table, str(place), *map(str, row)))
+    text = "\0".join(map(str, (before, table, place, *row)))
     return hashlib.blake2b(text.encode(), digest_size=WIDTH).hexdigest()
 
 

@@ -36,6 +36,8 @@ ARTIFACTS = "artifacts"
 MARK = 0x616C6C6F
 """says in the header of the file whose it is"""
 PATIENCE = 30.0  # seconds, for the moments in which another process tidies up
+LARGEST_NUMBER = 2**53
+"""of a row; SQLite itself counts on to 2^63"""
 LARGEST_BODY = 16_000_000  # characters
 LONGEST_NAME = 1000  # characters
 
@@ -155,7 +157,7 @@ def judge_row(row: JSON, columns: Mapping[str, str]) -> str:
 
 
 def _is_count(value: JSON) -> bool:
-    return type(value) is int and 0 <= value < 2**53
+    return type(value) is int and 0 <= value < LARGEST_NUMBER
 
 
 def _is_text(value: JSON) -> bool:
@@ -581,6 +583,8 @@ class Ledger:
         (last,) = self._connection.execute(
             f"SELECT COALESCE(MAX(rowid), 0) FROM {table}"
         ).fetchone()
+        if last > LARGEST_NUMBER:
+            raise damaged(self.path, f"row {last} of {table} has a number that none gets")
         self._connection.executemany(
             f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", rows
         )
