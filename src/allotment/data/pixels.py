@@ -95,6 +95,8 @@ def _decoded(root: Path, path: str, formats: tuple[str, ...]) -> Iterator[tuple[
     """The image with its pixels, and the bits of each of its numbers."""
     with _opened(root, path, formats) as (image, bits):
         try:
+            if image.format == "PNG" and not _has_all_parts(image.fp):
+                raise SyntaxError("a part goes on past the end of the file")
             image.load()
         except MemoryError:
             raise
@@ -114,12 +116,9 @@ def _opened(root: Path, path: str, formats: tuple[str, ...]) -> Iterator[tuple[A
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
             head = file.read(26)
-            is_whole = not head.startswith(_BEGINNINGS["PNG"]) or _has_all_parts(file)
             file.seek(0)
         except OSError as error:
             raise Unread(path, error) from None
-        if not is_whole:
-            raise InputError([Mistake(shown(path), _damaged("a part longer than the file"))])
         try:
             image = Image.open(file, formats=formats)
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
@@ -158,14 +157,18 @@ def _has_all_parts(file: BufferedReader) -> bool:
 
     Pillow would take the memory for such a part, gigabytes of it, before it reads what is there.
     """
-    size, at, kind = file.seek(0, os.SEEK_END), len(_BEGINNINGS["PNG"]), b""
+    before, size = file.tell(), file.seek(0, os.SEEK_END)
+    at, kind = len(_BEGINNINGS["PNG"]), b""
     for _ in range(MOST_PARTS):
         if kind == b"IEND" or at + 8 > size:
-            return at <= size
+            break
         file.seek(at)
         length, kind = struct.unpack(">I4s", file.read(8))
         at += 12 + length  # its length, its kind and a checksum around it
-    return False
+    else:
+        at = size + 1
+    file.seek(before)
+    return at <= size
 
 
 def _damaged(how: str) -> str:
