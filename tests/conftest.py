@@ -12,3 +12,5 @@ if os.name != "posix":
 if not os.environ.get("ALLOT_TEST_GPU"):
     # tolerances are those of a CPU; a GPU is tested where it is asked for
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
+# so that an assertion that fails there shows its values too
+pytest.register_assert_rewrite("helpers")

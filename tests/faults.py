@@ -37,9 +37,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-import powerloss
-import survival
-from survival import NAME, edit, fill, paint
+from helpers import powerloss, survival
+from helpers.survival import NAME, edit, fill, paint
 
 SHIM = Path(__file__).parent / "fixtures" / "shim.c"
 KINDS = (

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_campaign import begin
+from helpers.campaigns import begin
 
 from allotment.campaign.campaign import Campaign
 from allotment.errors import Infeasible, InputError

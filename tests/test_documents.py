@@ -29,11 +29,11 @@ import sys
 import termios
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.blocks import Block, blocks_of
 
 import allotment as al
 from allotment.cli import main
@@ -49,23 +49,6 @@ COLUMNS = 100
 
 each_guide = pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.name)
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-
-
-@dataclass(frozen=True)
-class Block:
-    """One fenced block: its language, its text, and the line on which the text begins."""
-
-    language: str
-    text: str
-    line: int
-
-
-def blocks_of(page: Path) -> list[Block]:
-    text = page.read_text(encoding="utf-8")
-    return [
-        Block(match[1], match[2], text.count("\n", 0, match.start(2)) + 1)
-        for match in re.finditer(r"^```(\S*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    ]
 
 
 def prose_of(page: Path) -> str:

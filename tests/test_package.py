@@ -16,6 +16,7 @@ import allotment
 
 SOURCE = Path(allotment.__file__).parent
 ROOT = SOURCE.parent.parent
+TESTS = Path(__file__).parent
 
 # From left to right: a room imports only from rooms to its left (docs/method.md, README).
 ROOMS = (
@@ -77,6 +78,28 @@ def test_every_module_has_its_room() -> None:
     for folder, modules in INSIDE.items():
         paths = SOURCE.joinpath(*folder.split(".")).glob("*.py")
         assert {path.stem for path in paths} - {"__init__", "__main__"} == set(modules), folder
+
+
+def test_tests_lie_in_folders_that_are_named_after_rooms() -> None:
+    paths = [path.relative_to(TESTS) for path in TESTS.rglob("*.py")]
+    folders = {path.parts[0] for path in paths if len(path.parts) > 1}
+    assert folders - {"fuzzing", "helpers", "plugin"} <= set(ROOMS)
+    tests = [path for path in paths if path.name.startswith("test_")]
+    assert {path.parts[0] for path in tests if len(path.parts) > 1} <= set(ROOMS)
+    assert len({path.name for path in tests}) == len(tests)  # pytest finds them by these names
+
+
+def test_no_test_is_imported() -> None:
+    for path in TESTS.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            parts = {part for name in names for part in name.split(".")}
+            tests = {part for part in parts if part.startswith("test_")}
+            assert not tests, f"{path.name} imports {tests}; what tests share goes to tests/helpers"
 
 
 @pytest.mark.parametrize("room", ROOMS)

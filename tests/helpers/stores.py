@@ -1,0 +1,78 @@
+"""Stores with something in every table, and those that earlier releases wrote."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from allotment.job import Job
+from allotment.ledger.store import Conflict, Store
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+VERSIONS = {"allotment": "0.1.0", "torch": "2.13.0+cpu"}
+
+
+def npy(values: Any) -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.asarray(values))
+    return file.getvalue()
+
+
+def probe(size: int, kind: str = "probe") -> Job:
+    return Job(kind, {"task": "seg", "size": size}, VERSIONS)
+
+
+def fill(held: Store) -> None:
+    """Something in every table."""
+    held.add_settings("budget = 10\n")
+    held.put_result(probe(1), {"score": 0.5})
+    held.put_result(probe(2), {"score": 0.75})
+    held.put_artifact(probe(3, "weights"), {"a.npy": npy(np.arange(4.0)), "b.json": b"[1, 2]"})
+    held.add_value("estimates", {"worth": [1, 2]}, probe(4).key)
+    held.add_value("plan", {"seg": 2, "cls": 1}, "plan 1")
+    held.add_order({"form": {"same": False}}, [("seg", "1"), ("seg", "2"), ("cls", "é")], "order 1")
+    held.add_order({"form": {"same": False}}, [("seg", "3")], "order 2")
+    held.cancel(2)
+    held.add_delivery(
+        "a.csv",
+        "digest 1",
+        [("seg", "1", 5), ("cls", "é", "cat")],
+        [("line 4", "no such instance")],
+    )
+    held.add_delivery("b.csv", "digest 2", [("seg", "1", 6)])
+
+
+def check_sample(held: Store) -> None:
+    """What `fill` puts in, in literal values: the fixture was written by the first release of this
+    format."""
+    assert held.settings() == "budget = 10\n"
+    key = "abf86cf0ff653550271d1ee0e888465722017d12c4f80e38159be32828f59fbf"
+    assert held.result(key) == {"score": 0.5}
+    assert [(needs, body) for _, needs, body in held.results("probe")] == [
+        ({"size": 1, "task": "seg"}, {"score": 0.5}),
+        ({"size": 2, "task": "seg"}, {"score": 0.75}),
+    ]
+    (artifact,) = held.table("artifacts")
+    assert artifact["kind"] == "weights"
+    assert sorted(artifact["files"]) == ["a.npy", "b.json"]
+    plan = held.latest("plan")
+    assert plan is not None
+    assert (plan.number, plan.key, plan.body) == (1, "plan 1", {"cls": 1, "seg": 2})
+    assert held.ordered("seg") == ["1", "2"]
+    assert held.ordered("cls") == ["é"]
+    assert held.cancelled() == [2]
+    assert held.open_items() == [(1, "seg", "2")]
+    assert held.delivered("seg", "last") == {"1": 6}
+    assert held.delivered("cls") == {"é": "cat"}
+    assert held.conflicts() == [Conflict("seg", "1", ((5, (1,)), (6, (2,))))]
+    first, second = held.deliveries()
+    assert (first.name, first.new, first.rejected) == (
+        "a.csv",
+        2,
+        (("line 4", "no such instance"),),
+    )
+    assert (second.name, second.conflicts) == ("b.csv", 1)
+    held.check()
