@@ -372,6 +372,9 @@ def _open_parquet(path: Path, name: str) -> Source:
         try:
             with pq.ParquetFile(path) as file:
                 table = file.read(columns=list(wanted))
+            if table.num_rows != rows:
+                told = f"says that it has {rows:,} rows, and has {table.num_rows:,}"
+                raise _refuse(path, f"is not a whole Parquet file ({told})")
             # As an array, a dictionary with nulls would get values in their place.
             plainly = {
                 each: (
