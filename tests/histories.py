@@ -34,6 +34,7 @@ from helpers.campaigns import begin
 
 from allotment.campaign.campaign import Campaign
 from allotment.errors import Infeasible, InputError
+from allotment.ledger.books import name_order
 from allotment.ledger.schema import FILE as STORE
 from allotment.ledger.store import Store
 
@@ -165,6 +166,10 @@ class History:
         except (InputError, Infeasible) as error:
             return error
 
+    def count_tries(self) -> int:
+        """How often a verb was begun in another process."""
+        return self.done["killed"] + self.done["not killed in time"]
+
     # The verbs, each with what it does to the model
 
     def plan(self) -> str:
@@ -174,37 +179,48 @@ class History:
     def order(self, more: bool = False) -> str:
         path = self.folder / f"sheet-{self.number}.csv"
         self.number += 1
-        had, (_, _, left) = len(self.model.orders), self.model.money
+        (_, _, left), before = self.model.money, self.count_tries()
         done = self.do(lambda: self.campaign.order(path, more=more))
+        placed = self.take_note(left)
+        # with --more, one for each time that the command may have come to its end
+        assert placed <= 1 + (self.count_tries() - before if more else 0)
         if isinstance(done, InputError | Infeasible):
-            assert (
-                left < min(self.model.prices.values())
-                or "not on record" in str(done)
-                or self.is_short(done)
-            ), done
+            short = left < min(self.model.prices.values()) or self.is_short(done)
+            assert short or "not on record" in str(done), done
             return "order refused"
+        self.compare_sheet(path, done.value.number)
+        return "order" if placed else "sheet again"
+
+    def take_note(self, left: Fraction) -> int:
+        """Take orders into the model that it does not have yet; how many there are."""
+        with Store.open(self.folder, write=False) as store:
+            new = store.orders()[len(self.model.orders) :]
+            listed = store.items()
+            names = {value.number: name_order(store, value) for value in new}
+        for number, name in names.items():
+            items = [(task, each) for at, task, each in listed if at == number]
+            self.check_new(items)
+            left -= sum(self.model.prices[task] for task, _ in items)
+            assert left >= 0
+            self.sheets[name] = items
+            self.model.orders.append(Order(name, items, dict(self.model.prices)))
+        return len(new)
+
+    def check_new(self, items: list[Item]) -> None:
+        """That nothing is ordered which is on order, or at hand."""
+        for order in self.model.orders:
+            assert order.is_cancelled or not set(order.items) & set(items)
+        for task, name in items:
+            assert (task, name) not in self.model.answers
+            assert name not in self.start[task]
+
+    def compare_sheet(self, path: Path, number: int) -> None:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            read = list(csv.DictReader(file))
-        items = [(row["task"], row["instance"]) for row in read]
-        (name,) = {row["order"] for row in read}
-        self.sheets.setdefault(name, items)
-        if done.value.number <= had:  # the sheet of one that is open, written again
-            assert set(items) >= {
-                (task, each)
-                for n, task, each in self.campaign.look().open
-                if n == done.value.number
-            }
-            return "sheet again"
-        taken = {
-            item for order in self.model.orders if not order.is_cancelled for item in order.items
-        }
-        assert not taken & set(items)
-        assert not any(
-            item in self.model.answers or item[1] in self.start[item[0]] for item in items
-        )
-        self.model.orders.append(Order(name, items, dict(self.model.prices)))
-        assert done.order.total == sum(self.model.prices[task] for task, _ in items) <= left
-        return "order"
+            rows = list(csv.DictReader(file))
+        items = {(row["task"], row["instance"]) for row in rows}
+        assert {row["order"] for row in rows} <= set(self.sheets)
+        still = [(task, each) for at, task, each in self.campaign.look().open if at == number]
+        assert items >= set(still)
 
     def is_short(self, error: Exception) -> bool:
         """Nothing is left to label, or to buy it with."""
