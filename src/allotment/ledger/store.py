@@ -330,7 +330,7 @@ class Store(Ledger):
         another: both are kept."""
         with self._adding():
             if rows := self._rows("SELECT number FROM deliveries WHERE digest = ?", digest):
-                return replace(self.deliveries()[int(rows[0][0]) - 1], again=True)
+                return replace(self._delivery(rows[0][0]), again=True)
             kept, tally = self._sort(accepted)
             number = self._insert(
                 "deliveries",
@@ -352,7 +352,7 @@ class Store(Ledger):
             self._insert_all(
                 "rejections", ("delivery", "place", "reason"), ((number, *row) for row in reasons)
             )
-            return self.deliveries()[number - 1]
+            return self._delivery(number)
 
     def _sort(
         self, accepted: Sequence[tuple[str, str, JSON]]
@@ -379,6 +379,9 @@ class Store(Ledger):
                 here.add((*pair, sense))
                 kept.append((*pair, text))
         return kept, tally
+
+    def _delivery(self, number: int) -> Delivery:
+        return next(each for each in self.deliveries() if each.number == number)
 
     def deliveries(self) -> list[Delivery]:
         """All that came, from the first to the last."""
