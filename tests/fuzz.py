@@ -476,7 +476,7 @@ allowed, a crash, a hang, an assertion about the result.
 
 | input | read by | parsers above |
 |---|---|---|
-| problem files | `document.py` | problem |
+| problem files | `problem_file.py` | problem |
 | `campaign.toml` | `settings/settings.py` | settings |
 | plans, estimates, orders and other forms of JSON | `from_dict` of each; `job.py` | forms, job |
 | prices and counts on the command line | `amounts.py` | amount |

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from fuzz import CORPUS, FINDINGS, quiet_scratch, read_input, run
+from fuzz import CORPUS, FINDINGS, SOURCE, quiet_scratch, read_input, run
 from fuzzing.mutators import mutate_plain
 from fuzzing.registry import NAMES, load
 from fuzzing.target import Finding, Target, attempt
@@ -77,6 +77,12 @@ def test_a_mutator_gives_the_same_for_the_same_seed() -> None:
             ]
             assert made[0] == made[1], name
             assert len(set(made[0])) > 5, name
+
+
+def test_the_modules_whose_lines_count_are_there() -> None:
+    for name in NAMES:
+        for module in load(name).covers:
+            assert (SOURCE / "allotment" / f"{module}.py").is_file(), f"{name}: {module}"
 
 
 def judge(read: object, tmp_path: Path, **limits: float) -> Finding | None:

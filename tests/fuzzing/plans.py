@@ -303,7 +303,7 @@ def _make_locks() -> Iterable[bytes]:
 TARGETS = (
     Target(
         "problem", _read_problem, _make_problems,
-        ("document", "problem", "gains", "amounts"), lines_mutator, TOML, 1 << 14,
+        ("problem_file", "problem", "gains", "amounts"), lines_mutator, TOML, 1 << 14,
     ),
     Target(
         "settings", _read_settings, _make_settings,
