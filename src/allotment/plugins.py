@@ -56,6 +56,9 @@ class Registry(Generic[T]):
             raise InputError([Mistake(self.noun, what)])
         return self._open(offers[0])
 
+    def __getitem__(self, name: str) -> T:
+        return self.load(name)
+
     def version_of(self, name: str) -> str | None:
         """The package that offers this, with its version; None of what is built in."""
         offers = () if name in self.own else self._offered.get(name, ())

@@ -17,6 +17,7 @@ from sklearn import metrics as sk
 from allotment.data.dataset import KINDS, VOID, Target
 from allotment.data.labels import Labels, split
 from allotment.learners.learner import Measure
+from allotment.learners.metric_conformance import MetricTests
 from allotment.learners.metrics import (
     CHANCE,
     MAPS,
@@ -180,7 +181,7 @@ def test_every_metric_points_the_right_way() -> None:
         "multilabel": 1 - np.eye(4),
         "regression": np.arange(4.0)[::-1] * 3,
     }
-    for metric in METRICS.values():
+    for metric in map(METRICS.load, METRICS):
         for kind in set(metric.kinds) & set(perfect):
             best, worst = metric(perfect[kind], values[kind]), metric(poor[kind], values[kind])
             assert (best > worst) == metric.higher_is_better, (metric.name, kind)
@@ -199,7 +200,12 @@ def test_every_kind_has_a_usual_metric() -> None:
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [(metric.name, kind) for metric in METRICS.values() for kind in metric.kinds if kind in MAPS],
+    [
+        (metric.name, kind)
+        for metric in map(METRICS.load, METRICS)
+        for kind in metric.kinds
+        if kind in MAPS
+    ],
 )
 def test_a_metric_over_parts_is_the_metric_of_the_whole(name: str, kind: str) -> None:
     rng = np.random.default_rng(4)
@@ -453,3 +459,12 @@ def test_of_many_classes_number_255_is_a_class_but_of_pixels_it_is_none() -> Non
     assert METRICS["accuracy"](answers, np.array([255, 3, 255, 255])) == 0.25
     pixels = np.moveaxis(np.eye(3)[np.array([[[0, 1], [2, 2]]])], -1, 1)
     assert METRICS["accuracy"](pixels, np.array([[[0, 255], [1, 255]]])) == 0.5
+
+
+@pytest.mark.parametrize("name", list(METRICS))
+class TestContract(MetricTests):
+    """Every metric that is built in keeps the contract of the seam."""
+
+    @pytest.fixture(autouse=True)
+    def _choose(self, name: str) -> None:
+        self.metric = METRICS[name]

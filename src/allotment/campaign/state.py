@@ -364,8 +364,20 @@ def look(folder: Path, store: Store, data: Dataset | None = None) -> State:
         estimates=tuple(store.values("estimates")),
         outlooks={value.key: value.body["outlook"] for value in store.values("diagnosis")},
         paid=_find_paid(store, kept, waiting),
-        lost=tuple(list_lost(store)),
+        lost=_find_lost(folder, store),
     )
+
+
+def _find_lost(folder: Path, store: Store) -> tuple[Path, ...]:
+    """Sheets of orders that are not on record.
+
+    One that is new was perhaps written since this store was opened, after its order was put on
+    record: a store that is opened now knows it.
+    """
+    if not list_lost(store):
+        return ()
+    with Store.open(folder, write=False) as newer:
+        return tuple(list_lost(newer))
 
 
 def _find_paid(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from allotment.data.dataset import VOID, Target
 from allotment.errors import InputError, Mistake, suggest
+from allotment.plugins import Registry
 
 Values = NDArray[Any]
 MAPS = ("segmentation", "depth", "normals", "edges", "keypoints")
@@ -286,28 +288,32 @@ def _angles(predictions: Values, values: Values) -> Values:
 
 
 PIXELS = ("depth", "edges", "keypoints")
-METRICS = {
-    metric.name: metric
-    for metric in (
-        Metric("jaccard", True, ("multilabel",), jaccard),
-        Metric("miou", True, ("segmentation", "classification"), mean_iou, confusion, _iou_of),
-        Metric(
-            "accuracy",
-            True,
-            ("classification", "segmentation", "multilabel"),
-            accuracy,
-            confusion,
-            _accuracy_of,
-        ),
-        Metric("f1", True, ("classification", "segmentation", "multilabel"), f1, confusion, _f1_of),
-        Metric("roc_auc", True, ("classification", "multilabel"), roc_auc),
-        Metric("average_precision", True, ("classification", "multilabel"), average_precision),
-        Metric("mae", False, ("regression", *PIXELS), mae, _absolute, _mean_of),
-        Metric("rmse", False, ("regression", *PIXELS), rmse, _squared, _root_of),
-        Metric("r2", True, ("regression", *PIXELS), r2),
-        Metric("angular_error", False, ("normals",), angular_error, _angles, _mean_of),
-    )
-}
+CLASSES = ("classification", "segmentation", "multilabel")
+
+
+def _same(metric: Metric) -> Metric:
+    return metric
+
+
+_OWN = (
+    Metric("jaccard", True, ("multilabel",), jaccard),
+    Metric("miou", True, ("segmentation", "classification"), mean_iou, confusion, _iou_of),
+    Metric("accuracy", True, CLASSES, accuracy, confusion, _accuracy_of),
+    Metric("f1", True, CLASSES, f1, confusion, _f1_of),
+    Metric("roc_auc", True, ("classification", "multilabel"), roc_auc),
+    Metric("average_precision", True, ("classification", "multilabel"), average_precision),
+    Metric("mae", False, ("regression", *PIXELS), mae, _absolute, _mean_of),
+    Metric("rmse", False, ("regression", *PIXELS), rmse, _squared, _root_of),
+    Metric("r2", True, ("regression", *PIXELS), r2),
+    Metric("angular_error", False, ("normals",), angular_error, _angles, _mean_of),
+)
+METRICS: Registry[Metric] = Registry(
+    "metrics",
+    "metric",
+    ("name", "higher_is_better", "kinds", "compute", "tally", "finish"),
+    {metric.name: partial(_same, metric) for metric in _OWN},
+)
+"""by name, built in or offered by an installed package"""
 CHANCE = Metric("chance_error", False, ("classification", "multilabel", "regression"), chance_error)
 SKILLS = {
     "classification": Metric("separation", True, ("classification",), separation),
@@ -332,13 +338,17 @@ paper's Taskonomy"""
 
 def check_metric(name: str, *kinds: str) -> str:
     """Why it can't score a task of any of these kinds; "" if it can."""
-    fitting = [*(each.name for each in METRICS.values() if set(kinds) & set(each.kinds)), "loss"]
+    if name == "loss":
+        return ""
+    try:
+        if name in METRICS and set(kinds) & set(METRICS.load(name).kinds):
+            return ""
+    except InputError as error:  # of a package that is broken
+        return "; ".join(mistake.what for mistake in error.mistakes)
+    fitting = [*(each.name for each in _OWN if set(kinds) & set(each.kinds)), "loss"]
     told = f"of kind {kinds[0]}" if len(kinds) == 1 else "of a table"
-    return (
-        ""
-        if name in fitting
-        else f"{name!r} does not score a task {told}; {suggest(name, fitting)}"
-    )
+    hint = "" if name in METRICS else ", or what an installed package offers"
+    return f"{name!r} does not score a task {told}; {suggest(name, fitting)}{hint}"
 
 
 def metric_of(target: Target) -> Metric | None:

@@ -24,7 +24,7 @@ from allotment.data.sources import open_source
 from allotment.data.targets import guess_kind
 from allotment.errors import InputError, Mistake, make_hints, suggest
 from allotment.estimates.methods import FOLDS
-from allotment.learners.metrics import check_metric
+from allotment.learners.metrics import METRICS, check_metric
 from allotment.learners.recipe import check_recipe
 from allotment.ledger.schema import FILE as STORE
 from allotment.problem import Cap, Problem, Task
@@ -132,10 +132,12 @@ class Settings:
     @property
     def recipe(self) -> dict[str, Any]:
         """All that a training depends on beside data, labels and seed."""
-        return {
-            "training": dict(self.training),
-            "targets": {k: dict(v) for k, v in self.targets.items()},
-        }
+        targets = {name: dict(said) for name, said in self.targets.items()}
+        metrics = {said["metric"] for said in targets.values() if "metric" in said}
+        offered = {name: METRICS.version_of(name) for name in sorted(metrics)}
+        packages = {name: version for name, version in offered.items() if version is not None}
+        own = {"packages": packages} if packages else {}  # where there are none, as before
+        return {"training": dict(self.training), "targets": targets} | own
 
     def problem(self) -> Problem:
         """The whole of it as a problem, with nothing at hand yet."""
