@@ -20,7 +20,8 @@ from allotment.data.labels import draw, split
 from allotment.learners.recipe import Recipe
 from allotment.learners.torch_learner import TorchLearner
 
-WORDS = ["", *"goal match vote law moon orbit awful dull fine superb very".split()]
+WORDS = ["", "goal", "match", "vote", "law", "moon", "orbit"]
+WORDS += ["awful", "dull", "fine", "superb", "very"]
 NOUN, MOOD, VERY = np.random.default_rng(3).integers([1, 7, 0], [7, 11, 2], size=(400, 3)).T
 TEXTS = [
     f"{WORDS[noun]} {'very ' * very}{WORDS[mood]}"
