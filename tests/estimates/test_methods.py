@@ -3,9 +3,7 @@ for another."""
 
 from __future__ import annotations
 
-import csv
 import itertools
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from helpers.campaigns import begin, shorten
 
 from allotment.campaign.campaign import Campaign
-from allotment.campaign.starting import begin
 from allotment.errors import InputError
 from allotment.estimates.chunks import InChunks, join_chunks
 from allotment.estimates.conformance import MethodTests, Pupil
@@ -222,29 +220,10 @@ class Flat(InChunks):
         return Estimates(response.tasks, response.have, worths, np.full((10, size), 0.5))
 
 
-def write_table(path: Path) -> None:
-    rng = random.Random(3)
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["width", "size", "look"])
-        for number in range(60):
-            width = rng.random()
-            size = f"{width + rng.gauss(0, 0.1):.3f}" if number % 2 else ""
-            writer.writerow(
-                [f"{width:.3f}", size, ("old", "new")[width > 0.5] if number % 3 else ""]
-            )
-
-
 def start(folder: str, method: str, trainings: int | None = None) -> Campaign:
-    write_table(Path("table.csv"))
-    prices = {"size": "1", "look": "3"}
-    begin(
-        folder, root="table.csv", targets=[*prices], costs=prices, budget="40", method=method,
-        steps=3,
-    )  # fmt: skip
+    begin(folder, "--method", method)
     if trainings is not None:
-        path = Path(folder) / "campaign.toml"
-        path.write_text(f"trainings = {trainings}\n{path.read_text()}")
+        shorten(Path(folder), trainings=trainings)
     return Campaign(folder)
 
 
