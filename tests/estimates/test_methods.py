@@ -14,6 +14,7 @@ import pytest
 from helpers.campaigns import begin, shorten
 
 from allotment.campaign.campaign import Campaign
+from allotment.cli.campaign import init
 from allotment.errors import InputError
 from allotment.estimates.chunks import InChunks, join_chunks
 from allotment.estimates.conformance import MethodTests, Pupil
@@ -193,6 +194,8 @@ def test_a_broken_contract_fails_the_test_for_it(broken: type[Method], test: str
 def test_the_default_comes_first_and_every_list_says_the_same() -> None:
     first, *_ = METHODS
     assert first == DEFAULT == "response"
+    (option,) = [each for each in init.params if each.name == "method"]
+    assert option.default == DEFAULT
     known = describe_methods()
     assert list(known) == list(METHODS)
     text = write_template({"name": "scenes"}, {"depth": {"cost": 1, "have": 9}}, "9", first, {})
