@@ -382,8 +382,15 @@ def test_what_goes_wrong_in_a_package_is_told_with_its_name(
         def jobs(self, request: Request) -> list[Plain]:
             return [{"seed": 1}]
 
+    class Impatient(Flat):
+        ends_early = True
+
+        def is_enough(self, request: Request, results: Sequence[Plain]) -> bool:
+            return results[7] is not None
+
     offer_as(monkeypatch, "flats 1.0")
     for method, words in (
+        (Impatient(), r"method 'flat': flats 1.0 failed \(IndexError"),
         (Wrong(), r"method 'flat': flats 1.0 failed \(KeyError: 'nothing'\)"),
         (Few(), "method 'flat': flats 1.0 concluded nothing of look"),
         (Taken(), r"flats 1.0 failed \(ValueError: its jobs must call 'seed' something else"),

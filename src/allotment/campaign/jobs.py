@@ -159,15 +159,19 @@ class Answers:
 
     def are_enough(self) -> bool:
         """Whether those on record are."""
-        method, request = self._inquiry.method, self._inquiry.request
         while len(self._results) < self._end:
             body = self._store.result(self._inquiry.jobs[len(self._results)].key)
             if body is None:
                 return False
             self._results.append(body)
-            if method.ends_early and method.is_enough(request, self._results):
+            if self._says_enough():
                 self._end = len(self._results)
         return True
+
+    def _says_enough(self) -> bool:
+        method, request = self._inquiry.method, self._inquiry.request
+        with explained(self._inquiry.name):
+            return method.ends_early and method.is_enough(request, self._results)
 
     @property
     def jobs(self) -> list[Job]:
