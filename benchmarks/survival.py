@@ -26,7 +26,7 @@ from pathlib import Path
 
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.jobs import CHUNK
-from allotment.campaign.work import cut
+from allotment.estimates.chunks import cut
 from allotment.estimates.design import design
 from allotment.estimates.response import run
 from allotment.job import JSON

@@ -33,8 +33,10 @@ from allotment.data.labels import Labels, Split, shuffle, split
 from allotment.errors import InputError
 from allotment.estimates.design import design
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.methods import FOLDS, estimate, fit_slopes
+from allotment.estimates.estimating import estimate
+from allotment.estimates.methods.slopes import fit_slopes
 from allotment.estimates.priors import Prior, learn_prior
+from allotment.estimates.request import FOLDS
 from allotment.estimates.response import Response, run
 from allotment.estimates.worth import fit
 from allotment.learners.learner import train_many

@@ -4,6 +4,9 @@ use."""
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,3 +17,14 @@ if not os.environ.get("ALLOT_TEST_GPU"):
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 # so that an assertion that fails there shows its values too
 pytest.register_assert_rewrite("helpers")
+
+
+@pytest.fixture(scope="session")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the package in tests/plugin is installed in."""
+    folder = tmp_path_factory.mktemp("installed")
+    source = Path(__file__).parent / "plugin"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, source]
+    alone = ["--no-deps", "--no-build-isolation"]
+    subprocess.run([*install, *alone], check=True, capture_output=True)
+    return folder

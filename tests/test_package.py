@@ -36,9 +36,9 @@ INSIDE = {
     "estimates": (
         "probes", "posterior", "transfer", "curves", "verdict", "reduction",
         "estimates", "design", "response", "priors", "worth", "stopping", "taba", "outline",
-        "request", "paper",
-        "methods",
+        "request", "method", "chunks", "paper", "estimating", "conformance",
     ),
+    "estimates.methods": ("response", "neutral", "slopes", "taba", "taba_pooled"),
     "advice": ("price", "doctor", "backtest"),
     "orders": ("order", "sheet"),
     "connect": ("guard", "names", "rows", "masks", "delivery"),

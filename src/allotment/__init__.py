@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from allotment.errors import Infeasible as Infeasible
     from allotment.errors import InputError as InputError
     from allotment.estimates.estimates import Estimates as Estimates
-    from allotment.estimates.methods import estimate as estimate
+    from allotment.estimates.estimating import estimate as estimate
     from allotment.frontiers import Frontier as Frontier
     from allotment.frontiers import frontier as frontier
     from allotment.gains import Coupled as Coupled
@@ -47,7 +47,7 @@ _HOMES = {
     "frontiers": ("Frontier", "frontier"),
     "gains": ("Coupled", "Curve", "Geometric", "Logarithmic", "Power", "Tabulated"),
     "estimates.estimates": ("Estimates",),
-    "estimates.methods": ("estimate",),
+    "estimates.estimating": ("estimate",),
     "advice.doctor": ("diagnose",),
     "plan": (
         "Comparison", "Evidence", "Outlook", "Plan", "Score",

@@ -21,7 +21,7 @@ from allotment.data.labels import Labels
 from allotment.errors import InputError
 from allotment.estimates.curves import Points, fit_paper
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.methods import estimate
+from allotment.estimates.estimating import estimate
 from allotment.estimates.response import Response
 from allotment.estimates.taba import combine
 from allotment.learners.learner import train

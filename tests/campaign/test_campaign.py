@@ -36,7 +36,7 @@ from allotment.estimates.response import Response, join
 from allotment.estimates.worth import fit
 from allotment.ledger.store import Store
 from allotment.plan import Outlook
-from allotment.settings.settings import METHODS, NETWORKS, parse_settings
+from allotment.settings.settings import NETWORKS, parse_settings
 from allotment.settings.template import write_template
 from allotment.stock.stock import open_stock
 
@@ -168,10 +168,8 @@ def test_complete_data_need_labels_to_begin_with() -> None:
 
 
 def test_names_in_settings_are_those_that_exist() -> None:
-    from allotment.estimates.methods import METHODS as REAL
     from allotment.learners.setups import SETUPS
 
-    assert set(METHODS) == set(REAL)
     assert {name: data for name, data in NETWORKS.items() if data} == {
         name: s.data for name, s in SETUPS.items()
     }
@@ -721,7 +719,7 @@ def test_a_learner_of_ones_own_comes_from_the_command_line_only(
 
 @pytest.mark.parametrize("method", ["response", "slopes"])
 def test_estimates_in_parts_are_those_of_one_piece(method: str) -> None:
-    from allotment.estimates.methods import estimate
+    from allotment.estimates.estimating import estimate
 
     folder = begin("camp", "--method", method)
     shorten(folder, trainings=12)
@@ -783,7 +781,7 @@ def measure(folder: Path, workers: int = 0, stop_after: int | None = None) -> Me
 
 @pytest.mark.parametrize("method", ["taba", "taba-pooled"])
 def test_the_papers_pieces_add_up_to_one_estimate_however_they_are_done(method: str) -> None:
-    from allotment.estimates.methods import estimate
+    from allotment.estimates.estimating import estimate
 
     folders = [begin(f"camp-{number}", "--method", method) for number in range(3)]
     for folder in folders:

@@ -13,7 +13,7 @@ import numpy as np
 
 from allotment.data.labels import Labels, shuffle
 from allotment.errors import InputError, Mistake, reading
-from allotment.estimates.methods import estimate, prepare
+from allotment.estimates.estimating import estimate, prepare
 from allotment.formatting import several
 from allotment.learners.learner import Learner, train_many
 from allotment.machine import settled

@@ -11,7 +11,8 @@ from typing import Any
 from allotment.amounts import exact, short
 from allotment.data.labels import Labels
 from allotment.errors import InputError, Mistake, reading
-from allotment.estimates.methods import METHODS, prepare
+from allotment.estimates.estimating import prepare
+from allotment.estimates.method import DEFAULT, METHODS
 from allotment.estimates.request import Request
 from allotment.formatting import number, percent, several
 from allotment.learners.learner import Learner, labelled, train_many
@@ -101,7 +102,7 @@ def price(
     learner: Learner,
     labels: Labels,
     problem: Problem | None = None,
-    method: str = "response",
+    method: str = DEFAULT,
     trainings: int | None = None,
     *,
     hourly: Any = None,
@@ -120,7 +121,7 @@ def price(
     request = prepare(
         learner, labels, seed, method=method, trainings=trainings, folds=folds, **options
     )
-    work = METHODS[method].weigh(request)
+    work = METHODS.load(method).weigh(request)
     seconds = 0.0
     if work.trainings:
         alone, stacked, score = _time(request, clock)

@@ -11,8 +11,10 @@ from typing import Any
 
 from allotment.advice.doctor import Diagnosis
 from allotment.campaign.evaluation import Evaluation
+from allotment.campaign.state import list_missing
 from allotment.errors import InputError, Mistake, cut
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.method import SHARED, Method, count_trainings
 from allotment.estimates.response import Response
 from allotment.formatting import several
 from allotment.job import JSON
@@ -25,8 +27,8 @@ from allotment.ledger.store import Store
 from allotment.plan import Outlook, Plan
 from allotment.settings.settings import FILE, parse_settings
 
-NEEDS = ("recipe", "method", "trainings", "seed", "labels", "learner", "data", "folds")
-"""that all estimates say"""
+NEEDS = tuple(key for key in SHARED if key != "package")
+"""that all estimates say; those of built-in methods come from no package"""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,9 @@ def judge_folder(folder: Path) -> list[str]:
     """Why a campaign that came from elsewhere is none that every command can work with."""
     with Store.open(folder, write=False) as store:
         faults = list_faults(store)
-    return faults + (judge_settings(folder) if (folder / FILE).exists() else [])
+        wrong = judge_settings(folder) if (folder / FILE).exists() else []
+        missing = [str(mistake) for mistake in list_missing(store)] if wrong and not faults else []
+    return faults + wrong + missing
 
 
 def list_faults(store: Store) -> list[str]:
@@ -191,6 +195,7 @@ def _read_estimates(body: Any) -> None:
     if missing := [key for key in NEEDS if key not in needs]:
         raise ValueError(f"without {', '.join(missing)}")
     _expect(isinstance(needs["recipe"]["training"], dict), "recipe")
+    _expect(isinstance(needs["method"], str), "method")
     _expect(type(needs["trainings"]) is int and type(needs["seed"]) is int, "trainings and seed")
     _expect(all(isinstance(each, str) for each in body.get("earlier", [])), "earlier")
     measured = found.about.get("measured", {})
@@ -218,6 +223,16 @@ def _expect(holds: bool, what: str) -> None:
         raise ValueError(f"{what} is not what it should be")
 
 
+def _read_chunk(needs: Any, body: Any) -> None:
+    count_trainings(needs)
+    Response.from_dict(body)
+
+
+def _read_training(needs: Any, body: Any) -> None:
+    _expect(isinstance(needs["method"], str), "method")
+    count_trainings(needs)
+
+
 def _read_scores(needs: Any, body: Any) -> None:
     tasks = list(body["tasks"])
     _expect(
@@ -234,7 +249,9 @@ _READ: dict[str, Callable[[Any], object]] = {
     "order": _read_order,
 }
 _READ_RESULT: dict[str, Callable[[Any, Any], object]] = {
-    "response": lambda needs, body: Response.from_dict(body),
+    "response": _read_chunk,
+    "piece": lambda needs, body: count_trainings(needs),
+    Method.kind: _read_training,
     "evaluation": _read_scores,
     "machine": lambda needs, body: _expect(isinstance(needs["cpu"], str), "cpu"),
 }

@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,30 +27,27 @@ from allotment.campaign.evaluation import (
 )
 from allotment.campaign.intake import Intake, compare_with_data, list_guessed, note_strange
 from allotment.campaign.jobs import (
-    Pieces,
-    combine_chunks,
+    Answers,
+    Inquiry,
     combine_evaluations,
     count_left_over,
     find_earlier,
-    list_chunks,
+    inquire,
     list_evaluations,
     list_needs,
-    list_pieces,
     name_estimates,
-    shared_needs,
     size_of,
 )
 from allotment.campaign.rounds import rebase
 from allotment.campaign.sheets import show_columns
 from allotment.campaign.state import Proposal, State, look, name_diagnosis, tell_spent
 from allotment.campaign.summary import Status, collect, summarise
-from allotment.campaign.work import PERFORM, Bench, count_folds, find_own, open_paper, set_up
+from allotment.campaign.work import PERFORM, Bench, find_own, set_up
 from allotment.connect.delivery import Parts, read_delivery, write_rejected
 from allotment.data.dataset import Dataset
 from allotment.errors import Infeasible, InputError, Mistake
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.methods import FOLDS, METHODS
-from allotment.estimates.paper import Paper
+from allotment.estimates.request import FOLDS
 from allotment.formatting import several
 from allotment.job import JSON, Job
 from allotment.ledger import archive
@@ -179,19 +177,11 @@ class Campaign:
 
     def list_jobs(self, state: State) -> list[Job]:
         """What estimates of the labels at hand are made of."""
-        return self._list(state)[0]
+        return self._inquire(state).jobs
 
-    def _list(self, state: State) -> tuple[list[Job], Paper | None]:
-        """The jobs of estimates and, where these are the paper's, what says when there are enough
-        of them."""
+    def _inquire(self, state: State) -> Inquiry:
         _check_measurable(state)
-        if METHODS[state.settings.method].paper is None:
-            folds = FOLDS if self.own is None else count_folds(self.set_up(state))
-            return list_chunks(state, self.own, folds), None
-        bench = self.set_up(state)
-        needs = list_needs(state, self.own, count_folds(bench))
-        paper = open_paper(bench, needs, state.settings.problem())
-        return list_pieces(paper, needs), paper
+        return inquire(state, self.own, cache(lambda: self.set_up(state)))
 
     def is_begun(self, state: State) -> bool:
         """Whether some of the trainings for the estimates to come are done."""
@@ -204,19 +194,13 @@ class Campaign:
         up, not done again."""
         with self._write("estimate") as store:
             state = self._begin(store)
-            jobs, paper = self._list(state)
-            needs = shared_needs(jobs)
-            pieces = None if paper is None else Pieces(store, paper, jobs)
-            if pieces is not None:
-                needs["problem"] = state.settings.problem().to_dict()  # which says when to end
-            earlier = find_earlier(store, needs)
-            left_over = count_left_over(store, state, jobs, earlier)
-            if pieces is None:
-                done = self._do(store, state, jobs, workers, progress)
-                found = combine_chunks(store, jobs, earlier)
-            else:
-                done = self._do(store, state, pieces.jobs, workers, progress, pieces.are_enough)
-                jobs, found = list(pieces.jobs), pieces.combine(state.settings.method)
+            inquiry = self._inquire(state)
+            answers = Answers(store, inquiry)
+            earlier = find_earlier(store, inquiry)
+            left_over = count_left_over(store, state, inquiry, earlier)
+            done = self._do(store, state, answers.jobs, workers, progress, answers.are_enough)
+            jobs, needs = answers.jobs, inquiry.basis
+            found = answers.conclude(earlier, state.settings.names)
             body = {"needs": needs, "estimates": found}
             body |= {"earlier": [value.key for value in earlier]} if earlier else {}
             value = store.add_value("estimates", body, name_estimates(needs, earlier).key)
@@ -519,7 +503,7 @@ class Campaign:
     def report(self) -> dict[str, JSON]:
         """All that a report shows, as far as it is known."""
         state, status = self.summarise()
-        ready = state.can_buy and (state.settings.method == "neutral" or state.found is not None)
+        ready = state.can_buy and (not state.measures or state.found is not None)
         with self._read() as store:
             return collect(
                 state,
@@ -663,15 +647,10 @@ def _find_open(store: Store, state: State) -> Value | None:
 
 
 def _check_measurable(state: State) -> None:
-    if state.settings.method == "neutral":
-        raise InputError(
-            [
-                Mistake(
-                    "method",
-                    f"neutral measures nothing; go on with: allot plan {quote(state.folder)}",
-                )
-            ]
-        )
+    if not state.measures:
+        go_on = f"go on with: allot plan {quote(state.folder)}"
+        what = f"{state.settings.method} measures nothing; {go_on}"
+        raise InputError([Mistake("method", what)])
     if not any(state.stock.have.values()):
         what = 'no task has a label yet; label a few of each, or plan with method = "neutral"'
         raise InputError([Mistake("labels at hand", what)])

@@ -3,21 +3,21 @@ they add up to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from allotment.campaign.evaluation import Evaluation, Trial
 from allotment.campaign.state import State
-from allotment.campaign.work import STEPS, name_piece, print_of
+from allotment.campaign.work import STEPS, Bench, count_folds, make_request, print_of
 from allotment.data.dataset import ArrayData
-from allotment.estimates import worth
-from allotment.estimates.methods import fit_slopes, label
-from allotment.estimates.paper import Found, Paper, from_plain
-from allotment.estimates.priors import Prior
-from allotment.estimates.response import Response, join
+from allotment.errors import AllotmentError, InputError, Mistake, cut
+from allotment.estimates.estimates import Estimates
+from allotment.estimates.estimating import label
+from allotment.estimates.method import METHODS, SHARED, Method, count_trainings
+from allotment.estimates.request import FOLDS, Request
 from allotment.job import JSON, Job
 from allotment.ledger.store import Store, Value
 
@@ -45,23 +45,59 @@ def list_needs(state: State, own: str | None, folds: int) -> dict[str, JSON]:
     return needs | {"data": state.stock.data.fingerprint}
 
 
-def list_chunks(state: State, own: str | None, folds: int) -> list[Job]:
-    """The jobs of a method that trains by a design: chunks of its trainings."""
-    needs, total = list_needs(state, own, folds), int(state.needs["trainings"])
-    size = _choose_size(state, own, total)
-    return [
-        Job("response", needs | {"chunk": [first, min(first + size, total)]})
-        for first in range(0, total, size)
-    ]
+@dataclass(frozen=True, eq=False)
+class Inquiry:
+    """What a method is asked about the labels at hand, and the jobs that answer it."""
+
+    name: str
+    method: Method
+    request: Request
+    needs: dict[str, JSON]
+    """of all jobs"""
+    jobs: list[Job]
+
+    @property
+    def basis(self) -> dict[str, JSON]:
+        """What the estimates depend on. The jobs do not depend on the problem: a plan for other
+        money may need more of them, but no others."""
+        problem = self.request.problem
+        return self.needs if problem is None else self.needs | {"problem": problem.to_dict()}
 
 
-def list_pieces(paper: Paper, needs: dict[str, JSON]) -> list[Job]:
-    """The jobs of the paper's way. Not the problem: a plan for other money may need more of them,
-    but no others."""
-    return [
-        Job("piece", needs | {"piece": name_piece(piece), "takes": piece.trainings})
-        for piece in paper.pieces
-    ]
+def inquire(state: State, own: str | None, bench: Callable[[], Bench]) -> Inquiry:
+    """The jobs for estimates of the labels at hand; `bench` is asked for only where these hang on
+    the learner."""
+    name, method = state.settings.method, state.method
+    needs = list_needs(state, own, FOLDS if own is None else count_folds(bench()))
+    size = _choose_size(state, own, int(needs["trainings"]))
+    problem = state.settings.problem() if method.ends_early else None
+    request = make_request(bench, needs, size, problem)
+    with explained(name):
+        jobs = [Job(method.kind, needs | _check_job(job)) for job in method.jobs(request)]
+    return Inquiry(name, method, request, needs, jobs)
+
+
+def _check_job(job: dict[str, JSON]) -> dict[str, JSON]:
+    """What a method calls a job, if nothing in it has another meaning here."""
+    if taken := sorted({*job} & {*SHARED}):
+        raise ValueError(f"its jobs must call {taken[0]!r} something else")
+    count_trainings(job)
+    return job
+
+
+@contextmanager
+def explained(name: str) -> Iterator[None]:
+    """What goes wrong in a method that a package offers is said with the package's name."""
+    try:
+        yield
+    except AllotmentError:
+        raise
+    except Exception as error:
+        home = METHODS.version_of(name)
+        if home is None:
+            raise
+        what = f"{home} failed ({cut(f'{type(error).__name__}: {error}', 200)})"
+        raise InputError([Mistake(f"method {name!r}", what)]) from error
 
 
 def list_evaluations(
@@ -105,64 +141,61 @@ def _choose_size(state: State, own: str | None, total: int) -> int:
 
 def size_of(job: Job) -> int:
     """How many trainings a job is."""
-    if job.kind == "evaluation":
-        return len(job.needs["seeds"])
-    if job.kind == "piece":
-        return int(job.needs["takes"])
-    first, last = job.needs["chunk"]
-    return int(last) - int(first)
+    return len(job.needs["seeds"]) if job.kind == "evaluation" else count_trainings(job.needs)
 
 
-def shared_needs(jobs: Sequence[Job]) -> dict[str, JSON]:
-    """What all jobs of one estimate need."""
-    return _without_own(jobs[0].needs)
+class Answers:
+    """What the jobs of an inquiry gave, of which those are needed that come before its method says
+    that they are enough.
 
-
-def _without_own(needs: Mapping[str, JSON]) -> dict[str, JSON]:
-    return {key: value for key, value in needs.items() if key not in ("chunk", "piece", "takes")}
-
-
-class Pieces:
-    """The paper's way as jobs, of which those are needed that come before its rule says that they
-    are enough.
-
-    The rule is asked after each of them in their order, whenever and wherever they were done.
+    It is asked after each of them in their order, whenever and wherever they were done.
     """
 
-    def __init__(self, store: Store, paper: Paper, jobs: Sequence[Job]):
-        self._store, self._paper, self._jobs = store, paper, jobs
-        self._found: list[Found] = []
-        self._end = len(jobs)
+    def __init__(self, store: Store, inquiry: Inquiry):
+        self._store, self._inquiry = store, inquiry
+        self._results: list[JSON] = []
+        self._end = len(inquiry.jobs)
         self.are_enough()
 
     def are_enough(self) -> bool:
         """Whether those on record are."""
-        while len(self._found) < self._end:
-            at = len(self._found)
-            body = self._store.result(self._jobs[at].key)
+        while len(self._results) < self._end:
+            body = self._store.result(self._inquiry.jobs[len(self._results)].key)
             if body is None:
                 return False
-            self._found.append(from_plain(self._paper.pieces[at], body))
-            if self._paper.is_enough(self._found):
-                self._end = at + 1
+            self._results.append(body)
+            if self._says_enough():
+                self._end = len(self._results)
         return True
 
+    def _says_enough(self) -> bool:
+        method, request = self._inquiry.method, self._inquiry.request
+        with explained(self._inquiry.name):
+            return method.ends_early and method.is_enough(request, self._results)
+
     @property
-    def jobs(self) -> Sequence[Job]:
+    def jobs(self) -> list[Job]:
         """The needed ones, as far as that is known."""
-        return self._jobs[: self._end]
+        return self._inquiry.jobs[: self._end]
 
-    def combine(self, method: str) -> JSON:
-        """The estimates that they add up to."""
-        return label(self._paper.conclude(self._found), method, self._paper.request).to_dict()
+    def conclude(self, earlier: Sequence[Value], tasks: Sequence[str]) -> JSON:
+        """The estimates that they add up to, with those of earlier rounds."""
+        name, method, request = self._inquiry.name, self._inquiry.method, self._inquiry.request
+        rounds = [Estimates.from_dict(value.body["estimates"]) for value in earlier]
+        with explained(name):
+            found = label(method.conclude(request, self._results, rounds), name, request, tasks)
+        plain = found.to_dict()
+        if method.joins_rounds:
+            plain["about"]["rounds"] = 1 + len(earlier)
+        return plain
 
 
-def find_earlier(store: Store, needs: dict[str, JSON]) -> list[Value]:
+def find_earlier(store: Store, inquiry: Inquiry) -> list[Value]:
     """Estimates of earlier rounds, whose trainings still tell something: all is the same but for
     the labels."""
-    if needs["method"] != "response":
+    if not inquiry.method.joins_rounds:
         return []
-    found = []
+    found, needs = [], inquiry.basis
     for value in store.values("estimates"):
         old = value.body["needs"]
         fits = old["labels"] != needs["labels"] and old | {"labels": needs["labels"]} == needs
@@ -179,39 +212,6 @@ def name_estimates(needs: dict[str, JSON], earlier: Sequence[Value]) -> Job:
 
 def _name(needs: dict[str, JSON], earlier: list[JSON]) -> Job:
     return Job("estimates", needs | ({"earlier": earlier} if earlier else {}))
-
-
-def combine_chunks(store: Store, jobs: Sequence[Job], earlier: Sequence[Value] = ()) -> JSON:
-    """The estimates that finished chunks add up to, with those of earlier rounds."""
-    needs = shared_needs(jobs)
-    bodies: list[JSON] = [store.result(job.key) for job in jobs]
-    parts = [Response.from_dict(body) for body in bodies]
-    rows = [
-        field.name
-        for field in fields(Response)
-        if isinstance(getattr(parts[0], field.name), np.ndarray)
-    ]
-    # which the first chunk has for all
-    rows = [row for row in rows if row not in ("untrained", "constant")]
-    joined: dict[str, Any] = {
-        key: np.concatenate([getattr(part, key) for part in parts]) for key in rows
-    }
-    # a chunk whose folds have no label of a task can't say which way its metric points, and says
-    # higher
-    higher = tuple(map(all, zip(*(part.higher_is_better for part in parts), strict=True)))
-    response = replace(parts[0], **joined, higher_is_better=higher)
-    about = {key: needs[key] for key in ("method", "trainings", "folds", "seed")}
-    about |= {"unit": "%", "measured": {"response": response.to_dict()}}
-    if needs["method"] == "response":
-        rounds = [value.body["estimates"]["about"]["measured"]["response"] for value in earlier]
-        prior = Prior().later if earlier else Prior()
-        found = worth.fit(
-            join([*map(Response.from_dict, rounds), response]), seed=int(needs["seed"]), prior=prior
-        )
-        about["rounds"] = 1 + len(earlier)
-    else:
-        found = fit_slopes(response, seed=int(needs["seed"]))
-    return replace(found, about=dict(found.about) | about).to_dict()
 
 
 def combine_evaluations(
@@ -236,16 +236,18 @@ def combine_evaluations(
 
 
 def count_left_over(
-    store: Store, state: State, jobs: Sequence[Job], earlier: Sequence[Value] = ()
+    store: Store, state: State, inquiry: Inquiry, earlier: Sequence[Value] = ()
 ) -> dict[str, int]:
     """Trainings on record that these estimates cannot use, by what has changed since."""
-    wanted, used = {job.key for job in jobs}, [value.body["needs"] for value in earlier]
+    wanted = {job.key for job in inquiry.jobs}
+    used = [value.body["needs"] for value in earlier]
     found: dict[str, int] = {}
-    for key, needs, _ in store.results(jobs[0].kind):
-        if key not in wanted and _without_own(needs) not in used:
+    for key, needs, _ in store.results(inquiry.method.kind):
+        shared = {each: needs[each] for each in SHARED if each in needs}
+        if key not in wanted and shared not in used:
             reason = (
                 " and ".join(state.changes(needs))
                 or "the labels at hand, the learner or a version are others"
             )
-            found[reason] = found.get(reason, 0) + size_of(Job(jobs[0].kind, needs))
+            found[reason] = found.get(reason, 0) + count_trainings(needs)
     return found

@@ -13,7 +13,8 @@ from allotment.campaign.campaign import Campaign
 from allotment.data.dataset import Dataset
 from allotment.data.roles import find_id
 from allotment.errors import InputError, Mistake, suggest
-from allotment.estimates.methods import FOLDS
+from allotment.estimates.method import DEFAULT, METHODS
+from allotment.estimates.request import FOLDS
 from allotment.settings.settings import COMPLETE, FILE, ROOTED, Settings, parse_settings, quote
 from allotment.settings.template import BUDGETS, OPTIONS, PRESETS, STEPS, write_template
 from allotment.stock.stock import Stock, open_stock
@@ -37,7 +38,7 @@ def begin(
     costs: Mapping[str, str] | None = None,
     have: Mapping[str, str] | None = None,
     budget: str | None = None,
-    method: str = "response",
+    method: str = DEFAULT,
     id: str | None = None,
     group: str | None = None,
     drop: Sequence[str] = (),
@@ -153,7 +154,7 @@ def _check_data(text: str, folder: Path) -> tuple[Dataset, tuple[str, ...]] | No
     _check_kinds(settings, stock)
     _check_budget(settings)
     notes = tuple(getattr(stock.data, "notes", ()))
-    if settings.method != "neutral" and max(stock.have.values()) < FOLDS:
+    if METHODS.load(settings.method).trainings and max(stock.have.values()) < FOLDS:
         few = (
             f"too few labels to measure anything; until some task has {FOLDS}, plan with method ="
             ' "neutral"'

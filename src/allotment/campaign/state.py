@@ -25,14 +25,14 @@ from allotment.campaign.rounds import (
     tell_idle,
 )
 from allotment.data.dataset import Dataset
-from allotment.errors import Infeasible, InputError, Mistake
+from allotment.errors import Infeasible, InputError, Mistake, cut
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.methods import METHODS
+from allotment.estimates.method import METHODS, Method
 from allotment.formatting import several
 from allotment.job import JSON, Job
 from allotment.ledger.books import find_terms, list_lost
 from allotment.ledger.store import Store, Value
-from allotment.plan import Outlook, Plan, allocate, neutral_gains
+from allotment.plan import Outlook, Plan, allocate
 from allotment.problem import Problem
 from allotment.settings.settings import FILE, Settings, quote, read_settings
 from allotment.stock.fingerprints import check_rows
@@ -64,11 +64,13 @@ class Proposal:
     plan: Plan
     tranche: Tranche
     found: Found | None
-    """what it rests on; None for the neutral plan"""
+    """what it rests on; None where nothing is measured"""
     waiting: Mapping[str, int] = field(default_factory=dict)
     """of each task with any, the labels on order, which the plan counts as at hand"""
     orders: tuple[int, ...] = ()
     """that these are in"""
+    basis: str = ""
+    """in words, where nothing is measured"""
 
     @property
     def is_empty(self) -> bool:
@@ -240,19 +242,28 @@ class State:
         )
 
     @cached_property
+    def method(self) -> Method:
+        """How worth is measured."""
+        return METHODS.load(self.settings.method)
+
+    @property
+    def measures(self) -> bool:
+        """Whether anything is, so that a plan waits for estimates."""
+        return self.method.trainings > 0
+
+    @cached_property
     def needs(self) -> dict[str, JSON]:
         """What estimates depend on beside the labels and the learner; no data that take minutes to
         read through."""
-        settings = self.settings
-        trainings = (
-            METHODS[settings.method].trainings if settings.trainings is None else settings.trainings
-        )
+        settings, given = self.settings, self.settings.trainings
         needs = {
             "recipe": settings.recipe,
             "method": settings.method,
-            "trainings": trainings,
+            "trainings": self.method.trainings if given is None else given,
             "seed": settings.seed,
         }
+        if home := METHODS.version_of(settings.method):
+            needs["package"] = home
         if not hasattr(self.stock.data, "image_files"):
             needs["data"] = self.stock.data.fingerprint
         return needs
@@ -286,11 +297,11 @@ class State:
             each for each in [tell_idle(whole, problem)] if each
         ]:
             raise Infeasible(told)
-        if self.settings.method == "neutral":
-            plan = allocate(problem, neutral_gains(problem))
-            return Proposal(
-                plan, propose(plan, None, self.settings.budget, learns=False), None, *self._waiting
-            )
+        if not self.measures:
+            plan = allocate(problem, self.method.assume(problem))
+            tranche = propose(plan, None, self.settings.budget, learns=False)
+            basis = f'method = "{self.settings.method}": {self.method.about}'
+            return Proposal(plan, tranche, None, *self._waiting, basis)
         if self.found is None:
             raise InputError([Mistake("", self._why_unmeasured())])
         have = {task.name: task.have for task in problem.tasks}
@@ -310,12 +321,12 @@ class State:
     @property
     def is_looked_through(self) -> bool:
         """Whether what a plan for the money that is left promises is on record."""
-        neutral = self.settings.method == "neutral"
-        known = (
+        if not self.measures:
+            return True
+        return (
             self.found is not None
             and name_diagnosis(self.found.value.key, self.rest()) in self.outlooks
         )
-        return neutral or known
 
     def _why_unmeasured(self) -> str:
         name = quote(self.folder)
@@ -344,7 +355,10 @@ class State:
 
 def look(folder: Path, store: Store, data: Dataset | None = None) -> State:
     """Read everything once; `data` are the campaign's, if they were read a moment ago."""
-    settings, text = read_settings(folder)
+    try:
+        settings, text = read_settings(folder)
+    except InputError as error:
+        raise InputError([*error.mistakes, *list_missing(store)]) from None
     given = {name: store.delivered(name, settings.conflicts) for name in settings.names}
     stock = open_stock(settings, folder, given, data)
     check_rows(store, settings, folder)
@@ -378,6 +392,21 @@ def _find_lost(folder: Path, store: Store) -> tuple[Path, ...]:
         return ()
     with Store.open(folder, write=False) as newer:
         return tuple(list_lost(newer))
+
+
+def list_missing(store: Store) -> list[Mistake]:
+    """Methods that something on record was measured with and that are not installed here."""
+    homes = {}
+    for value in store.values("estimates"):
+        needs = value.body["needs"]
+        homes[str(needs["method"])] = needs.get("package")
+    for _, needs, _ in store.results(Method.kind):
+        homes[str(needs["method"])] = needs.get("package")
+    return [
+        Mistake(f"method {cut(name, 60)!r}", f"comes with {cut(home, 60)}; install that first")
+        for name, home in homes.items()
+        if home is not None and name not in METHODS
+    ]
 
 
 def _find_paid(

@@ -176,13 +176,12 @@ def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[
         return f"edit {quote(state.folder / FILE)}, then: allot check {name}", ""
     if not state.can_buy:
         return f"allot {_find_end(state, evaluated)} {name}", ""
-    measures = state.settings.method != "neutral"
-    if measures and (state.found is None or not state.found.fresh):
+    if state.measures and (state.found is None or not state.found.fresh):
         return f"allot estimate {name}", ""
     if not state.is_looked_through:
         return f"allot plan {name}", ""
     # then the plan itself need not be known
-    if not measures and not recorded and state.buys_something:
+    if not state.measures and not recorded and state.buys_something:
         return f"allot plan {name}", ""
     proposal = state.propose()
     if proposal.is_empty:

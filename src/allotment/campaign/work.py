@@ -21,11 +21,8 @@ from allotment.advice.price import price
 from allotment.data.dataset import Dataset
 from allotment.data.labels import Labels, Split, draw, shuffle
 from allotment.errors import InputError, Mistake, suggest
-from allotment.estimates.design import Design, design
-from allotment.estimates.methods import FOLDS, METHODS, prepare
-from allotment.estimates.outline import Piece
-from allotment.estimates.paper import Paper, to_plain
-from allotment.estimates.response import UNTRAINED, run
+from allotment.estimates.method import METHODS, SHARED
+from allotment.estimates.request import FOLDS, Request
 from allotment.job import JSON
 from allotment.learners.learner import Learner, train_many
 from allotment.problem import Problem
@@ -45,29 +42,6 @@ PERFORM = "allotment.campaign.work:perform"
 Make = Callable[[Dataset, Split], Learner]
 
 
-@dataclass(frozen=True, eq=False)
-class Part(Design):
-    """Some trainings of a design, with the seeds that they have in it."""
-
-    first: int = 0
-
-    @property
-    def seeds(self) -> list[int]:
-        return [self.seed + self.first + number for number in range(len(self))]
-
-
-def cut(whole: Design, first: int, last: int) -> Part:
-    """The trainings from `first` up to `last`."""
-    return Part(
-        whole.tasks,
-        whole.counts[first:last],
-        whole.fold[first:last],
-        whole.seed,
-        whole.folds,
-        first,
-    )
-
-
 def perform(context: JSON, kind: str, needs: JSON) -> JSON:
     """One job: a pure function of what it needs. `context` says only where that is found."""
     known = (needs["data"], needs["labels"])
@@ -77,40 +51,28 @@ def perform(context: JSON, kind: str, needs: JSON) -> JSON:
     if kind == "price":
         given = {key: needs[key] for key in ("method", "trainings", "seed")}
         return price(bench.learner, bench.labels, folds=count_folds(bench), **given).to_dict()
-    if kind == "response":
-        whole = design(bench.labels, needs["trainings"], needs["seed"], needs["folds"])
-        first, last = needs["chunk"]
-        untrained = 0 if first else UNTRAINED  # once for all chunks of a design
-        return run(
-            bench.learner, bench.labels, cut(whole, first, last), untrained=untrained
-        ).to_dict()
     if kind == "evaluation":
         return _evaluate(bench, needs)
-    paper = open_paper(bench, needs)
-    return to_plain(
-        paper.measure(next(piece for piece in paper.pieces if name_piece(piece) == needs["piece"]))
-    )
+    request = make_request(lambda: bench, needs)
+    own = {key: value for key, value in needs.items() if key not in SHARED}
+    return METHODS.load(needs["method"]).do(request, own)
 
 
-def open_paper(bench: Bench, needs: JSON, problem: Problem | None = None) -> Paper:
-    """The paper's way from the labels at hand; with a problem, whose plan says when it ends."""
-    method, trainings, folds = METHODS[needs["method"]], needs["trainings"], needs["folds"]
-    assert method.paper is not None
-    request = prepare(
-        bench.learner,
-        bench.labels,
-        needs["seed"],
-        method=needs["method"],
-        trainings=trainings,
-        folds=folds,
-        problem=problem,
-    )
-    return method.paper(request)
+def make_request(
+    bench: Callable[[], Bench],
+    needs: JSON,
+    per_job: int | None = None,
+    problem: Problem | None = None,
+) -> Request:
+    """What a method is asked for, from what its jobs need."""
 
+    def open_bench() -> tuple[Learner, Labels]:
+        opened = bench()
+        return opened.learner, opened.labels
 
-def name_piece(piece: Piece) -> list[JSON]:
-    """What tells a piece from the others of its campaign."""
-    return [piece.kind, piece.number, piece.task]
+    keys = ("seed", "trainings", "folds")
+    given = {key: needs[key] for key in keys}
+    return Request(open_bench, **given, per_job=per_job, problem=problem)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,6 +32,19 @@ workers_option = click.option(
 )
 
 
+class _MethodOption(click.Option):
+    """Says what each method does, installed ones too; that takes a moment, so only in its help."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from allotment.estimates.method import describe_methods
+
+        record = super().get_help_record(ctx)
+        if record is None:
+            return None
+        ways = "; ".join(f"{name} ({about})" for name, about in describe_methods().items())
+        return record[0], f"{record[1]} One of: {ways}."
+
+
 @click.command()
 @folder_argument
 @click.option(
@@ -59,9 +72,10 @@ workers_option = click.option(
 @click.option("--budget", metavar="MONEY", help="All there is to spend on labels.")
 @click.option(
     "--method",
+    cls=_MethodOption,
     default="response",
     show_default=True,
-    help="How worth is measured; neutral trains nothing.",
+    help="How worth is measured.",
 )
 @click.option(
     "--id",

@@ -3,19 +3,21 @@ comes to."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.labels import Labels
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import Mistake
 from allotment.estimates import taba
-from allotment.estimates.curves import Fit, Points, fit_exact, fit_paper
+from allotment.estimates.curves import Fit, Points
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.method import Method, Plain
 from allotment.estimates.outline import (
     Outline,
     Part,
@@ -29,10 +31,10 @@ from allotment.estimates.outline import (
 )
 from allotment.estimates.probes import AHEAD, Probes, join, make_arms
 from allotment.estimates.reduction import Unscored
-from allotment.estimates.request import Progress, Request, Work
+from allotment.estimates.request import Request, Work
 from allotment.estimates.stopping import allow, enough_for
-from allotment.estimates.transfer import ESTIMATORS, affinity
-from allotment.learners.learner import Learner, labelled
+from allotment.estimates.transfer import affinity
+from allotment.learners.learner import labelled
 
 Ints = NDArray[np.int64]
 
@@ -90,7 +92,8 @@ class Paper:
 
     @property
     def _have(self) -> dict[str, int]:
-        return {task: len(labels) for task, labels in self.request.labels.items()}
+        learner, labels = self.request.learner, self.request.labels
+        return {task: len(labels[task]) for task in learner.tasks}
 
     def weigh(self) -> Work:
         """What all pieces take."""
@@ -140,6 +143,11 @@ class Paper:
             (piece.task, each) for piece, each in pairs if not isinstance(each, Probes)
         )
 
+    def read(self, results: Sequence[Plain]) -> list[Found]:
+        """What the first pieces gave, from the plain values of it."""
+        pairs = zip(self.pieces, results, strict=False)
+        return [from_plain(piece, plain) for piece, plain in pairs]
+
     def conclude(self, found: Sequence[Found]) -> Estimates:
         """The estimates that the first pieces come to, all curves among them."""
         request, curves, probes = self.request, self._curves_of(found), join(_probes_of(found))
@@ -159,45 +167,9 @@ class Paper:
         }
         return replace(made, about=dict(made.about) | about)
 
-    def run(self) -> Estimates:
-        """All of it, one piece after the other."""
-        count, found = _Count(self.weigh().trainings, self.request.progress), list[Found]()
-        for piece in self.pieces:
-            found.append(self.measure(piece, count.follow(f"curve of {piece.task}")))
-            stops = self.is_enough(found)
-            if piece.kind == "probes":
-                count.tell(1, "transfer", last=stops)
-            if stops:
-                break
-        return self.conclude(found)
-
 
 def _probes_of(found: Sequence[Found]) -> list[Probes]:
     return [each for each in found if isinstance(each, Probes)]
-
-
-class _Count:
-    """How many trainings are done, of how many."""
-
-    def __init__(self, total: int, progress: Progress | None):
-        self.done, self.total, self.progress = 0, total, progress
-
-    def tell(self, more: int, what: str, last: bool = False) -> None:
-        self.done += more
-        self.total = self.done if last else self.total
-        if self.progress is not None:
-            self.progress(self.done, self.total, what)
-
-    def follow(self, what: str) -> Callable[[int, int], None]:
-        """Tells on from here what is told of a piece."""
-        before = 0
-
-        def report(done: int, total: int) -> None:
-            nonlocal before
-            self.tell(done - before, what)
-            before = done
-
-        return report
 
 
 def to_plain(found: Found) -> dict[str, Any]:
@@ -215,45 +187,44 @@ def from_plain(piece: Piece, plain: Mapping[str, Any]) -> Found:
     return Points.from_dict(plain)
 
 
-def follow_letter(request: Request) -> Paper:
-    """The paper's to the letter."""
-    # it plans with one rate: the fit's draws only tell whether the curve carries a signal
-    fit = cache(partial(fit_paper, draws=50))
-    how = {"letter": True, "fallback": request.options.get("fallback", True)}
-    return Paper(request, "paper", fit, how, _pool_of(request), request.options.get("mode", "hard"))
+class InPieces(Method):
+    """The paper's way as a method: its jobs are the curves, and then the trainings that are
+    probed."""
+
+    trainings = 30
+    kind = "piece"
+    ends_early = True
+
+    @abstractmethod
+    def follow(self, request: Request) -> Paper:
+        """How it is followed."""
+
+    def weigh(self, request: Request) -> Work:
+        return request.once(self.follow).weigh()
+
+    def jobs(self, request: Request) -> list[Plain]:
+        pieces = request.once(self.follow).pieces
+        return [{"piece": _name(piece), "takes": piece.trainings} for piece in pieces]
+
+    def do(self, request: Request, job: Plain) -> Plain:
+        paper = request.once(self.follow)
+        piece = next(each for each in paper.pieces if _name(each) == job["piece"])
+        what = f"curve of {piece.task}" if piece.kind == "curve" else "transfer"
+        found = paper.measure(piece, lambda done, total: request.tell(done, total, what))
+        request.tell(piece.trainings, piece.trainings, what)
+        return to_plain(found)
+
+    def is_enough(self, request: Request, results: Sequence[Plain]) -> bool:
+        paper = request.once(self.follow)
+        return paper.is_enough(paper.read(results))
+
+    def conclude(
+        self, request: Request, results: Sequence[Plain], earlier: Sequence[Estimates] = ()
+    ) -> Estimates:
+        paper = request.once(self.follow)
+        return paper.conclude(paper.read(results))
 
 
-def follow_mended(request: Request) -> Paper:
-    """The paper's with pooled transfer, curves on subsets, and every task's own first gain."""
-    options = request.options
-    estimator = options.get("estimator", "pooled")
-    if estimator not in ESTIMATORS:
-        raise InputError(
-            [Mistake("estimator", f"unknown {estimator!r}; {suggest(estimator, ESTIMATORS)}")]
-        )
-    how = {
-        "own_gain": bool(options.get("own_gain", True)),
-        "fallback": options.get("fallback", True),
-    }
-    return Paper(request, estimator, cache(fit_exact), how)
-
-
-def _pool_of(request: Request) -> Ints:
-    """The unlabelled instances, from the learner's own split unless given."""
-    learner: Learner | Any = request.learner
-    pool = request.options.get("pool")
-    if pool is None and hasattr(learner, "split"):
-        pool = learner.split.train
-    if pool is None:
-        raise InputError(
-            [
-                Mistake(
-                    "pool",
-                    "an ensemble labels it; give the instances without labels: pool=range(...)",
-                )
-            ]
-        )
-    free = np.asarray(list(pool), dtype=np.int64)
-    # a fold is scored on: not even its inputs are learnt from
-    taken = [labels.instances for labels in request.labels.values()] if request.folds > 1 else []
-    return np.setdiff1d(free, np.concatenate(taken)) if taken else free
+def _name(piece: Piece) -> list[Any]:
+    """What tells a piece from the others of its request."""
+    return [piece.kind, piece.number, piece.task]

@@ -23,7 +23,8 @@ from allotment.data.scenes.labels import TARGETS as SCENES
 from allotment.data.sources import open_source
 from allotment.data.targets import guess_kind
 from allotment.errors import InputError, Mistake, make_hints, suggest
-from allotment.estimates.methods import FOLDS
+from allotment.estimates.method import DEFAULT, METHODS, Method
+from allotment.estimates.request import FOLDS
 from allotment.learners.metrics import METRICS, check_metric
 from allotment.learners.recipe import check_recipe
 from allotment.ledger.schema import FILE as STORE
@@ -31,13 +32,6 @@ from allotment.problem import Cap, Problem, Task
 from allotment.toml import LARGEST_FILE, load_toml
 
 FILE = "campaign.toml"
-METHODS = {
-    "response": "trainings on parts of the labels at hand, with an interval for everything",
-    "taba": "the paper's method to the letter",
-    "taba-pooled": "the paper's method with pooled transfer and each task's own first gain",
-    "slopes": "the plain slope of each task's score",
-    "neutral": "no training at all: every task is taken to be worth the same",
-}
 DATA: dict[str, dict[str, type]] = {
     "table": (
         {"root": str, "id": str, "group": str, "drop": list, "delimiter": str, "image_size": int}
@@ -99,7 +93,7 @@ class Settings:
     budget: Fraction
     data: Mapping[str, Any]
     training: Mapping[str, Any] = field(default_factory=dict)
-    method: str = "response"
+    method: str = DEFAULT
     trainings: int | None = None
     """how many; the method's own number if None"""
     seed: int = 0
@@ -247,10 +241,10 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     training = _read_training(plain.get("training", {}), data, wrong)
     tasks, starts, targets = _read_tasks(plain.get("task", []), data, wrong)
     caps = _read_caps(plain.get("cap", []), wrong)
-    method = plain.get("method", "response")
-    if not isinstance(method, str) or method not in METHODS:
-        wrong.add(("method",), "method", f"unknown {short(method)}; {suggest(method, METHODS)}")
-    _check_trainings(plain.get("trainings"), method, len(tasks), wrong)
+    method = plain.get("method", DEFAULT)
+    found = _find_method(method, wrong)
+    least = 1 if found is None else found.least(len(tasks), FOLDS)
+    _check_trainings(plain.get("trainings"), method, least, wrong)
     seed = plain.get("seed", 0)
     if type(seed) is not int or seed < 0:
         wrong.add(("seed",), "seed", f"{short(seed)} is not a whole number of 0 or more")
@@ -298,7 +292,16 @@ def _find_places(plain: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
     }
 
 
-def _check_trainings(given: Any, method: Any, tasks: int, wrong: Placed) -> None:
+def _find_method(name: Any, wrong: Placed) -> Method | None:
+    try:
+        return METHODS.load(name)
+    except InputError as error:
+        for mistake in error.mistakes:
+            wrong.add(("method",), mistake.where, mistake.what)
+        return None
+
+
+def _check_trainings(given: Any, method: Any, least: int, wrong: Placed) -> None:
     if isinstance(given, Mapping):
         what = (
             "is a table; did you mean [training]? A number of trainings stands above the first"
@@ -306,9 +309,6 @@ def _check_trainings(given: Any, method: Any, tasks: int, wrong: Placed) -> None
         )
         wrong.add(("trainings",), "trainings", what)
         return
-    # slopes are fitted with a level of each fold and a slope of each task, and need one more to see
-    # their noise
-    least = 0 if method == "neutral" else FOLDS + tasks + 1 if method == "slopes" else 1
     if given is not None and (type(given) is not int or given < least):
         what = f"{short(given)} is not a whole number of {least} or more"
         what += f", which method = {short(method)} needs" if least > 1 else ""

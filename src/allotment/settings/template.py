@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from allotment.settings.settings import DATA, METHODS
+from allotment.estimates.method import METHODS, describe_methods
+from allotment.settings.settings import DATA
 
 PRESETS: dict[str, dict[str, tuple[int, int]]] = {
     "scenes": {
@@ -76,7 +77,7 @@ def write_template(
     seed: int = 0,
 ) -> str:
     """The text of a campaign.toml; every value is written so that TOML reads it back."""
-    ways = "\n".join(f"#   {name:<12} {about}" for name, about in METHODS.items())
+    home = METHODS.version_of(method)
     lines = [
         "# The settings of a campaign. Change what you like; `allot check` names every mistake.",
         "",
@@ -84,7 +85,8 @@ def write_template(
         f"budget = {budget}",
         "",
         "# How the worth of a label is measured:",
-        ways,
+        *(f"#   {name:<12} {about}" for name, about in describe_methods().items()),
+        *([] if home is None else [f"# it comes with a package that is to be installed: {home}"]),
         f"method = {_quoted(method)}",
         *(
             []

@@ -19,11 +19,6 @@ from allotment.formatting import percent, several
 from allotment.settings.settings import quote
 from allotment.terminal.page import FEW, GAP, MOST_LINES, Column, Page, fit, split
 
-NEUTRAL = (
-    'method = "neutral" measures nothing: every task is taken to be worth the same, and a label the'
-    " less the more of its kind there are."
-)
-
 
 def show_tasks(page: Page, status: Status) -> None:
     """What each task costs, has and could still get."""
@@ -100,7 +95,7 @@ def show_proposal(page: Page, proposal: Proposal, folder: str, what_if: bool) ->
     page.text()
     page.title("What to order now")
     if proposal.found is None:
-        page.text(NEUTRAL)
+        page.text(f"{proposal.basis}.")
     else:
         if told := tell_outlook(plan):
             page.text(f"Expected: {told}.")

@@ -1,0 +1,131 @@
+"""The seam between labels at hand and estimates: a method is anything with these few verbs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
+
+from allotment.errors import InputError, cut
+from allotment.estimates.estimates import Estimates
+from allotment.estimates.request import Request, Work
+from allotment.gains import Curve
+from allotment.plugins import Registry, find_modules
+from allotment.problem import Problem
+
+Plain: TypeAlias = dict[str, Any]
+"""what JSON has a form for: texts as keys, no number that is not finite"""
+
+SHARED = (
+    "recipe", "method", "trainings", "seed", "labels", "learner", "data", "folds", "package",
+)  # fmt: skip
+"""what a campaign says of all jobs of one estimate alike; jobs must call nothing else so"""
+DEFAULT = "response"
+"""the method unless somebody says: the one that held up best (docs/results/estimates.md)"""
+
+
+class Method(ABC):
+    """One way from labels at hand to estimates.
+
+    The contract, which `allotment.estimates.conformance.MethodTests` checks:
+
+    - `jobs` cuts the work into pieces that depend on nothing that another gave, each described by
+      a few plain values, in the order in which they are to be done. The same request gives the same
+      jobs, on every machine: their descriptions are their names, by which a campaign finds what is
+      done already. A job says how many trainings it is: `takes` (1 if it says nothing), or
+      `chunk`, the first one of a list and the one after its last. `request.per_job`, where it is
+      given, says how many trainings one job should be; the estimates must not depend on it.
+    - `do` does one of them, in whichever process, with a request of its own, and is pure: the same
+      bytes whenever and after whatever else it is done. What it gives is plain. Whatever is drawn
+      at random begins at `request.seed` and at what the job says. It may `request.tell` how far
+      it is.
+    - `conclude` makes estimates from what all jobs gave, in their order. They are of every task in
+      `request.labels`, and the same whether results come from here or from a file. What was
+      measured may be kept in `about["measured"]`.
+    - `weigh` says what all jobs take before the first is begun, without training.
+    - Scores come from `request.parts`: the learner scored on each fold, with the labels that may be
+      trained on. No label is trained on that scores.
+
+    Optional:
+
+    - `least` is the smallest number of trainings that it can conclude anything from.
+    - A method that `joins_rounds` gets what it concluded in earlier rounds, from fewer labels, as
+      `earlier`; others never get any.
+    - A method that `ends_early` is asked after each job whether those done so far are enough. It
+      alone gets `request.problem`, in campaigns, and `do` must not look at that.
+    - A method that trains nothing says `trainings = 0`. It has no jobs, `conclude` gets no results,
+      and a campaign plans with the curves that it `assume`s.
+    - An option called `probing` is a limit of its own, checked before, and `request.probing`.
+    """
+
+    about: ClassVar[str]
+    """in half a line, for settings, help and documentation"""
+    trainings: ClassVar[int]
+    """unless told otherwise; 0: it trains nothing, whatever it is told"""
+    options: ClassVar[tuple[str, ...]] = ()
+    """keywords of `estimate` that it takes"""
+    joins_rounds: ClassVar[bool] = False
+    ends_early: ClassVar[bool] = False
+    kind: ClassVar[str] = "training"
+    """that a campaign files its jobs under; methods with the same kind of results may share one"""
+
+    def least(self, tasks: int, folds: int) -> int:
+        """How few trainings it can use."""
+        return min(self.trainings, 1)
+
+    @abstractmethod
+    def weigh(self, request: Request) -> Work:
+        """What all of it takes."""
+
+    @abstractmethod
+    def jobs(self, request: Request) -> Sequence[Plain]:
+        """All there is to do, in order."""
+
+    @abstractmethod
+    def do(self, request: Request, job: Plain) -> Plain:
+        """What one job gives."""
+
+    @abstractmethod
+    def conclude(
+        self, request: Request, results: Sequence[Plain], earlier: Sequence[Estimates] = ()
+    ) -> Estimates:
+        """What the results of all jobs, or of enough of them, add up to."""
+
+    def is_enough(self, request: Request, results: Sequence[Plain]) -> bool:
+        """Whether no job is needed after the first ones, which gave these."""
+        return False
+
+    def assume(self, problem: Problem) -> Mapping[str, Curve]:
+        """What to plan with where nothing is measured."""
+        raise NotImplementedError("a method that trains nothing says what it assumes")
+
+
+VERBS = ("about", "trainings", "options", "joins_rounds", "ends_early", "kind", "least",
+         "weigh", "jobs", "do", "conclude", "is_enough", "assume")  # fmt: skip
+_OWN = find_modules("allotment.estimates.methods", "METHOD")
+METHODS: Registry[Method] = Registry("methods", "method", VERBS, {DEFAULT: _OWN[DEFAULT], **_OWN})
+"""by name, the default first"""
+
+
+def list_methods() -> dict[str, Method]:
+    """All methods that can be had here, by name; what is broken is told when it is asked for."""
+    found = {}
+    for name in METHODS:
+        try:
+            found[name] = METHODS.load(name)
+        except InputError:
+            continue
+    return found
+
+
+def describe_methods() -> dict[str, str]:
+    """What each method does, in half a line."""
+    return {name: cut(method.about, 120) for name, method in list_methods().items()}
+
+
+def count_trainings(job: Mapping[str, Any]) -> int:
+    """How many trainings a job says that it is."""
+    if "chunk" in job:
+        first, last = job["chunk"]
+        return int(last) - int(first)
+    return int(job.get("takes", 1))

@@ -1,0 +1,43 @@
+"""Trainings on subsets of the labels at hand, weighed against what is known of learning curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from allotment.errors import reading
+from allotment.estimates import worth
+from allotment.estimates.chunks import InChunks, join_chunks
+from allotment.estimates.estimates import Estimates
+from allotment.estimates.method import Plain
+from allotment.estimates.priors import Prior
+from allotment.estimates.request import Request
+from allotment.estimates.response import Response, join
+
+
+class ByResponse(InChunks):
+    about = "trainings on parts of the labels at hand, and a prior over learning curves"
+    trainings = 60
+    options = ("draws", "best", "prior", "together")
+    joins_rounds = True
+
+    def conclude(
+        self, request: Request, results: Sequence[Plain], earlier: Sequence[Estimates] = ()
+    ) -> Estimates:
+        response = join_chunks(results)
+        options = {key: each for key, each in request.options.items() if key != "together"}
+        if earlier:
+            options["prior"] = (options.get("prior") or Prior()).later
+        rounds = [*map(_find_response, earlier), response]
+        found = worth.fit(join(rounds), seed=request.seed, **options)
+        about = dict(found.about) | {"trainings": request.trainings, "folds": request.folds}
+        about |= {"unit": "%", "measured": {"response": response.to_dict()}}
+        return replace(found, about=about)
+
+
+@reading("the estimates of an earlier round")
+def _find_response(estimates: Estimates) -> Response:
+    return Response.from_dict(estimates.about["measured"]["response"])
+
+
+METHOD = ByResponse()
