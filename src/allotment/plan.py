@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -15,11 +15,12 @@ from allotment.errors import Infeasible, InputError, Mistake, make_hints, sugges
 from allotment.formatting import amounts, numbers, percent
 from allotment.gains import Coupled, Curve, Power, curve_from_dict, find_strange
 from allotment.limits import explain_idle_budget, explain_rest, find_broken, find_clashes
-from allotment.problem import Problem, Task, show_exact
+from allotment.problem import Problem, show_exact
 from allotment.solver import baselines as fixed
 from allotment.solver.model import Model, build
 from allotment.solver.search import maximise
 from allotment.solver.sensitivity import pays, plateau_range, worth_without
+from allotment.solver.soundness import examine
 
 NEUTRAL_EXPONENT = 0.4
 """of the neutral plan's power law; see docs/method.md"""
@@ -182,6 +183,7 @@ def score(
     """What a plan of the user's own costs and is worth, and which limits it breaks."""
     gains = check_gains(problem, gains)
     counts = check_counts(problem, counts)
+    examine(problem, gains, dict.fromkeys(problem.names, 0), counts)
     return Score(
         name=name,
         counts=counts,
@@ -209,7 +211,7 @@ def _own_rises(
     what is not."""
     found = {}
     for task in problem.tasks:
-        given = [_labels(problem, task, counts) for counts in (before, after)]
+        given = [float(problem.count_labels(task, counts)) for counts in (before, after)]
         rises = []
         for term in gains[task.name].terms:
             low, high = (term.mix(before), term.mix(after)) if isinstance(term, Coupled) else given
@@ -220,16 +222,6 @@ def _own_rises(
                 rises.append(-float(curve.rise(high, low - high)))
         found[task.name] = math.fsum(rises)
     return found
-
-
-def _labels(problem: Problem, task: Task, counts: Mapping[str, int]) -> float:
-    """How many labels a task gets from a plan, implied ones included where they count."""
-    count = counts[task.name]
-    if problem.count_implied:
-        count += sum(counts[other.name] for other in problem.tasks if task.name in other.implies)
-        if task.pool is not None and count > counts[task.name]:
-            count = min(count, max(task.pool, counts[task.name]))
-    return float(count)
 
 
 def _rise(
@@ -418,8 +410,9 @@ class Plan:
         return plain if self.outlook is None else plain | {"outlook": self.outlook.to_dict()}
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Plan:
-        """The plan that `to_dict` wrote."""
+    def from_dict(cls, plain: Mapping[str, Any], curves: Iterable[type[Curve]] = ()) -> Plan:
+        """The plan that `to_dict` wrote; `curves` are classes of its curves that no package
+        offers."""
         if not isinstance(plain, Mapping):
             raise InputError([Mistake("plan", "must be a table of what `to_dict` writes")])
         needed = ("problem", "gains", "counts", "gap", "money_worth")
@@ -427,11 +420,13 @@ class Plan:
             raise InputError(missing)
         if not isinstance(plain["gains"], Mapping):
             raise InputError([Mistake("gains", "must be a table from task name to curve")])
-        problem = Problem.from_dict(plain["problem"])
+        problem, own = Problem.from_dict(plain["problem"]), tuple(curves)
         gains = check_gains(
-            problem, {name: curve_from_dict(curve) for name, curve in plain["gains"].items()}
+            problem,
+            {name: curve_from_dict(curve, own=own) for name, curve in plain["gains"].items()},
         )
         counts = check_counts(problem, plain["counts"])
+        examine(problem, gains, dict.fromkeys(problem.names, 0), counts)
         gap, money_worth = (_number(key, plain[key]) for key in ("gap", "money_worth"))
         plan = cls(problem, gains, counts, value_of(problem, gains, counts), gap, money_worth)
         if "outlook" in plain:  # the evidence stays behind; what it said does not

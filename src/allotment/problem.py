@@ -436,6 +436,15 @@ class Problem:
                 total += money.numerator * (scale // money.denominator)
         return Fraction(total, scale)
 
+    def count_labels(self, task: Task, counts: Mapping[str, int]) -> int:
+        """How many labels a task gets from a plan, implied ones included where they count."""
+        count = counts[task.name]
+        if self.count_implied:
+            count += sum(counts[other.name] for other in self.tasks if task.name in other.implies)
+            if task.pool is not None and count > counts[task.name]:
+                count = min(count, max(task.pool, counts[task.name]))
+        return count
+
     def with_task(self, task: Task) -> Problem:
         """The same problem with the task of that name replaced."""
         tasks = [task if each.name == task.name else each for each in self.tasks]

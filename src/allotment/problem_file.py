@@ -277,16 +277,6 @@ def _budget(plain: dict[str, Any], wrong: _Mistakes) -> Any:
     return 0
 
 
-def _with_have(gain: Any, have: Any) -> Any:
-    """A curve of labels at hand plus new ones, with the task's own number at hand where it gives
-    none."""
-    if isinstance(gain, dict) and isinstance(gain.get("parts"), list):
-        return gain | {"parts": [_with_have(part, have) for part in gain["parts"]]}
-    if isinstance(gain, dict) and gain.get("curve") in ("power", "logarithmic"):
-        return {"have": have} | gain
-    return gain
-
-
 def _gains(
     entries: list[_Entry], names: dict[str, None], wrong: _Mistakes
 ) -> dict[str, Curve] | None:
@@ -304,7 +294,7 @@ def _gains(
             )
             continue
         try:
-            curve = curve_from_dict(_with_have(entry.table["gain"], entry.table.get("have", 0)))
+            curve = curve_from_dict(entry.table["gain"], have=entry.table.get("have", 0))
         except InputError as error:
             wrong.adopt(error.mistakes, place, label)
             continue

@@ -243,6 +243,8 @@ def _make_forms() -> Iterable[bytes]:
     yield json.dumps(["plan", plan.to_dict()]).encode()
     for curve in (*gains.values(), al.Tabulated([0, 2, 3])):
         yield json.dumps(["curve", curve.to_dict()]).encode()
+        scaled = {"curve": "scaled", "inner": curve.to_dict(), "factor": 0.5}
+        yield json.dumps(["curve", scaled]).encode()
 
 
 # Small ones

@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 import allotment as al
+from allotment.gains import Scaled
 
 Instance = tuple[al.Problem, dict[str, al.Curve]]
 KINDS = (
@@ -200,6 +203,66 @@ def _draw_problem(
         }
         gains[name] = gains[name] + al.Coupled(inner, weights)
     return problem, gains
+
+
+@dataclass(frozen=True)
+class Root(al.Curve):
+    """A curve of one's own, as short as can be."""
+
+    size: float
+
+    def total(self, count: Any) -> Any:
+        return self.size * np.sqrt(count)
+
+    def by_hand(self, count: Decimal) -> Decimal:
+        return Decimal(self.size) * count.sqrt()
+
+
+@dataclass(frozen=True)
+class FineRoot(Root):
+    """The same with all that can be given besides."""
+
+    def rise(self, count: Any, more: Any) -> Any:
+        after = np.sqrt(np.add(count, more)) + np.sqrt(count)
+        return self.size * np.divide(more, np.where(after > 0, after, 1.0))
+
+    def reach(self, slope: float, most: int) -> float:
+        return (self.size / (2 * slope)) ** 2 if slope > 0 else most
+
+
+def own_curve(rng: random.Random) -> al.Curve:
+    """A curve of one's own, alone, scaled, or in a sum with others."""
+    root = rng.choice([Root, FineRoot])(rng.choice([5.0, rng.uniform(0.2, 5)]))
+    form = rng.choice(["alone", "alone", "scaled", "sum", "own sum", "table"])
+    if form == "scaled":
+        return rng.uniform(0.1, 3) * root
+    if form == "sum":
+        return root + al.Geometric(rng.uniform(0.2, 3), rng.uniform(0.2, 0.999))
+    if form == "own sum":
+        return 0.5 * root + Root(rng.uniform(0.1, 2)) + al.Logarithmic(rng.uniform(0.1, 1), 3)
+    if form == "table":  # which falls in the end
+        return root + al.Tabulated([0, 4, 6, 6, 3])
+    return root
+
+
+def own_problem(seed: int, index: int) -> tuple[al.Problem, dict[str, al.Curve], set[str]]:
+    """As `random_problem`, with a curve of one's own for one task at least, and in what is
+    coupled."""
+    problem, gains, kinds = random_problem(seed, index)
+    rng = random.Random(f"own {seed} {index}")
+    holder = rng.choice(problem.names)
+    for name, curve in gains.items():
+        coupled = [term for term in curve.terms if isinstance(term, al.Coupled)]
+        if name == holder or rng.random() < 0.5:
+            gains[name] = sum(coupled, own_curve(rng))
+        if coupled and rng.random() < 0.5:
+            inner = own_curve(rng)
+            while any(isinstance(term, al.Tabulated) for term in inner.terms):
+                inner = own_curve(rng)
+            rest = [term for term in gains[name].terms if not isinstance(term, al.Coupled)]
+            shared = [al.Coupled(inner, each.weights) for each in coupled]
+            gains[name] = sum([*rest, *shared][1:], rest[0])
+    return problem, gains, kinds
 
 
 def every_plan(
@@ -613,6 +676,10 @@ def decided_plans(
 def _worth_by_hand(curve: al.Curve, count: Fraction) -> Decimal:
     """A curve's formula as it is printed, in decimals."""
     n = Decimal(count.numerator) / count.denominator
+    if isinstance(curve, Scaled):
+        return Decimal(curve.factor) * _worth_by_hand(curve.inner, count)
+    if isinstance(curve, Root):
+        return curve.by_hand(n)
     if isinstance(curve, al.Geometric):
         size, keep = Decimal(curve.informativeness), Decimal(curve.reduction)
         return size * n if keep == 1 else size * (1 - (keep**n if n else Decimal(1))) / (1 - keep)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.gains import Array, Curve, Family, Tabulated
+from allotment.gains import Array, Curve, Family, Tabulated, climb, is_own
 
 
 class Bank:
-    """Many curves evaluated at once: row r is the sum of the curves in `rows[r]`."""
+    """Many curves evaluated at once: row r is the sum of the curves in `rows[r]`, and is asked for
+    multiples of `steps[r]` labels."""
 
-    def __init__(self, rows: Sequence[Sequence[Curve]]):
+    def __init__(self, rows: Sequence[Sequence[Curve]], steps: Array):
         self.size = len(rows)
+        self.own = np.array([any(map(is_own, terms)) for terms in rows], dtype=bool)
+        """rows with a curve of one's own, which are asked one by one"""
+        self._own = [
+            (row, terms, float(steps[row])) for row, terms in enumerate(rows) if self.own[row]
+        ]
         groups: dict[type[Family], list[tuple[int, Family]]] = {}
         tables: list[tuple[int, Tabulated]] = []
         for row, terms in enumerate(rows):
-            for term in terms:
+            for term in () if self.own[row] else terms:
                 if isinstance(term, Family):
                     groups.setdefault(type(term), []).append((row, term))
                 else:
@@ -38,7 +45,7 @@ class Bank:
             if tables
             else None
         )
-        self._mixed = np.array([len(terms) > 1 for terms in rows], dtype=bool)
+        self._mixed = np.array([len(terms) > 1 for terms in rows], dtype=bool) & ~self.own
 
     def rise(self, count: Array, more: Array) -> Array:
         """`Curve.rise`, a row each."""
@@ -52,6 +59,8 @@ class Bank:
         if self._tables is not None:
             rows, tables = self._tables
             np.add.at(total, rows, tables.rise(count[rows], more[rows]))
+        for row, terms, _ in self._own:
+            total[row] = sum(float(term.rise(count[row], more[row])) for term in terms)
         return total
 
     def reach(self, slope: Array, low: Array, high: Array) -> Array:
@@ -64,6 +73,9 @@ class Bank:
         if self._tables is not None:
             rows, tables = self._tables
             found[rows] = tables.reach(slope[rows])
+        for row, terms, step in self._own:
+            steps = _reach_own(terms, slope[row], low[row], high[row], step)
+            found[row] = low[row] + steps * step
         if self._mixed.any():
             found = np.where(self._mixed, self._bisect(slope, low, high), found)
         return np.clip(found, low, high)
@@ -76,6 +88,21 @@ class Bank:
             worth_it = self.rise(middle, ones) > slope
             low, high = np.where(worth_it, middle, low), np.where(worth_it, high, middle)
         return low
+
+
+def _reach_own(terms: Sequence[Curve], slope: float, low: float, high: float, step: float) -> int:
+    """How many steps from `low` to `high` pay at a slope. What a curve says of its own reach is
+    only a hint where to look first."""
+    most = round((high - low) / step)
+
+    def worth(steps: Array) -> Array:
+        counts = np.full(len(steps), low)
+        return np.asarray(sum(term.rise(counts, steps * step) for term in terms))
+
+    hint = None
+    if len(terms) == 1 and terms[0].knows_reach and slope > 0:
+        hint = (float(terms[0].reach(slope, math.ceil(high))) - low) / step
+    return climb(worth, most, slope * step, hint)
 
 
 class _Tables:

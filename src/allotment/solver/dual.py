@@ -113,6 +113,7 @@ def _best_counts(model: Model, part: Region, slope: Array) -> Array:
 def _look_closer(model: Model, slope: Array, near: Array, low: Array, high: Array) -> Array:
     """Halve to single steps where a step is only a part of a label."""
     margin = np.where(model.scale < 1, np.ceil(2 / model.scale), 0.0)[model.variable]
+    margin[model.bank.own] = 0.0  # their reach is told in steps
     below, above = np.maximum(near - margin, low), np.minimum(near + margin, high)
     while np.any(above - below > 1):
         middle = np.floor((below + above) / 2)

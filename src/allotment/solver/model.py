@@ -19,15 +19,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allotment.amounts import common_unit
 from allotment.errors import InputError, Mistake
-from allotment.gains import Coupled, Curve, Family, Power, find_strange
+from allotment.gains import Coupled, Curve, Family, Power, find_strange, is_own, multiply
 from allotment.problem import Problem, Task
 from allotment.solver.bank import Bank
+from allotment.solver.soundness import examine
 
 Ints = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -56,6 +58,8 @@ class Model:
     fixed: Ints
     """money that an arm takes besides"""
     limits: Ints
+    rounding: float
+    """what worths may be off by: 0 unless there are curves of one's own"""
     bank: Bank = field(repr=False)
 
     @cached_property
@@ -157,9 +161,7 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
     arms: list[tuple[int, int, int, int, int, int]] = []
     for index, (task, (spare, most)) in enumerate(zip(problem.tasks, _reach(problem), strict=True)):
         # a falling curve need not be concave, but then its least is best
-        harmful = task.name not in linked and any(
-            isinstance(c, Family) and c.sign < 0 for c in own[index]
-        )
+        harmful = task.name not in linked and any(_is_harmful(curve) for curve in own[index])
         for start, stop, lots, cost, money in _arms(task, problem.unit, spare, most, harmful):
             above = money + cost * task.floor - spent[index]
             arms.append((index, start - task.floor, stop - task.floor, lots, cost, above))
@@ -174,6 +176,10 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
         )
         rows.append(each[variable])
         limits.append(int(cap.limit // unit) - int(each @ floors))
+
+    tops = floors.copy()
+    np.maximum.at(tops, variable, floors[variable] + high)
+    rounding = examine(problem, gains, *(_by_name(problem, each) for each in (floors, tops)))
 
     tasks, base, scale = len(floors), floors, np.ones(len(floors) + len(coupled))
     for link, (_, shares, room) in enumerate(coupled, tasks):
@@ -212,8 +218,13 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
         use=np.array(rows, dtype=np.int64),
         fixed=fixed,
         limits=np.array(limits, dtype=np.int64),
-        bank=Bank([curves[v] for v in variable]),
+        rounding=rounding,
+        bank=Bank([curves[v] for v in variable], scale[variable]),
     )
+
+
+def _by_name(problem: Problem, counts: Ints) -> dict[str, int]:
+    return dict(zip(problem.names, counts.tolist(), strict=True))
 
 
 def _reach(problem: Problem) -> list[tuple[int, int]]:
@@ -279,7 +290,7 @@ def split_gains(
             raise InputError([Mistake(f"gain of {task.name!r}", strange)])
         terms = list(gains[task.name].terms) if task.weight else []
         if task.weight != 1:
-            terms = [term * task.weight for term in terms]
+            terms = [multiply(term, task.weight) for term in terms]
         implied = [other.name for other in problem.tasks if task.name in other.implies]
         alone = [term for term in terms if not isinstance(term, Coupled)]
         if problem.count_implied and implied and alone:
@@ -309,7 +320,7 @@ def _merge(terms: Sequence[Curve]) -> list[Curve]:
     concave again."""
     merged: dict[object, Curve] = {}
     for term in terms:
-        if isinstance(term, Family) and not (isinstance(term, Power) and np.isfinite(term.ceiling)):
+        if _is_family(term) and not (isinstance(term, Power) and np.isfinite(term.ceiling)):
             size, *shape = term.values()
             key = (type(term), *shape)
             if key in merged:
@@ -320,9 +331,18 @@ def _merge(terms: Sequence[Curve]) -> list[Curve]:
     return list(merged.values())
 
 
+def _is_family(curve: Curve) -> TypeGuard[Family]:
+    return isinstance(curve, Family) and not is_own(curve)
+
+
+def _is_harmful(curve: Curve) -> bool:
+    """Whether it falls from the start and may bend either way; no curve of one's own does."""
+    return _is_family(curve) and curve.sign < 0
+
+
 def _check_terms(name: str, terms: Sequence[Curve], linked: bool) -> list[Mistake]:
-    falling = any(isinstance(term, Family) and term.sign < 0 for term in terms)
-    if falling and (linked or any(term.sign > 0 for term in terms)):
+    falling = any(map(_is_harmful, terms))
+    if falling and (linked or any(is_own(term) or term.sign > 0 for term in terms)):
         what = (
             "a falling curve is added to a rising one, so the sum is not concave; give their sum as"
             " one curve"

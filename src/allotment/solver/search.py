@@ -31,6 +31,8 @@ MOST_WORK = 15_000_000
 """partial plans looked at in all before the search ends with a bound"""
 SETTLED = 1e-10
 """a gap of this share of the value is exact enough; more is only proved where that is cheap"""
+PROVED = 1e-9
+"""a gap of at most this share of the value is called none"""
 SHORT_LIST = 100_000
 CLOSE = 1e-12
 """a plan within this share of its bound is called best without listing the others"""
@@ -72,7 +74,8 @@ def _search(model: Model, root: Region, effort: float) -> Solution:
         and answer.slack[0] >= 0
         and answer.prices[0] * model.limits[0] <= CLOSE * abs(answer.bound)
     ):
-        return Solution(answer.choice, 0.0, np.zeros(1))  # everything worth having is affordable
+        # everything worth having is affordable
+        return Solution(answer.choice, _state_gap(model, 0.0, answer.bound), np.zeros(1))
     best = _Best(model, fill(model, root, answer, feasible), answer.bound)
     order = itertools.count()
     queue = [(-answer.bound, next(order), root, answer)]
@@ -101,9 +104,16 @@ def _search(model: Model, root: Region, effort: float) -> Solution:
             if after.bound >= best.worth - best.noise:
                 heapq.heappush(queue, (-min(after.bound, found.bound), next(order), half, after))
     left = max((-bound for bound, *_ in queue), default=-np.inf)
-    gap = max(0.0, left - best.worth)
     counts = _trim(model, root, best) if model.rows > 1 else best.counts
-    return Solution(counts, 0.0 if gap <= 1e-9 * abs(best.worth) else gap, answer.prices)
+    gap = _state_gap(model, max(0.0, left - best.worth), best.worth)
+    return Solution(counts, gap, answer.prices)
+
+
+def _state_gap(model: Model, gap: float, worth: float) -> float:
+    """What a better plan could add, by what was searched and by the digits of the curves; 0 where
+    that is too little to count."""
+    whole_gap = gap + model.rounding
+    return 0.0 if whole_gap <= PROVED * abs(worth) else whole_gap
 
 
 class _Best:
@@ -121,7 +131,7 @@ class _Best:
         scale = max(abs(self.worth), abs(bound), float(lots.max(initial=0.0)), 1e-200)
         # a power of two, in which worths that are whole numbers stay exact and their ties stay ties
         self.grain = 2.0 ** math.floor(math.log2(GRAIN * scale))
-        self.noise = self.grain * (2 + model.variables)
+        self.noise = max(self.grain * (2 + model.variables), model.rounding)
 
     def offer(self, counts: Ints) -> None:
         worth = self.model.worth(counts)
