@@ -20,7 +20,7 @@ TESTS = Path(__file__).parent
 
 # From left to right: a room imports only from rooms to its left (docs/method.md, README).
 ROOMS = (
-    "errors", "plugins", "amounts", "formatting", "machine", "problem", "toml", "gains",
+    "errors", "plugins", "amounts", "formatting", "machine", "standing", "problem", "toml", "gains",
     "problem_file", "limits", "solver", "plan", "frontiers", "data", "learners", "estimates",
     "advice", "orders", "job", "runs", "connect", "ledger", "settings", "stock", "campaign",
     "reports", "terminal", "cli",
@@ -133,7 +133,7 @@ def test_the_front_door() -> None:
         "AllotmentError", "Cap", "Comparison", "Coupled", "Curve", "Estimates", "Evidence",
         "Frontier", "Geometric",
         "Infeasible", "InputError", "Logarithmic", "Outlook", "Plan", "Power", "Problem", "Score",
-        "Tabulated", "Task",
+        "Standing", "Tabulated", "Task",
         "__version__", "allocate", "baselines", "cheapest", "diagnose", "estimate", "frontier",
         "neutral_gains",
         "read_problem", "score",

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from allotment.problem import Problem as Problem
     from allotment.problem import Task as Task
     from allotment.problem_file import read_problem as read_problem
+    from allotment.standing import Standing as Standing
 
 __version__ = "0.1.0"
 
@@ -54,6 +55,7 @@ _HOMES = {
         "allocate", "baselines", "cheapest", "neutral_gains", "score",
     ),
     "problem": ("Cap", "Problem", "Task"),
+    "standing": ("Standing",),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = ["__version__", *sorted(_HOME_OF)]

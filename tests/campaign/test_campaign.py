@@ -573,6 +573,14 @@ def test_estimate_plan_order_and_a_second_round_that_knows_more() -> None:
     assert "Everything was measured already" in fine("estimate", folder)
     plan = json.loads(fine("plan", folder, "--json"))
     assert plan["outlook"]["counts"].keys() == {"size", "look"}
+    standings = [
+        plan["standing"],
+        json.loads(fine("estimate", folder, "--json"))["standing"],
+        json.loads(fine("status", folder, "--json"))["standing"],
+        json.loads(fine("report", folder, "--json"))["outlook"]["standing"],
+    ]
+    assert standings[0] in set(al.Standing) - {al.Standing.UNKNOWN}
+    assert standings == [standings[0]] * 4
     assert Fraction(str(plan["spent"])) <= 60
     what_if = fine("plan", folder, "--budget", 200)
     assert "write the budget into campaign.toml" in what_if

@@ -63,6 +63,7 @@ from allotment.orders.sheet import check_free, check_name, place_file, write_csv
 from allotment.plan import baselines, check_counts
 from allotment.runs.local import default_workers, run_jobs
 from allotment.settings.settings import FILE, check_place, parse_settings, quote
+from allotment.standing import Standing
 from allotment.stock.fingerprints import keep_rows
 from allotment.stock.stock import MASKS, OWN
 
@@ -95,6 +96,20 @@ class Measured:
     """why there is nothing to plan, if there is not"""
     waiting: Mapping[str, int] = field(default_factory=dict)
     """of each task, the labels on order, which the diagnosis counts as at hand"""
+
+    @property
+    def standing(self) -> Standing:
+        """Of the plan beside equal budget."""
+        return Standing.UNKNOWN if self.diagnosis is None else self.diagnosis.standing
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is told of it in JSON."""
+        return {
+            "number": self.value.number,
+            "estimates": self.value.body["estimates"],
+            "diagnosis": None if self.diagnosis is None else self.diagnosis.to_dict(),
+            "standing": self.standing,
+        }
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,11 @@ from allotment.estimates.transfer import Transfer
 from allotment.formatting import several
 from allotment.job import installed
 from allotment.ledger.store import Value
-from allotment.plan import Plan, baselines
+from allotment.plan import Outlook, Plan, baselines, unit_of
 from allotment.problem import show_exact
 from allotment.settings.settings import FILE, quote
 from allotment.solver.baselines import equal_budget
+from allotment.standing import PERCENT, Standing
 
 Array = NDArray[np.float64]
 
@@ -33,12 +34,19 @@ POINTS = 24
 NAMED = 5
 """instances in a note"""
 EDGES = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
-PERCENT = "%"
 UNITS = {PERCENT: "% of score"}
 """what estimates count gains in, where their own word is not enough"""
 EXPLAINED = {
     "labels": ", in labels of each task's own; this method does not say how much score that is"
 }
+PROMISES = {
+    Standing.BETTER: "this plan is better",
+    Standing.LIKELY_BETTER: "this plan is probably better",
+    Standing.EQUAL: "that is within the noise, and equal budget is fine",
+    Standing.TOO_LITTLE: "that is too little to win, and equal budget is fine",
+    Standing.WORSE: "take equal budget",
+}
+"""what a plan's standing means, behind its figures"""
 AXES = {PERCENT: "gain in % of the score now", "labels": "gain in labels of its own"}
 """the same beside a learning curve"""
 
@@ -59,6 +67,8 @@ class Status:
     """of the plan for the money that is left"""
     next: str
     """the command to type"""
+    standing: Standing = Standing.UNKNOWN
+    """of that plan beside equal budget"""
 
     @property
     def money(self) -> str:
@@ -69,7 +79,7 @@ class Status:
     def to_dict(self) -> dict[str, Any]:
         return {
             key: getattr(self, key)
-            for key in ("budget", "spent", "on_order", "left", "expected", "next")
+            for key in ("budget", "spent", "on_order", "left", "expected", "standing", "next")
         } | {
             "tasks": list(self.tasks),
             "notes": list(self.notes),
@@ -115,7 +125,7 @@ def summarise(
         notes.append(state.tell_obstacles().replace("that buys", f"the {left} left buys", 1))
     if state.found is not None and not state.found.fresh:
         notes.append("labels came in since the last estimate; a new one would know more")
-    step, expected = _find_next(state, evaluated, recorded)
+    step, plan = _find_next(state, evaluated, recorded)
     return Status(
         show_exact(state.settings.budget),
         spent,
@@ -123,8 +133,9 @@ def summarise(
         left,
         tuple(tasks),
         tuple(notes),
-        expected,
+        "" if plan is None else tell_outlook(plan),
         step,
+        Standing.UNKNOWN if plan is None else plan.standing,
     )
 
 
@@ -165,30 +176,30 @@ def _note_open(state: State) -> list[str]:
     return notes
 
 
-def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[str, str]:
-    """The next command, and what the plan for the money that is left promises."""
+def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[str, Plan | None]:
+    """The next command, and the plan for the money that is left, where that is known already."""
     name = quote(state.folder)
     if state.lost:
-        return f"allot ingest {name} {quote(state.lost[0])}", ""
+        return f"allot ingest {name} {quote(state.lost[0])}", None
     if state.open:
-        return f"allot ingest {name} FILE", ""
+        return f"allot ingest {name} FILE", None
     if state.clashes and state.money[2] >= 0:
-        return f"edit {quote(state.folder / FILE)}, then: allot check {name}", ""
+        return f"edit {quote(state.folder / FILE)}, then: allot check {name}", None
     if not state.can_buy:
-        return f"allot {_find_end(state, evaluated)} {name}", ""
+        return f"allot {_find_end(state, evaluated)} {name}", None
     measures = state.settings.method != "neutral"
     if measures and (state.found is None or not state.found.fresh):
-        return f"allot estimate {name}", ""
+        return f"allot estimate {name}", None
     if not state.is_looked_through:
-        return f"allot plan {name}", ""
+        return f"allot plan {name}", None
     # then the plan itself need not be known
     if not measures and not recorded and state.buys_something:
-        return f"allot plan {name}", ""
+        return f"allot plan {name}", None
     proposal = state.propose()
     if proposal.is_empty:
-        return f"allot {_find_end(state, evaluated)} {name}", ""
+        return f"allot {_find_end(state, evaluated)} {name}", None
     step = "order" if proposal.job.key in recorded else "plan"
-    return f"allot {step} {name}", tell_outlook(proposal.plan)
+    return f"allot {step} {name}", proposal.plan
 
 
 def _find_end(state: State, evaluated: bool) -> str:
@@ -207,20 +218,13 @@ def tell_outlook(plan: Plan) -> str:
     chance = f"{look.chance:.0%}".replace("%", " %")
     unit = unit_of(plan.evidence)
     sure = f"({LEVEL * 100:.0f} %: {low} to {high}; chance {chance})"
-    caution = (
-        "; not to be relied on, for the method found nothing to go by"
-        if is_groundless(plan.evidence)
-        else ""
-    )
+    promise = PROMISES[plan.standing]
+    if is_groundless(plan.evidence):
+        promise = "not to be relied on, for the method found nothing to go by"
     return (
         f"{look.mean:+.2g} {UNITS.get(unit, unit)} over equal budget"
-        f" {sure}{EXPLAINED.get(unit, '')}{caution}"
+        f" {sure}{EXPLAINED.get(unit, '')}; {promise}"
     )
-
-
-def unit_of(estimates: object) -> str:
-    """What estimates count gains in: % of a score unless they say something else."""
-    return str(getattr(estimates, "about", {}).get("unit", PERCENT))
 
 
 # The report
@@ -255,11 +259,7 @@ def collect(
             values["decision"] = _tell_done(state, plan)
         values["comparison"] = _compare(plan, evidence)
         if plan.outlook is not None:
-            look = plan.outlook
-            values["outlook"] = {
-                key: getattr(look, key) for key in ("mean", "low", "high", "level", "chance")
-            }
-            values["outlook"]["unit"] = unit_of(evidence)
+            values["outlook"] = _outlook(plan.outlook, unit_of(evidence))
     if state.found is not None:
         values["curves"] = _curves(state.found.estimates, {} if plan is None else plan.counts)
         values["transfer"] = _transfer(state.found.estimates)
@@ -289,6 +289,12 @@ def collect(
         }
     values["rounds"] = _rounds(state, orders, status)
     return values
+
+
+def _outlook(look: Outlook, unit: str) -> dict[str, Any]:
+    """What is shown of an outlook, with what it comes to."""
+    found = {key: getattr(look, key) for key in ("mean", "low", "high", "level", "chance")}
+    return found | {"unit": unit, "standing": look.standing(unit)}
 
 
 def _find_evidence(state: State, plan: Plan, last: Value | None) -> Estimates | None:

@@ -172,14 +172,7 @@ def estimate(
         with Meter("trainings", seconds) as meter:
             measured = campaign.estimate(workers, meter)
     if as_json:
-        found = None if measured.diagnosis is None else measured.diagnosis.to_dict()
-        print_json(
-            {
-                "number": measured.value.number,
-                "estimates": measured.value.body["estimates"],
-                "diagnosis": found,
-            }
-        )
+        print_json(measured.to_dict())
     else:
         show_measured(Page(), measured, quote(folder))
 

@@ -55,6 +55,7 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
         more["comparison"] = beside
         if given.asked is not None:
             more["tranche"] = given.asked.proposal.tranche.to_dict()
+            more["standing"] = best.standing
         print_json(best.to_dict() | more | _note(given))
     elif form == "csv":
         rows = _task_rows(best, ranges)

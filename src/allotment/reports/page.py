@@ -13,7 +13,8 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
               "budget": money, "spent": money, "currency": text},
      "outlook": {"mean": x, "low": x, "high": x, "level": 0.9, "chance": share,
                                             D_T(plan) - D_T(equal budget)
-                 "unit": text},             "%" unless the method measures in something else
+                 "unit": text,              "%" unless the method measures in something else
+                 "standing": text},         of the plan, for whoever reads the values; not shown
      "comparison": [{"name": text, "counts": {task: int},  the plan first; as `Score.to_dict`
                      "spent": money, "value": x, "broken": [text],
                      "outlook": ...}],                  of the plan over this row, as above
