@@ -20,10 +20,10 @@ TESTS = Path(__file__).parent
 
 # From left to right: a room imports only from rooms to its left (docs/method.md, README).
 ROOMS = (
-    "errors", "plugins", "amounts", "formatting", "machine", "standing", "problem", "toml", "gains",
-    "problem_file", "limits", "solver", "plan", "frontiers", "data", "learners", "estimates",
-    "advice", "orders", "job", "runs", "connect", "ledger", "settings", "stock", "campaign",
-    "reports", "terminal", "cli",
+    "errors", "mistakes", "plugins", "amounts", "formatting", "machine", "standing", "problem",
+    "toml", "gains", "problem_file", "limits", "solver", "plan", "frontiers", "data", "learners",
+    "estimates", "advice", "orders", "job", "runs", "connect", "ledger", "settings", "stock",
+    "campaign", "reports", "terminal", "cli",
 )  # fmt: skip
 # Within some rooms the modules lean one way too.
 INSIDE = {
