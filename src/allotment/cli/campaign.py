@@ -1,5 +1,5 @@
-"""Commands of a campaign: `init`, `estimate`, `order`, `ingest`, `evaluate`, `status`, `report`,
-`verify`, `restore`, `pack`, `unpack`."""
+"""Commands of a campaign: `init`, `estimate`, `backtest`, `order`, `ingest`, `evaluate`, `status`,
+`report`, `verify`, `restore`, `pack`, `unpack`."""
 
 from __future__ import annotations
 
@@ -175,6 +175,34 @@ def estimate(
         print_json(measured.to_dict())
     else:
         show_measured(Page(), measured, quote(folder))
+
+
+@click.command()
+@folder_argument
+@click.option(
+    "--repeats",
+    type=click.IntRange(1),
+    default=4,
+    show_default=True,
+    help="Quarters of the labels to plan from.",
+)
+@learner_option
+@json_option
+def backtest(folder: str, repeats: int, learner: str | None, as_json: bool) -> None:
+    """What the method would have brought already, on the labels at hand.
+
+    It plans from a quarter of them and buys from the rest, beside equal budget and neutral. Nothing
+    of it is kept.
+
+    \b
+    Example:  allot backtest my-campaign --repeats 2
+    """
+    with Meter("repeats") as meter:
+        found = _open(folder, learner).backtest(repeats, meter)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        say(str(found))
 
 
 @click.command()
