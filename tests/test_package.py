@@ -25,9 +25,9 @@ TESTS = Path(__file__).parent
 # From left to right: a room imports only from rooms to its left (docs/method.md, README).
 ROOMS = (
     "errors", "mistakes", "plugins", "amounts", "formatting", "machine", "standing", "problem",
-    "toml", "gains", "problem_file", "limits", "solver", "plan", "frontiers", "data", "learners",
-    "estimates", "advice", "orders", "job", "runs", "connect", "ledger", "settings", "stock",
-    "campaign", "reports", "terminal", "cli",
+    "toml", "gains", "problem_file", "limits", "solver", "plan", "overview", "frontiers", "data",
+    "learners", "estimates", "advice", "orders", "job", "runs", "connect", "ledger", "settings",
+    "stock", "campaign", "reports", "terminal", "cli",
 )  # fmt: skip
 # Within some rooms the modules lean one way too.
 INSIDE = {
@@ -134,8 +134,8 @@ def test_modules_inside_a_room_lean_one_way_too(folder: str, module: str) -> Non
 
 def test_the_front_door() -> None:
     assert set(allotment.__all__) == {
-        "AllotmentError", "Cap", "Comparison", "Coupled", "Curve", "Estimates", "Evidence",
-        "Frontier", "Geometric",
+        "AllotmentError", "Campaign", "Cap", "Comparison", "Coupled", "Curve", "Estimates",
+        "Evidence", "Frontier", "Geometric",
         "Infeasible", "InputError", "Logarithmic", "Outlook", "Plan", "Power", "Problem", "Score",
         "Standing", "Tabulated", "Task",
         "__version__", "allocate", "baselines", "cheapest", "diagnose", "estimate", "frontier",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from allotment.advice.doctor import diagnose as diagnose
+    from allotment.campaign.campaign import Campaign as Campaign
     from allotment.errors import AllotmentError as AllotmentError
     from allotment.errors import Infeasible as Infeasible
     from allotment.errors import InputError as InputError
@@ -50,6 +51,7 @@ _HOMES = {
     "estimates.estimates": ("Estimates",),
     "estimates.methods": ("estimate",),
     "advice.doctor": ("diagnose",),
+    "campaign.campaign": ("Campaign",),
     "plan": (
         "Comparison", "Evidence", "Outlook", "Plan", "Score",
         "allocate", "baselines", "cheapest", "neutral_gains", "score",

@@ -648,15 +648,15 @@ def neutral_gains(
     }
 
 
-def baselines(problem: Problem) -> dict[str, dict[str, int]]:
+def baselines(problem: Problem, each_task: bool = True) -> dict[str, dict[str, int]]:
     """What a team would do anyway, under the same limits: the paper's baselines and the neutral
-    plan, by name."""
+    plan, by name; `each_task` is whether to spend all on one of them, too."""
     check_limits(problem)
     plans = {
         "equal images": fixed.equal_images(problem),
         "equal budget": fixed.equal_budget(problem),
     }
     plans["neutral"] = solve_within(problem, neutral_gains(problem)).counts
-    for name in problem.names:
+    for name in problem.names if each_task else ():
         plans[f"all on {name}"] = fixed.one_task(problem, name)
     return plans

@@ -55,6 +55,7 @@ from allotment.formatting import several
 from allotment.job import JSON, Job
 from allotment.ledger import archive
 from allotment.ledger.books import find_unknown, name_order, read_order
+from allotment.ledger.lock import Held
 from allotment.ledger.recovery import Restored, restore
 from allotment.ledger.schema import FILE as STORE
 from allotment.ledger.store import Store, Value
@@ -124,6 +125,12 @@ class Ordered:
     more: str
     """options that order what was asked for before an earlier order is back"""
 
+    def to_dict(self) -> dict[str, Any]:
+        """What is told of it in JSON."""
+        about = {"number": self.value.number, "new": self.is_new, "sheet": str(self.path)}
+        money = {"total": self.order.total, "counts": self.order.counts}
+        return about | money | self.order.to_dict()
+
 
 class Campaign:
     """The verbs, each of which reads the folder anew; `learner` is FILE.py:FUNCTION for code of the
@@ -178,7 +185,8 @@ class Campaign:
         return set_up(state.settings, state.stock, self.own)
 
     def price(self, state: State, hourly: Any = None, workers: int | None = None) -> Price:
-        """What the trainings to come take on this machine, timed where they will be done."""
+        """What the trainings to come take on this machine with so many workers, timed where they
+        will be done."""
         rate, timed = read_rate(hourly), list[JSON]()
         job = Job("price", list_needs(state, self.own, 0))
         place = 0 if workers == 0 else 1
@@ -189,8 +197,12 @@ class Campaign:
             workers=place,
             done=lambda _, body: timed.append(body),
         )
+        alone, together = Price.from_dict(timed[-1]), max(self.count_workers(state, workers), 1)
         return replace(
-            Price.from_dict(timed[-1]), hourly=rate, budget=float(state.settings.problem().budget)
+            alone,
+            seconds=alone.seconds / together,
+            hourly=rate,
+            budget=float(state.settings.problem().budget),
         )
 
     def list_jobs(self, state: State) -> list[Job]:
@@ -355,6 +367,17 @@ class Campaign:
         with self._write("plan") as store:
             self._begin(store)
             return store.add_value("plan", proposal.to_dict(), proposal.job.key)
+
+    def try_to_record(self, proposal: Proposal) -> str:
+        """Keep a plan if that can be done: somebody else may be writing, or this user only looking,
+        and neither is a failure. Why it is not kept, or nothing."""
+        try:
+            self.record(proposal)
+        except InputError as error:
+            if not isinstance(error, Held) and os.access(self.folder, os.W_OK):  # a full disk, say
+                raise
+            return str(error)
+        return ""
 
     def order(
         self,
@@ -532,11 +555,11 @@ class Campaign:
         older."""
         return restore(self.folder)
 
-    def pack(self, path: str | Path) -> Path:
-        """Write all of it into one archive, if it is sound."""
+    def pack(self, path: str | Path | None = None) -> Path:
+        """Write all of it into one archive, if it is sound; beside the folder unless said."""
         if faults := self.verify().faults:
             raise InputError([Mistake(repr(str(self.folder)), _tell_faults(self.folder, faults))])
-        return archive.pack(self.folder, path)
+        return archive.pack(self.folder, _name_archive(self.folder) if path is None else path)
 
     @classmethod
     def unpack(cls, path: str | Path, folder: str | Path) -> Campaign:
@@ -568,6 +591,13 @@ class Campaign:
                 store.orders(),
                 status,
             )
+
+
+def _name_archive(folder: Path) -> Path:
+    """Beside the folder, with its name; here, where it is called . or .."""
+    if folder.name in ("", ".."):
+        return Path(f"{folder.resolve().name or 'campaign'}.zip")
+    return folder.with_name(f"{folder.name}.zip")
 
 
 def _tell_faults(folder: Path, faults: Sequence[str]) -> str:

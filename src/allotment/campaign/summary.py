@@ -21,7 +21,8 @@ from allotment.estimates.transfer import Transfer
 from allotment.formatting import several
 from allotment.job import installed
 from allotment.ledger.store import Value
-from allotment.plan import Outlook, Plan, baselines, unit_of
+from allotment.overview import few_baselines
+from allotment.plan import Outlook, Plan, unit_of
 from allotment.problem import show_exact
 from allotment.settings.settings import FILE, quote
 from allotment.solver.baselines import equal_budget
@@ -313,7 +314,7 @@ def _find_evidence(state: State, plan: Plan, last: Value | None) -> Estimates | 
 
 def _compare(plan: Plan, evidence: Estimates | None) -> list[dict[str, Any]]:
     """The plan beside its baselines, each with what the estimates expect of the plan over it."""
-    rows = [row.to_dict() for row in plan.compare(_few(baselines(plan.problem))).rows]
+    rows = [row.to_dict() for row in plan.compare(few_baselines(plan.problem)).rows]
     for row in rows[1:]:
         if evidence is not None and row["counts"] != plan.counts:
             row["outlook"] = _look_over(evidence, plan, row["counts"])
@@ -325,14 +326,6 @@ def _look_over(evidence: Estimates, plan: Plan, other: Mapping[str, int]) -> dic
     low, high = map(float, np.quantile(more, EDGES))
     found = {"mean": float(more.mean()), "low": low, "high": high, "level": LEVEL}
     return found | {"chance": float(np.mean(more > 0)), "unit": unit_of(evidence)}
-
-
-def _few(plans: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, int]]:
-    return (
-        plans
-        if len(plans) <= 12
-        else {name: plans[name] for name in ("equal images", "equal budget", "neutral")}
-    )
 
 
 def _tell_done(state: State, plan: Plan) -> str:

@@ -49,7 +49,9 @@ from pathlib import Path
 from typing import Any
 
 from allotment.amounts import exact
+from allotment.errors import InputError, Mistake
 from allotment.formatting import amounts, numbers, percent
+from allotment.ledger.disk import plainly, write_file
 from allotment.reports import words
 from allotment.reports.charts import Mark, draw_curve, draw_interval, draw_keys
 from allotment.reports.markup import (
@@ -117,6 +119,24 @@ def is_report(path: Path) -> bool:
     """Whether a file is a report, which a newer one may replace."""
     with path.open("rb") as file:
         return GENERATOR.encode() in file.read(BEGINNING)
+
+
+def write_page(values: Values, path: Path) -> Path:
+    """The report of these values as a file, in the place of an earlier one, but of nothing else."""
+    text = render(values)
+    with plainly(path):
+        if path.is_symlink():
+            what = "is a link, which is not followed; name another file with -o, or remove the link"
+        elif path.exists() and not path.is_file():
+            what = "is a folder, a pipe or a device; name another file with -o"
+        elif path.is_file() and not is_report(path):
+            what = "is there already and is no report; name another file with -o, or move it away"
+        else:
+            what = ""
+    if what:
+        raise InputError([Mistake(str(path), what)])
+    write_file(path, text.encode())
+    return path
 
 
 def _show_decision(given: Values) -> Html:
