@@ -4,7 +4,10 @@ when."""
 from __future__ import annotations
 
 import ast
+import importlib
 import os
+import pkgutil
+import re
 import subprocess
 import sys
 import venv
@@ -13,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import allotment
+from allotment import errors
 
 SOURCE = Path(allotment.__file__).parent
 ROOT = SOURCE.parent.parent
@@ -20,8 +24,9 @@ TESTS = Path(__file__).parent
 
 # From left to right: a room imports only from rooms to its left (docs/method.md, README).
 ROOMS = (
-    "errors", "plugins", "amounts", "formatting", "machine", "problem", "toml", "gains",
-    "problem_file", "limits", "solver", "plan", "frontiers", "curve_conformance", "data",
+    "errors", "mistakes", "plugins", "amounts", "formatting", "machine", "standing", "problem",
+    "toml", "gains", "problem_file", "limits", "solver", "plan", "overview", "frontiers",
+    "curve_conformance", "data",
     "learners", "estimates", "advice", "orders", "job", "runs", "connect", "ledger", "settings",
     "stock", "campaign", "reports", "terminal", "cli",
 )  # fmt: skip
@@ -130,10 +135,10 @@ def test_modules_inside_a_room_lean_one_way_too(folder: str, module: str) -> Non
 
 def test_the_front_door() -> None:
     assert set(allotment.__all__) == {
-        "AllotmentError", "Cap", "Comparison", "Coupled", "Curve", "Estimates", "Evidence",
-        "Frontier", "Geometric",
+        "AllotmentError", "Campaign", "Cap", "Comparison", "Coupled", "Curve", "Estimates",
+        "Evidence", "Frontier", "Geometric",
         "Infeasible", "InputError", "Logarithmic", "Outlook", "Plan", "Power", "Problem", "Score",
-        "Tabulated", "Task",
+        "Standing", "Tabulated", "Task",
         "__version__", "allocate", "baselines", "cheapest", "diagnose", "estimate", "frontier",
         "neutral_gains",
         "read_problem", "score",
@@ -143,6 +148,34 @@ def test_the_front_door() -> None:
     assert set(allotment.__all__) <= set(dir(allotment))
     with pytest.raises(AttributeError, match="no attribute 'alocate'"):
         allotment.alocate  # noqa: B018
+
+
+def drawn_errors() -> dict[str, str]:
+    """Of each error in the drawing of errors.py, the one that it is a kind of."""
+    above: list[str] = []
+    found = {}
+    for line in (errors.__doc__ or "").splitlines():
+        if match := re.match(r"((?:[│ ]   )*)(?:[├└]── )(\w+)|(?=AllotmentError)", line):
+            depth = 0 if match[2] is None else len(match[1]) // 4 + 1
+            above = [*above[:depth], match[2] or line]
+            if depth:
+                found[above[-1]] = above[-2]
+    return found
+
+
+def list_errors(root: type) -> dict[str, str]:
+    """Of each error of the package, the one that it is a kind of."""
+    found = {}
+    for each in root.__subclasses__():
+        if each.__module__.split(".")[0] == "allotment":
+            found |= {each.__name__: root.__name__} | list_errors(each)
+    return found
+
+
+def test_the_drawing_of_errors_is_complete() -> None:
+    for module in pkgutil.walk_packages(allotment.__path__, "allotment."):
+        importlib.import_module(module.name)
+    assert drawn_errors() == list_errors(errors.AllotmentError)
 
 
 def test_no_module_hides_a_name_of_the_front_door() -> None:

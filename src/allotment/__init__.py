@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from allotment.advice.doctor import diagnose as diagnose
+    from allotment.campaign.campaign import Campaign as Campaign
     from allotment.errors import AllotmentError as AllotmentError
     from allotment.errors import Infeasible as Infeasible
     from allotment.errors import InputError as InputError
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from allotment.problem import Problem as Problem
     from allotment.problem import Task as Task
     from allotment.problem_file import read_problem as read_problem
+    from allotment.standing import Standing as Standing
 
 __version__ = "0.1.0"
 
@@ -49,11 +51,13 @@ _HOMES = {
     "estimates.estimates": ("Estimates",),
     "estimates.estimating": ("estimate",),
     "advice.doctor": ("diagnose",),
+    "campaign.campaign": ("Campaign",),
     "plan": (
         "Comparison", "Evidence", "Outlook", "Plan", "Score",
         "allocate", "baselines", "cheapest", "neutral_gains", "score",
     ),
     "problem": ("Cap", "Problem", "Task"),
+    "standing": ("Standing",),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = ["__version__", *sorted(_HOME_OF)]

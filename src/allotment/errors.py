@@ -1,8 +1,13 @@
 """What can go wrong, and how it is said.
 
 AllotmentError
-├── InputError     something given is wrong: every mistake at once, with its key   (exit code 2)
-└── Infeasible     all of it is valid, but no plan meets it: which limits clash     (exit code 1)
+├── InputError       something given is wrong: every mistake at once, with its key (exit code 2)
+│   ├── Damaged      a campaign's store says what no store can say
+│   ├── Held         somebody else writes to the campaign just now
+│   ├── Unread       a file could not be read, so that nothing is known of it
+│   └── Unscored     validation labels that cannot score a task
+├── Infeasible       all of it is valid, but no plan meets it: which limits clash (exit code 1)
+└── WorkFailed       some trainings gave no result; the others are kept (exit code 2)
 """
 
 from __future__ import annotations

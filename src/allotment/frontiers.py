@@ -62,6 +62,27 @@ class Frontier:
             raise InputError([Mistake("budget", what)])
         return solve_within(self.problem.with_budget(amount), self.gains, self.evidence)
 
+    def to_dict(self, points: int | None = None) -> dict[str, Any]:
+        """Plain values for JSON: all budgets, or so many, as evenly spread as there are any."""
+        at = slice(None) if points is None else self._spread(points)
+        return {
+            "budgets": self._exact_budgets[at].tolist(),
+            "values": self.values[at].tolist(),
+            "counts": {name: each[at].tolist() for name, each in self.counts.items()},
+            "every_budget": self.every_budget,
+        }
+
+    def _spread(self, points: int) -> NDArray[np.int64]:
+        low, high = self.budgets[0], self.budgets[-1]
+        wanted = low + (high - low) * np.arange(1, points + 1) / points
+        return np.unique(np.searchsorted(self.budgets, wanted * (1 + 1e-12), side="right") - 1)
+
+    @property
+    def _exact_budgets(self) -> NDArray[Any]:
+        """Without the rounding of floats: whole numbers, or as many decimals as prices have."""
+        whole_ones = self.problem.unit.denominator == 1
+        return self.budgets.round().astype(np.int64) if whole_ones else self.budgets.round(12)
+
 
 def frontier(problem: Problem, gains: Mapping[str, Curve] | Evidence) -> Frontier:
     """The best plan for every budget up to the problem's own, by given curves or by what was

@@ -21,6 +21,7 @@ from allotment.solver.model import Model, build
 from allotment.solver.search import maximise
 from allotment.solver.sensitivity import pays, plateau_range, worth_without
 from allotment.solver.soundness import examine
+from allotment.standing import PERCENT, Standing
 
 NEUTRAL_EXPONENT = 0.4
 """of the neutral plan's power law; see docs/method.md"""
@@ -43,6 +44,10 @@ class Outlook:
     """of each task: the range of its count over plans within 1 % of this one's mean gain"""
     counts: dict[str, tuple[int, int]]
     """of each task: the range of its count, at the same level, over the draws' own best plans"""
+
+    def standing(self, unit: str = PERCENT) -> Standing:
+        """Whether the plan is better; `unit` is what the estimates count gains in."""
+        return Standing.of_outlook(self.mean, self.low, self.high, self.chance, unit)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; `from_dict` reads them back."""
@@ -81,6 +86,12 @@ class Evidence(Protocol):
 
     def outlook(self, problem: Problem, plan: Plan) -> Outlook:
         """How the plan compares with equal budget."""
+
+
+def unit_of(evidence: object) -> str:
+    """What estimates count gains in: % of a score unless they say something else."""
+    about = getattr(evidence, "about", None)
+    return str(about.get("unit", PERCENT)) if isinstance(about, Mapping) else PERCENT
 
 
 @dataclass(frozen=True)
@@ -285,6 +296,13 @@ class Plan:
         """How sure it is that the plan beats equal budget; None where its gains were given as
         curves."""
         return None if self.evidence is None else self.evidence.outlook(self.problem, self)
+
+    @property
+    def standing(self) -> Standing:
+        """Whether the plan is better than equal budget, by its outlook."""
+        if self.outlook is None:
+            return Standing.UNKNOWN
+        return self.outlook.standing(unit_of(self.evidence))
 
     @property
     def spent(self) -> Decimal:
@@ -625,15 +643,15 @@ def neutral_gains(
     }
 
 
-def baselines(problem: Problem) -> dict[str, dict[str, int]]:
+def baselines(problem: Problem, each_task: bool = True) -> dict[str, dict[str, int]]:
     """What a team would do anyway, under the same limits: the paper's baselines and the neutral
-    plan, by name."""
+    plan, by name; `each_task` is whether to spend all on one of them, too."""
     check_limits(problem)
     plans = {
         "equal images": fixed.equal_images(problem),
         "equal budget": fixed.equal_budget(problem),
     }
     plans["neutral"] = solve_within(problem, neutral_gains(problem)).counts
-    for name in problem.names:
+    for name in problem.names if each_task else ():
         plans[f"all on {name}"] = fixed.one_task(problem, name)
     return plans

@@ -24,6 +24,7 @@ from helpers.bounded import MEGABYTES, check_refused, run_bounded
 from helpers.campaigns import allot, begin, fill, fine, refused, rows, sheet, shorten, write
 
 import allotment as al
+from allotment.advice.backtest import ALWAYS, Backtest
 from allotment.campaign import starting
 from allotment.campaign.campaign import Campaign, Measured
 from allotment.campaign.evaluation import Evaluation, Trial, student
@@ -571,6 +572,14 @@ def test_estimate_plan_order_and_a_second_round_that_knows_more() -> None:
     assert "Everything was measured already" in fine("estimate", folder)
     plan = json.loads(fine("plan", folder, "--json"))
     assert plan["outlook"]["counts"].keys() == {"size", "look"}
+    standings = [
+        plan["standing"],
+        json.loads(fine("estimate", folder, "--json"))["standing"],
+        json.loads(fine("status", folder, "--json"))["standing"],
+        json.loads(fine("report", folder, "--json"))["outlook"]["standing"],
+    ]
+    assert standings[0] in set(al.Standing) - {al.Standing.UNKNOWN}
+    assert standings == [standings[0]] * 4
     assert Fraction(str(plan["spent"])) <= 60
     what_if = fine("plan", folder, "--budget", 200)
     assert "write the budget into campaign.toml" in what_if
@@ -597,6 +606,21 @@ def test_estimate_plan_order_and_a_second_round_that_knows_more() -> None:
     assert sum(later.estimates.have) == sum(found.estimates.have) + len(
         sheet(folder / "order-1.csv")
     )
+
+
+def test_a_campaign_is_backtested_on_its_own_labels() -> None:
+    folder = begin("camp")
+    shorten(folder, trainings=8)
+    before = (folder / "campaign.sqlite").read_bytes()
+    told = fine("backtest", folder, "--repeats", 1)
+    assert re.match(r"plan +gain in % +over equal budget", told)
+    assert [line.split("  ")[0] for line in told.splitlines()[1:4]] == [*ALWAYS, "response"]
+    found = json.loads(fine("backtest", folder, "--repeats", 1, "--json"))
+    assert f"each plans from {', '.join(f'{k} {v}' for k, v in found['have'].items())}" in told
+    assert Backtest.from_dict(found) == Campaign(folder).backtest(1)
+    assert (folder / "campaign.sqlite").read_bytes() == before
+    shorten(folder, method='"neutral"')
+    assert "neutral measures nothing" in refused(2, "backtest", folder)
 
 
 def test_changed_settings_and_data_are_noticed_and_never_mixed() -> None:

@@ -595,6 +595,7 @@ def test_help_and_version() -> None:
         "order",
         "ingest",
         "evaluate",
+        "backtest",
         "report",
     ]
     kept = ["verify", "restore", "pack", "unpack"]

@@ -33,11 +33,11 @@ from allotment.data import sources
 from allotment.data.columns import Column
 from allotment.data.features import encode_text
 from allotment.data.labels import Labels, Split, draw, split
-from allotment.data.mistakes import MOST_MISTAKES
 from allotment.data.summary import describe
 from allotment.data.table import TableData, read_table
 from allotment.data.targets import guess_kind
 from allotment.errors import InputError
+from allotment.mistakes import MOST_COLLECTED
 
 Try = Callable[[Path], object]
 PETS = """name,species,weight,age,colour,notes,indoor
@@ -763,7 +763,7 @@ def test_bad_input(attempt: Try, words: tuple[str, ...], tmp_path: Path) -> None
         attempt(tmp_path)
     for word in words:
         assert word in str(caught.value)
-    assert len(caught.value.mistakes) <= MOST_MISTAKES + 1
+    assert len(caught.value.mistakes) <= MOST_COLLECTED + 1
 
 
 def test_all_mistakes_at_once(tmp_path: Path) -> None:

@@ -305,11 +305,12 @@ def _make_locks() -> Iterable[bytes]:
 TARGETS = (
     Target(
         "problem", _read_problem, _make_problems,
-        ("problem_file", "problem", "gains", "amounts"), lines_mutator, TOML, 1 << 14,
+        ("problem_file", "toml", "mistakes", "problem", "gains", "amounts"), lines_mutator, TOML,
+        1 << 14,
     ),
     Target(
         "settings", _read_settings, _make_settings,
-        ("settings/settings", "data/mistakes", "learners/recipe"), lines_mutator, TOML, 1 << 14,
+        ("settings/settings", "toml", "mistakes", "learners/recipe"), lines_mutator, TOML, 1 << 14,
     ),
     Target(
         "forms", _read_form, _make_forms,

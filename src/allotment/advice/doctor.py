@@ -18,17 +18,13 @@ from allotment.estimates.response import Response, find_level, find_scored
 from allotment.estimates.transfer import Transfer
 from allotment.estimates.verdict import judge
 from allotment.formatting import percent, several
-from allotment.plan import Outlook, Plan, allocate
+from allotment.plan import Outlook, Plan, allocate, unit_of
 from allotment.problem import Problem
 from allotment.solver.baselines import equal_budget
+from allotment.standing import PERCENT, Standing
 
 Array = NDArray[np.float64]
 
-SURE = 0.8
-"""a plan less likely than this to beat equal budget, and perhaps worse than it, wins nothing that
-could be told"""
-LEAST = 0.1
-"""% of D_T: nobody will notice less"""
 SAME = 0.01
 """% or labels: nothing that a sentence should call more or less"""
 IDLE = 0.25
@@ -102,12 +98,14 @@ class Diagnosis:
     findings: tuple[Finding, ...]
 
     @property
+    def standing(self) -> Standing:
+        """Whether the plan is better than equal budget."""
+        return self.outlook.standing(self.unit)
+
+    @property
     def equal_is_fine(self) -> bool:
-        """Whether what the plan promises over equal budget is lost in the noise."""
-        unsure = self.outlook.low <= 0 and self.outlook.chance < SURE
-        return (
-            unsure or (self.unit == "%" and self.outlook.mean < LEAST) or self.counts == self.equal
-        )
+        """Whether nothing speaks for the plan that would be missed with equal budget."""
+        return not self.standing.is_ahead
 
     def graded(self, *grades: str) -> tuple[Finding, ...]:
         """The findings of these grades, those first on which most of the budget hangs."""
@@ -173,7 +171,7 @@ def _headline(found: Diagnosis) -> str:
     look = found.outlook
     unit = (
         " % of the score"
-        if found.unit == "%"
+        if found.unit == PERCENT
         else " (in labels; this method does not say how much score that is)"
     )
     if math.isclose(look.low, look.high):
@@ -196,13 +194,16 @@ def _headline(found: Diagnosis) -> str:
         return (
             f"The plan cannot be relied on: its method found nothing to go by (see below). {told}"
         )
-    if found.equal_is_fine:
-        return f"Equal budget is fine. {told} That is within the noise."
-    return (
-        f"The plan is worth following. {told}"
-        if look.low > 0
-        else f"The plan is probably better. {told}"
-    )
+    return _HEADLINES[found.standing].format(told)
+
+
+_HEADLINES = {
+    Standing.BETTER: "The plan is worth following. {}",
+    Standing.LIKELY_BETTER: "The plan is probably better. {}",
+    Standing.EQUAL: "Equal budget is fine. {} That is within the noise.",
+    Standing.TOO_LITTLE: "Equal budget is fine. {} That is too little to win.",
+    Standing.WORSE: "Take equal budget. {}",
+}
 
 
 def _two(value: float) -> str:
@@ -241,8 +242,8 @@ def diagnose(
     ]
     if transfer is not None:
         findings += _judge_cells(transfer, bench)
-    unit = str(estimates.about.get("unit", "%"))
-    return Diagnosis(plan.counts, equal_budget(problem), look, unit, tuple(findings))
+    equal = equal_budget(problem)
+    return Diagnosis(plan.counts, equal, look, unit_of(estimates), tuple(findings))
 
 
 def _check(
@@ -402,7 +403,7 @@ def _judge_task(task: str, bench: _Bench, response: Response | None) -> Finding:
     count, gains = _own_gains(given)
     idle = float(np.mean(gains[:, at] < IDLE * gains.mean())) if gains.mean() > 0 else 1.0
     low, middle, high = np.quantile(gains[:, at], [(1 - SETTLED) / 2, 0.5, (1 + SETTLED) / 2])
-    known = given.about.get("unit", "%") == "%"
+    known = unit_of(given) == PERCENT
     if not known and task in given.about.get("fallbacks", ()):
         why = "its own curve says nothing, so that how soon its labels are worth less is not known"
         return find("unusable", why, f"method 'response', or {tranche}")

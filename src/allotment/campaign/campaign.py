@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from allotment.advice.backtest import Backtest, backtest
 from allotment.advice.doctor import Diagnosis, diagnose
 from allotment.advice.price import Price, read_rate
 from allotment.amounts import show
@@ -52,6 +53,7 @@ from allotment.formatting import several
 from allotment.job import JSON, Job
 from allotment.ledger import archive
 from allotment.ledger.books import find_unknown, name_order, read_order
+from allotment.ledger.lock import Held
 from allotment.ledger.recovery import Restored, restore
 from allotment.ledger.schema import FILE as STORE
 from allotment.ledger.store import Store, Value
@@ -61,6 +63,7 @@ from allotment.orders.sheet import check_free, check_name, place_file, write_csv
 from allotment.plan import baselines, check_counts
 from allotment.runs.local import default_workers, run_jobs
 from allotment.settings.settings import FILE, check_place, parse_settings, quote
+from allotment.standing import Standing
 from allotment.stock.fingerprints import keep_rows
 from allotment.stock.stock import MASKS, OWN
 
@@ -94,6 +97,20 @@ class Measured:
     waiting: Mapping[str, int] = field(default_factory=dict)
     """of each task, the labels on order, which the diagnosis counts as at hand"""
 
+    @property
+    def standing(self) -> Standing:
+        """Of the plan beside equal budget."""
+        return Standing.UNKNOWN if self.diagnosis is None else self.diagnosis.standing
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is told of it in JSON."""
+        return {
+            "number": self.value.number,
+            "estimates": self.value.body["estimates"],
+            "diagnosis": None if self.diagnosis is None else self.diagnosis.to_dict(),
+            "standing": self.standing,
+        }
+
 
 @dataclass(frozen=True)
 class Ordered:
@@ -105,6 +122,12 @@ class Ordered:
     is_new: bool
     more: str
     """options that order what was asked for before an earlier order is back"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is told of it in JSON."""
+        about = {"number": self.value.number, "new": self.is_new, "sheet": str(self.path)}
+        money = {"total": self.order.total, "counts": self.order.counts}
+        return about | money | self.order.to_dict()
 
 
 class Campaign:
@@ -160,7 +183,8 @@ class Campaign:
         return set_up(state.settings, state.stock, self.own)
 
     def price(self, state: State, hourly: Any = None, workers: int | None = None) -> Price:
-        """What the trainings to come take on this machine, timed where they will be done."""
+        """What the trainings to come take on this machine with so many workers, timed where they
+        will be done."""
         rate, timed = read_rate(hourly), list[JSON]()
         job = Job("price", list_needs(state, self.own, 0))
         place = 0 if workers == 0 else 1
@@ -171,8 +195,12 @@ class Campaign:
             workers=place,
             done=lambda _, body: timed.append(body),
         )
+        alone, together = Price.from_dict(timed[-1]), max(self.count_workers(state, workers), 1)
         return replace(
-            Price.from_dict(timed[-1]), hourly=rate, budget=float(state.settings.problem().budget)
+            alone,
+            seconds=alone.seconds / together,
+            hourly=rate,
+            budget=float(state.settings.problem().budget),
         )
 
     def list_jobs(self, state: State) -> list[Job]:
@@ -214,6 +242,28 @@ class Campaign:
         idle = "" if diagnosis is not None else tell_spent(state)
         return Measured(
             value, estimates, diagnosis, trained, kept, used, left_over, idle, state.account.open
+        )
+
+    def backtest(self, repeats: int = 4, progress: Progress | None = None) -> Backtest:
+        """What the method would have brought already, from a quarter of the labels at hand; it
+        trains in this process, and nothing is kept."""
+        state = self.look()
+        _check_measurable(state)
+        bench, settings = self.set_up(state), state.settings
+
+        def tell(done: int, total: int, what: str) -> None:
+            if progress is not None:
+                progress(done, total)
+
+        return backtest(
+            bench.learner,
+            bench.labels,
+            settings.problem(),
+            (settings.method,),
+            settings.seed,
+            repeats,
+            trainings=settings.trainings,
+            progress=tell,
         )
 
     def _do(
@@ -301,6 +351,17 @@ class Campaign:
         with self._write("plan") as store:
             self._begin(store)
             return store.add_value("plan", proposal.to_dict(), proposal.job.key)
+
+    def try_to_record(self, proposal: Proposal) -> str:
+        """Keep a plan if that can be done: somebody else may be writing, or this user only looking,
+        and neither is a failure. Why it is not kept, or nothing."""
+        try:
+            self.record(proposal)
+        except InputError as error:
+            if not isinstance(error, Held) and os.access(self.folder, os.W_OK):  # a full disk, say
+                raise
+            return str(error)
+        return ""
 
     def order(
         self,
@@ -478,11 +539,11 @@ class Campaign:
         older."""
         return restore(self.folder)
 
-    def pack(self, path: str | Path) -> Path:
-        """Write all of it into one archive, if it is sound."""
+    def pack(self, path: str | Path | None = None) -> Path:
+        """Write all of it into one archive, if it is sound; beside the folder unless said."""
         if faults := self.verify().faults:
             raise InputError([Mistake(repr(str(self.folder)), _tell_faults(self.folder, faults))])
-        return archive.pack(self.folder, path)
+        return archive.pack(self.folder, _name_archive(self.folder) if path is None else path)
 
     @classmethod
     def unpack(cls, path: str | Path, folder: str | Path) -> Campaign:
@@ -514,6 +575,13 @@ class Campaign:
                 store.orders(),
                 status,
             )
+
+
+def _name_archive(folder: Path) -> Path:
+    """Beside the folder, with its name; here, where it is called . or .."""
+    if folder.name in ("", ".."):
+        return Path(f"{folder.resolve().name or 'campaign'}.zip")
+    return folder.with_name(f"{folder.name}.zip")
 
 
 def _tell_faults(folder: Path, faults: Sequence[str]) -> str:

@@ -21,10 +21,12 @@ from allotment.estimates.transfer import Transfer
 from allotment.formatting import several
 from allotment.job import installed
 from allotment.ledger.store import Value
-from allotment.plan import Plan, baselines
+from allotment.overview import few_baselines
+from allotment.plan import Outlook, Plan, unit_of
 from allotment.problem import show_exact
 from allotment.settings.settings import FILE, quote
 from allotment.solver.baselines import equal_budget
+from allotment.standing import PERCENT, Standing
 
 Array = NDArray[np.float64]
 
@@ -33,12 +35,19 @@ POINTS = 24
 NAMED = 5
 """instances in a note"""
 EDGES = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
-PERCENT = "%"
 UNITS = {PERCENT: "% of score"}
 """what estimates count gains in, where their own word is not enough"""
 EXPLAINED = {
     "labels": ", in labels of each task's own; this method does not say how much score that is"
 }
+PROMISES = {
+    Standing.BETTER: "this plan is better",
+    Standing.LIKELY_BETTER: "this plan is probably better",
+    Standing.EQUAL: "that is within the noise, and equal budget is fine",
+    Standing.TOO_LITTLE: "that is too little to win, and equal budget is fine",
+    Standing.WORSE: "take equal budget",
+}
+"""what a plan's standing means, behind its figures"""
 AXES = {PERCENT: "gain in % of the score now", "labels": "gain in labels of its own"}
 """the same beside a learning curve"""
 
@@ -59,6 +68,8 @@ class Status:
     """of the plan for the money that is left"""
     next: str
     """the command to type"""
+    standing: Standing = Standing.UNKNOWN
+    """of that plan beside equal budget"""
 
     @property
     def money(self) -> str:
@@ -69,7 +80,7 @@ class Status:
     def to_dict(self) -> dict[str, Any]:
         return {
             key: getattr(self, key)
-            for key in ("budget", "spent", "on_order", "left", "expected", "next")
+            for key in ("budget", "spent", "on_order", "left", "expected", "standing", "next")
         } | {
             "tasks": list(self.tasks),
             "notes": list(self.notes),
@@ -115,7 +126,7 @@ def summarise(
         notes.append(state.tell_obstacles().replace("that buys", f"the {left} left buys", 1))
     if state.found is not None and not state.found.fresh:
         notes.append("labels came in since the last estimate; a new one would know more")
-    step, expected = _find_next(state, evaluated, recorded)
+    step, plan = _find_next(state, evaluated, recorded)
     return Status(
         show_exact(state.settings.budget),
         spent,
@@ -123,8 +134,9 @@ def summarise(
         left,
         tuple(tasks),
         tuple(notes),
-        expected,
+        "" if plan is None else tell_outlook(plan),
         step,
+        Standing.UNKNOWN if plan is None else plan.standing,
     )
 
 
@@ -165,29 +177,29 @@ def _note_open(state: State) -> list[str]:
     return notes
 
 
-def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[str, str]:
-    """The next command, and what the plan for the money that is left promises."""
+def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[str, Plan | None]:
+    """The next command, and the plan for the money that is left, where that is known already."""
     name = quote(state.folder)
     if state.lost:
-        return f"allot ingest {name} {quote(state.lost[0])}", ""
+        return f"allot ingest {name} {quote(state.lost[0])}", None
     if state.open:
-        return f"allot ingest {name} FILE", ""
+        return f"allot ingest {name} FILE", None
     if state.clashes and state.money[2] >= 0:
-        return f"edit {quote(state.folder / FILE)}, then: allot check {name}", ""
+        return f"edit {quote(state.folder / FILE)}, then: allot check {name}", None
     if not state.can_buy:
-        return f"allot {_find_end(state, evaluated)} {name}", ""
+        return f"allot {_find_end(state, evaluated)} {name}", None
     if state.measures and (state.found is None or not state.found.fresh):
-        return f"allot estimate {name}", ""
+        return f"allot estimate {name}", None
     if not state.is_looked_through:
-        return f"allot plan {name}", ""
+        return f"allot plan {name}", None
     # then the plan itself need not be known
     if not state.measures and not recorded and state.buys_something:
-        return f"allot plan {name}", ""
+        return f"allot plan {name}", None
     proposal = state.propose()
     if proposal.is_empty:
-        return f"allot {_find_end(state, evaluated)} {name}", ""
+        return f"allot {_find_end(state, evaluated)} {name}", None
     step = "order" if proposal.job.key in recorded else "plan"
-    return f"allot {step} {name}", tell_outlook(proposal.plan)
+    return f"allot {step} {name}", proposal.plan
 
 
 def _find_end(state: State, evaluated: bool) -> str:
@@ -206,20 +218,13 @@ def tell_outlook(plan: Plan) -> str:
     chance = f"{look.chance:.0%}".replace("%", " %")
     unit = unit_of(plan.evidence)
     sure = f"({LEVEL * 100:.0f} %: {low} to {high}; chance {chance})"
-    caution = (
-        "; not to be relied on, for the method found nothing to go by"
-        if is_groundless(plan.evidence)
-        else ""
-    )
+    promise = PROMISES[plan.standing]
+    if is_groundless(plan.evidence):
+        promise = "not to be relied on, for the method found nothing to go by"
     return (
         f"{look.mean:+.2g} {UNITS.get(unit, unit)} over equal budget"
-        f" {sure}{EXPLAINED.get(unit, '')}{caution}"
+        f" {sure}{EXPLAINED.get(unit, '')}; {promise}"
     )
-
-
-def unit_of(estimates: object) -> str:
-    """What estimates count gains in: % of a score unless they say something else."""
-    return str(getattr(estimates, "about", {}).get("unit", PERCENT))
 
 
 # The report
@@ -254,11 +259,7 @@ def collect(
             values["decision"] = _tell_done(state, plan)
         values["comparison"] = _compare(plan, evidence)
         if plan.outlook is not None:
-            look = plan.outlook
-            values["outlook"] = {
-                key: getattr(look, key) for key in ("mean", "low", "high", "level", "chance")
-            }
-            values["outlook"]["unit"] = unit_of(evidence)
+            values["outlook"] = _outlook(plan.outlook, unit_of(evidence))
     if state.found is not None:
         values["curves"] = _curves(state.found.estimates, {} if plan is None else plan.counts)
         values["transfer"] = _transfer(state.found.estimates)
@@ -290,6 +291,12 @@ def collect(
     return values
 
 
+def _outlook(look: Outlook, unit: str) -> dict[str, Any]:
+    """What is shown of an outlook, with what it comes to."""
+    found = {key: getattr(look, key) for key in ("mean", "low", "high", "level", "chance")}
+    return found | {"unit": unit, "standing": look.standing(unit)}
+
+
 def _find_evidence(state: State, plan: Plan, last: Value | None) -> Estimates | None:
     """What a plan rests on: it says so itself, or, where it was read from the record, the record
     does."""
@@ -306,7 +313,7 @@ def _find_evidence(state: State, plan: Plan, last: Value | None) -> Estimates | 
 
 def _compare(plan: Plan, evidence: Estimates | None) -> list[dict[str, Any]]:
     """The plan beside its baselines, each with what the estimates expect of the plan over it."""
-    rows = [row.to_dict() for row in plan.compare(_few(baselines(plan.problem))).rows]
+    rows = [row.to_dict() for row in plan.compare(few_baselines(plan.problem)).rows]
     for row in rows[1:]:
         if evidence is not None and row["counts"] != plan.counts:
             row["outlook"] = _look_over(evidence, plan, row["counts"])
@@ -318,14 +325,6 @@ def _look_over(evidence: Estimates, plan: Plan, other: Mapping[str, int]) -> dic
     low, high = map(float, np.quantile(more, EDGES))
     found = {"mean": float(more.mean()), "low": low, "high": high, "level": LEVEL}
     return found | {"chance": float(np.mean(more > 0)), "unit": unit_of(evidence)}
-
-
-def _few(plans: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, int]]:
-    return (
-        plans
-        if len(plans) <= 12
-        else {name: plans[name] for name in ("equal images", "equal budget", "neutral")}
-    )
 
 
 def _tell_done(state: State, plan: Plan) -> str:

@@ -2,6 +2,7 @@
 CSV."""
 
 from allotment.cli.campaign import (
+    backtest,
     estimate,
     evaluate,
     ingest,
@@ -23,8 +24,8 @@ from allotment.cli.planning import cheapest, frontier, plan, score
 __all__ = ["main"]
 
 _CAMPAIGN = (
-    demo, init, check, status, estimate, plan, order, ingest, evaluate, report, verify, restore,
-    pack, unpack,
+    demo, init, check, status, estimate, plan, order, ingest, evaluate, backtest, report, verify,
+    restore, pack, unpack,
 )  # fmt: skip
 _PROBLEM = (example, frontier, score, cheapest, data)
 for _command in (*_CAMPAIGN, *_PROBLEM):  # as --help lists them

@@ -1,12 +1,11 @@
-"""Commands of a campaign: `init`, `estimate`, `order`, `ingest`, `evaluate`, `status`, `report`,
-`verify`, `restore`, `pack`, `unpack`."""
+"""Commands of a campaign: `init`, `estimate`, `backtest`, `order`, `ingest`, `evaluate`, `status`,
+`report`, `verify`, `restore`, `pack`, `unpack`."""
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,9 +173,8 @@ def estimate(
         seconds, state = None, campaign.look()
         if dry_run or not campaign.is_begun(state):
             with Meter("timing a few steps"):
-                alone = campaign.price(state, hourly, workers)
-            seconds = alone.seconds / max(campaign.count_workers(state, workers), 1)
-            price = replace(alone, seconds=seconds)
+                price = campaign.price(state, hourly, workers)
+            seconds = price.seconds
             if dry_run and as_json:
                 print_json(price.to_dict())
             else:
@@ -186,16 +184,37 @@ def estimate(
         with Meter("trainings", seconds) as meter:
             measured = campaign.estimate(workers, meter)
     if as_json:
-        found = None if measured.diagnosis is None else measured.diagnosis.to_dict()
-        print_json(
-            {
-                "number": measured.value.number,
-                "estimates": measured.value.body["estimates"],
-                "diagnosis": found,
-            }
-        )
+        print_json(measured.to_dict())
     else:
         show_measured(Page(), measured, quote(folder))
+
+
+@click.command()
+@folder_argument
+@click.option(
+    "--repeats",
+    type=click.IntRange(1),
+    default=4,
+    show_default=True,
+    help="Quarters of the labels to plan from.",
+)
+@learner_option
+@json_option
+def backtest(folder: str, repeats: int, learner: str | None, as_json: bool) -> None:
+    """What the method would have brought already, on the labels at hand.
+
+    It plans from a quarter of them and buys from the rest, beside equal budget and neutral. Nothing
+    of it is kept.
+
+    \b
+    Example:  allot backtest my-campaign --repeats 2
+    """
+    with Meter("repeats") as meter:
+        found = _open(folder, learner).backtest(repeats, meter)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        say(str(found))
 
 
 @click.command()
@@ -252,12 +271,7 @@ def order(
         return
     ordered = campaign.order(output, everything=everything, together=together, more=more)
     if as_json:
-        about = {"number": ordered.value.number, "new": ordered.is_new, "sheet": str(ordered.path)}
-        print_json(
-            about
-            | {"total": ordered.order.total, "counts": ordered.order.counts}
-            | ordered.order.to_dict()
-        )
+        print_json(ordered.to_dict())
     else:
         show_order(Page(), ordered, campaign.look(), quote(folder))
 
@@ -389,6 +403,8 @@ def report(folder: str, output: str | None, as_json: bool) -> None:
     \b
     Example:  allot report my-campaign -o report.html
     """
+    from allotment.reports.page import write_page
+
     campaign = _open(folder)
     values = campaign.report()
     if as_json:
@@ -403,28 +419,6 @@ def _tell_clashes(clashes: Iterable[str]) -> None:
     """Why nothing can be planned, for commands that do without a plan."""
     for clash in clashes:
         say(f"Note: {clash}.")
-
-
-def write_page(values: Mapping[str, Any], path: Path) -> Path:
-    """The report of these values as a file, in the place of an earlier one, but of nothing else."""
-    from allotment.errors import InputError, Mistake
-    from allotment.ledger.disk import plainly, write_file
-    from allotment.reports.page import is_report, render
-
-    text = render(values)
-    with plainly(path):
-        if path.is_symlink():
-            what = "is a link, which is not followed; name another file with -o, or remove the link"
-        elif path.exists() and not path.is_file():
-            what = "is a folder, a pipe or a device; name another file with -o"
-        elif path.is_file() and not is_report(path):
-            what = "is there already and is no report; name another file with -o, or move it away"
-        else:
-            what = ""
-    if what:
-        raise InputError([Mistake(str(path), what)])
-    write_file(path, text.encode())
-    return path
 
 
 @click.command()
@@ -442,14 +436,7 @@ def pack(folder: str, output: str | None) -> None:
         raise click.UsageError(
             f"-o {output}: the archive is a zip; give it a name that ends in .zip."
         )
-    nameless = Path(folder).name in ("", "..")  # as . and .. are
-    usual = (
-        f"{Path(folder).resolve().name or 'campaign'}.zip"
-        if nameless
-        else f"{folder.rstrip('/')}.zip"
-    )
-    path = Path(usual if output is None else output)
-    _open(folder).pack(path)
+    path = _open(folder).pack(output)
     then = f"Unpack it with: allot unpack {quote(path)} FOLDER"
     say(f"{path} is written; the data themselves are not in it. {then}")
 

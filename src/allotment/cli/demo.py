@@ -191,7 +191,7 @@ def _measure(page: Page, campaign: Campaign, repeats: int, workers: int) -> floa
     if not campaign.is_begun(state):
         with Meter("timing a few steps"):
             price = campaign.price(state, workers=workers)
-        seconds = price.seconds / max(workers, 1)
+        seconds = price.seconds
         each = seconds / price.trainings
         page.text(str(price))
         whole = seconds + each * repeats * TRIALS
@@ -303,7 +303,7 @@ def _say(pair: Sequence[float | None], repeats: int) -> str:
 
 
 def _report(campaign: Campaign) -> Path:
-    from allotment.cli.campaign import write_page
+    from allotment.reports.page import write_page
 
     return write_page(campaign.report(), campaign.folder / "report.html")
 

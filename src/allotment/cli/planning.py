@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,7 @@ from allotment.cli.inputs import Asked, Given, takes_problem
 from allotment.cli.output import formats, print_csv, print_json
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
-    from allotment.frontiers import Frontier
-    from allotment.plan import Comparison, Plan, Score
+    from allotment.plan import Plan
     from allotment.problem import Problem
     from allotment.terminal import Page
 
@@ -40,7 +38,8 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
               allot plan my-campaign
     """
     import allotment as al
-    from allotment.terminal.page import FEW, Page
+    from allotment.overview import describe_plan, list_tasks, shows_ranges
+    from allotment.terminal.page import Page
     from allotment.terminal.plans import show_plan, show_ranges
 
     best = (
@@ -48,22 +47,20 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
         if given.asked is None
         else given.asked.proposal.plan
     )
-    ranges = len(best.counts) <= FEW if ranges is None else ranges
     if form == "json":
-        beside = [_score_row(row, best.value) for row in _compare(best).rows]
-        more: dict[str, Any] = {"why_unspent": best.why_unspent, "tasks": _task_rows(best, ranges)}
-        more["comparison"] = beside
+        more: dict[str, Any] = {}
         if given.asked is not None:
             more["tranche"] = given.asked.proposal.tranche.to_dict()
-        print_json(best.to_dict() | more | _note(given))
+            more["standing"] = best.standing
+        print_json(describe_plan(best, ranges) | more | _note(given))
     elif form == "csv":
-        rows = _task_rows(best, ranges)
+        rows = list_tasks(best, ranges)
         _warn(given, best)
         print_csv(rows[0], (row.values() for row in rows))
     else:
         page = Page()
         show_plan(page, best, given.neutral)
-        if ranges:
+        if shows_ranges(best, ranges):
             show_ranges(page, best)
         show_beside(page, best, given.neutral, given.asked is None, "--json has them")
         if given.asked is not None:
@@ -78,18 +75,11 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
 
 
 def _record(asked: Asked) -> None:
-    """Keep a campaign's plan. Somebody else may be writing, or this user only looking: neither is a
-    failure."""
+    """Keep a campaign's plan, and say so where that is not possible."""
     from allotment.campaign.campaign import Campaign
-    from allotment.errors import InputError
-    from allotment.ledger.lock import Held
 
-    try:
-        Campaign(asked.folder).record(asked.proposal)
-    except InputError as error:
-        if not isinstance(error, Held) and os.access(asked.folder, os.W_OK):  # a full disk, say
-            raise
-        say(f"note: the plan is not put on record: {error}", err=True)
+    if why := Campaign(asked.folder).try_to_record(asked.proposal):
+        say(f"note: the plan is not put on record: {why}", err=True)
 
 
 def show_beside(
@@ -97,40 +87,13 @@ def show_beside(
 ) -> None:
     """The best plan beside the baselines, as a table and, unless something surer will be said, in a
     sentence."""
+    from allotment.overview import compare_few
     from allotment.terminal.plans import show_comparison, show_verdict
 
-    comparison = _compare(best)
+    comparison = compare_few(best)
     show_comparison(page, comparison, "What one might do instead", elsewhere)
     if verdict:
         show_verdict(page, comparison, neutral)
-
-
-def _task_rows(best: Plan, ranges: bool) -> list[dict[str, Any]]:
-    """Everything about each task, under the same names in JSON and CSV."""
-    rows = []
-    own, total = best.own_gains, best.problem.price(best.counts)
-    for task in best.problem.tasks:
-        money = task.price(best.counts[task.name])
-        row = {
-            "task": task.name,
-            "price": task.cost,
-            "have": task.have,
-            "buy": best.counts[task.name],
-        }
-        row |= {
-            "money": money,
-            "share": float(money / total) if total else None,
-            "gain": own[task.name],
-        }
-        if ranges:
-            row["range_low"], row["range_high"] = best.plateau[task.name]
-            row["bought_up_to"] = best.break_even[task.name]
-        rows.append(row)
-    return rows
-
-
-def _score_row(row: Score, best: float) -> dict[str, Any]:
-    return row.to_dict() | {"of_best": row.value / best if best > 0 else None}
 
 
 @click.command()
@@ -152,16 +115,9 @@ def frontier(given: Given, points: int | None, form: str) -> None:
 
     curve = al.frontier(given.problem, given.gains)
     everything = form != "table" and points is None
-    at = slice(None) if everything else _spread(curve, points or POINTS)
-    budgets, values = _budgets(curve)[at].tolist(), curve.values[at].tolist()
-    counts = {name: each[at].tolist() for name, each in curve.counts.items()}
+    plain = curve.to_dict(None if everything else points or POINTS)
+    budgets, values, counts = plain["budgets"], plain["values"], plain["counts"]
     if form == "json":
-        plain = {
-            "budgets": budgets,
-            "values": values,
-            "counts": counts,
-            "every_budget": curve.every_budget,
-        }
         print_json(plain | _note(given), indent=None)
     elif form == "csv":
         _warn(given)
@@ -171,22 +127,6 @@ def frontier(given: Given, points: int | None, form: str) -> None:
         from allotment.terminal.plans import show_frontier
 
         show_frontier(Page(), budgets, values, counts, given.neutral)
-
-
-def _spread(curve: Frontier, points: int) -> Any:
-    """Where so many budgets are, as evenly spread as there are any."""
-    import numpy as np
-
-    low, high = curve.budgets[0], curve.budgets[-1]
-    wanted = low + (high - low) * np.arange(1, points + 1) / points
-    return np.unique(np.searchsorted(curve.budgets, wanted * (1 + 1e-12), side="right") - 1)
-
-
-def _budgets(curve: Frontier) -> Any:
-    """The budgets without the rounding of floats: whole numbers, or as many decimals as prices
-    have."""
-    whole = curve.problem.unit.denominator == 1
-    return curve.budgets.round().astype("int64") if whole else curve.budgets.round(12)
 
 
 @click.command()
@@ -201,29 +141,30 @@ def score(ctx: click.Context, given: Given, counts: tuple[str, ...], form: str) 
     Example:  allot score problem.toml cls=3000 seg=165
     """
     import allotment as al
+    from allotment.overview import compare_few, describe_score
 
     named = _parse_counts(given.problem, counts)
     yours = al.score(given.problem, given.gains, named)
     best = replace(al.allocate(given.problem, given.gains), name="best")
-    comparison = _compare(best, yours.counts)
+    comparison = compare_few(best, yours.counts)
+    rows = [describe_score(row, best.value) for row in comparison.rows]
     if form == "json":
-        beside = [_score_row(row, best.value) for row in comparison.rows]
-        print_json({"yours": _score_row(yours, best.value), "comparison": beside} | _note(given))
+        about = {"yours": describe_score(yours, best.value), "comparison": rows}
+        print_json(about | _note(given))
     elif form == "csv":
         _warn(given, best)
         print_csv(
             ["plan", "spent", "value", "of_best", "broken", *yours.counts],
             (
                 (
-                    row.name,
-                    row.spent,
-                    row.value,
-                    of_best,
-                    "; ".join(row.broken),
-                    *row.counts.values(),
+                    row["name"],
+                    row["spent"],
+                    row["value"],
+                    row["of_best"],
+                    "; ".join(row["broken"]),
+                    *row["counts"].values(),
                 )
-                for row in comparison.rows
-                for of_best in [_score_row(row, best.value)["of_best"]]
+                for row in rows
             ),
         )
     else:
@@ -272,12 +213,13 @@ def cheapest(given: Given, target: float, task: str | None, form: str) -> None:
               allot cheapest problem.toml --target 200 --task seg
     """
     import allotment as al
+    from allotment.overview import list_tasks
 
     least = al.cheapest(given.problem, given.gains, target, task)
     if form == "json":
-        print_json(least.to_dict() | {"tasks": _task_rows(least, ranges=False)} | _note(given))
+        print_json(least.to_dict() | {"tasks": list_tasks(least, ranges=False)} | _note(given))
     elif form == "csv":
-        rows = _task_rows(least, ranges=False)
+        rows = list_tasks(least, ranges=False)
         _warn(given, least)
         print_csv(rows[0], (row.values() for row in rows))
     else:
@@ -285,25 +227,6 @@ def cheapest(given: Given, target: float, task: str | None, form: str) -> None:
         from allotment.terminal.plans import show_cheapest
 
         show_cheapest(Page(), least, task, given.problem.budget, given.neutral)
-
-
-def _compare(plan: Plan, yours: Mapping[str, int] | None = None) -> Comparison:
-    """The plan beside the baselines, of which there is one for each task only while these are
-    few."""
-    import allotment as al
-    from allotment.solver.baselines import equal_budget, equal_images
-    from allotment.terminal.page import FEW
-
-    problem = plan.problem
-    others: dict[str, Mapping[str, int]] = {} if yours is None else {"yours": yours}
-    if len(problem.tasks) <= FEW:
-        others |= al.baselines(problem)
-    else:
-        others |= {"equal images": equal_images(problem), "equal budget": equal_budget(problem)}
-        others["neutral"] = al.allocate(problem, al.neutral_gains(problem)).counts
-    if plan.gains == al.neutral_gains(problem):
-        del others["neutral"]
-    return plan.compare(others)
 
 
 def _warn(given: Given, plan: Plan | None = None) -> None:

@@ -46,10 +46,10 @@ from allotment.connect.rows import (
 )
 from allotment.data.augment import MAPS
 from allotment.data.dataset import Target
-from allotment.data.mistakes import Collected
 from allotment.data.pixels import shown
 from allotment.errors import InputError, suggest
 from allotment.machine import sync_folder
+from allotment.mistakes import Collected
 from allotment.orders.sheet import LABEL, place_file, protect, unprotect
 
 INSTANCE = ID_COLUMNS[0]

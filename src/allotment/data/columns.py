@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.data.mistakes import SHOWN
 from allotment.errors import InputError, Mistake
+from allotment.mistakes import SHOWN
 
 MOST_CELLS = 10**9
 """more would not fit into the memory of a laptop"""

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.columns import Column, check_commas, finite_numbers
-from allotment.data.mistakes import SHOWN, Collected
 from allotment.data.pictures import PICTURES, load_images
 from allotment.data.roles import Roles
 from allotment.data.sources import Source
 from allotment.errors import InputError, Mistake
+from allotment.mistakes import SHOWN, Collected
 
 CATEGORIES = 50
 """of a column that get a feature each; rarer ones share one"""

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.dataset import VOID
-from allotment.data.mistakes import SHOWN, Collected
 from allotment.errors import InputError, Mistake
+from allotment.mistakes import SHOWN, Collected
 
 
 def classes_of_masks(

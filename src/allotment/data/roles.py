@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from allotment.data.mistakes import SHOWN, Collected
 from allotment.data.sources import Source, open_source
 from allotment.errors import InputError, make_hints, suggest
+from allotment.mistakes import SHOWN, Collected
 
 PREFIXES = ("target:", "label:")
 """names of columns that are targets without being named as such"""

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from allotment.amounts import short
 from allotment.data.columns import MOST_CELLS, NOTHING, Column, columns_of, text_column
-from allotment.data.mistakes import SHOWN
 from allotment.errors import InputError, Mistake
+from allotment.mistakes import SHOWN
 
 LONGEST_LINE = 2**24
 """bytes"""

@@ -14,7 +14,7 @@ from allotment.amounts import short
 from allotment.data.dataset import Dataset, Target
 from allotment.data.features import FeatureColumn
 from allotment.data.labels import Split, split
-from allotment.data.mistakes import SHOWN
+from allotment.mistakes import SHOWN
 
 FEW_LABELS = 5
 

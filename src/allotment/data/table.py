@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from allotment.data.columns import Column
 from allotment.data.dataset import ArrayData
 from allotment.data.features import FeatureColumn, encode_inputs
-from allotment.data.mistakes import Collected
 from allotment.data.roles import assign_roles, listed
 from allotment.data.sources import open_source
 from allotment.data.targets import encode_task
 from allotment.errors import InputError, Mistake
+from allotment.mistakes import Collected
 
 
 @dataclass(frozen=True, eq=False)

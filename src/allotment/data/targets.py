@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from allotment.data.columns import MOST_CELLS, NOTHING, Column, check_commas, finite_numbers, plain
 from allotment.data.dataset import Target
-from allotment.data.mistakes import Collected
 from allotment.data.roles import TaskColumns
 from allotment.errors import InputError, Mistake
+from allotment.mistakes import Collected
 
 FEW_VALUES = 20
 """whole numbers of at most so many values are classes"""

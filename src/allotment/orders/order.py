@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.amounts import exact, short
-from allotment.data.mistakes import Collected
 from allotment.errors import InputError, Mistake, cut, reading, suggest
+from allotment.mistakes import Collected
 from allotment.problem import show_exact
 
 LONGEST_NAME = 1000

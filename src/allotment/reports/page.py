@@ -13,7 +13,8 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
               "budget": money, "spent": money, "currency": text},
      "outlook": {"mean": x, "low": x, "high": x, "level": 0.9, "chance": share,
                                             D_T(plan) - D_T(equal budget)
-                 "unit": text},             "%" unless the method measures in something else
+                 "unit": text,              "%" unless the method measures in something else
+                 "standing": text},         of the plan, for whoever reads the values; not shown
      "comparison": [{"name": text, "counts": {task: int},  the plan first; as `Score.to_dict`
                      "spent": money, "value": x, "broken": [text],
                      "outlook": ...}],                  of the plan over this row, as above
@@ -48,7 +49,9 @@ from pathlib import Path
 from typing import Any
 
 from allotment.amounts import exact
+from allotment.errors import InputError, Mistake
 from allotment.formatting import amounts, numbers, percent
+from allotment.ledger.disk import plainly, write_file
 from allotment.reports import words
 from allotment.reports.charts import Mark, draw_curve, draw_interval, draw_keys
 from allotment.reports.markup import (
@@ -116,6 +119,24 @@ def is_report(path: Path) -> bool:
     """Whether a file is a report, which a newer one may replace."""
     with path.open("rb") as file:
         return GENERATOR.encode() in file.read(BEGINNING)
+
+
+def write_page(values: Values, path: Path) -> Path:
+    """The report of these values as a file, in the place of an earlier one, but of nothing else."""
+    text = render(values)
+    with plainly(path):
+        if path.is_symlink():
+            what = "is a link, which is not followed; name another file with -o, or remove the link"
+        elif path.exists() and not path.is_file():
+            what = "is a folder, a pipe or a device; name another file with -o"
+        elif path.is_file() and not is_report(path):
+            what = "is there already and is no report; name another file with -o, or move it away"
+        else:
+            what = ""
+    if what:
+        raise InputError([Mistake(str(path), what)])
+    write_file(path, text.encode())
+    return path
 
 
 def _show_decision(given: Values) -> Html:

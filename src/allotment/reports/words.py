@@ -12,6 +12,7 @@ from typing import Any
 from allotment.amounts import exact, show
 from allotment.formatting import percent
 from allotment.reports.markup import Content, Html, fill, join, name
+from allotment.standing import PERCENT, Standing
 
 TITLE = "Label plan"
 CONTENTS = "On this page"
@@ -124,11 +125,6 @@ MARK_HAND, MARK_PLAN = "labels at hand", "with the plan"
 FIGURES = "Figures"
 MOST_NAMED = 6
 """tasks in a sentence; the rest are counted"""
-LIKELY = 0.8
-"""chance from which on a plan is called probably better although its interval holds 0; as the
-doctor does"""
-LEAST = 0.1
-"""points of D_T: nobody will notice less"""
 
 
 def say_count(count: float) -> str:
@@ -294,39 +290,35 @@ def decide(
         "range": _say_sureness(outlook),
         "chance": f"chance {say_share(outlook['chance'])}",
     }
-    return fill(_SENTENCES["same" if counts == equal else grade(outlook)], **parts)
+    return fill(_SAME if counts == equal else _SENTENCES[find_standing(outlook)], **parts)
 
 
 _SENTENCES = {
-    "better": "{buy}; expected to beat equal budget by {by} ({range}), {chance}.",
-    "likely": (
+    Standing.BETTER: "{buy}; expected to beat equal budget by {by} ({range}), {chance}.",
+    Standing.LIKELY_BETTER: (
         "{buy}; probably better than equal budget, by {by}, but not beyond doubt ({range}),"
         " {chance}."
     ),
-    "equal": (
+    Standing.EQUAL: (
         "Equal budget{equal} is fine: the difference of {by} ({range}) is below the noise. This"
         " plan: {plan}."
     ),
-    "small": (
+    Standing.TOO_LITTLE: (
         "Equal budget{equal} is fine: {by} more ({range}) is too little to matter. This plan:"
         " {plan}."
     ),
-    "worse": (
+    Standing.WORSE: (
         "Take equal budget{equal}: it is expected to beat this plan by {by} ({range}). This plan:"
         " {plan}."
     ),
-    "same": "{buy}, which is equal budget: nothing that was measured speaks for another plan.",
 }
+_SAME = "{buy}, which is equal budget: nothing that was measured speaks for another plan."
 
 
-def grade(outlook: Mapping[str, Any]) -> str:
-    """What the outlook says about the plan beside equal budget: better, likely, equal, small or
-    worse."""
-    if outlook["high"] < 0:
-        return "worse"
-    if outlook["low"] > 0:
-        return "small" if outlook["mean"] < LEAST and _unit_of(outlook) == POINTS else "better"
-    return "likely" if outlook["mean"] > 0 and outlook["chance"] >= LIKELY else "equal"
+def find_standing(outlook: Mapping[str, Any]) -> Standing:
+    """What the outlook says about the plan beside equal budget."""
+    numbers = {key: outlook[key] for key in ("mean", "low", "high", "chance")}
+    return Standing.of_outlook(**numbers, unit=outlook.get("unit") or PERCENT)
 
 
 def _say_sureness(outlook: Mapping[str, Any]) -> str:
@@ -343,7 +335,7 @@ def _places_of(outlook: Mapping[str, Any]) -> int:
 
 
 def _unit_of(outlook: Mapping[str, Any]) -> str:
-    return POINTS if outlook.get("unit") in (None, "%") else str(outlook["unit"])
+    return POINTS if outlook.get("unit") in (None, PERCENT) else str(outlook["unit"])
 
 
 def explain_unit(outlook: Mapping[str, Any]) -> str:
@@ -385,11 +377,12 @@ def sum_up_evaluation(evaluation: Mapping[str, Any]) -> Html:
     line = next((each for each in held if each["name"] == EQUAL), held[0])
     mean, low, high = line["ahead"]
     places, repeats = find_places(high - low), evaluation.get("repeats")
+    outcome = Standing.of_span(line["ahead"])
     first = fill(
-        "This plan {verdict} {other}{by}{over} ({level}: {range}).",
-        verdict=_judge_span(line["ahead"]),
+        "This plan {outcome} {other}{by}{over} ({level}: {range}).",
+        outcome=_OUTCOMES[outcome],
         other=name(line["name"], 40),
-        by="" if low <= 0 <= high else f" by {say_number(abs(mean), places)} {POINTS}",
+        by="" if outcome is Standing.EQUAL else f" by {say_number(abs(mean), places)} {POINTS}",
         over=f" over {say_count(repeats)} retrainings" if repeats else "",
         level=say_level_of(evaluation),
         range=say_range(low, high, places),
@@ -397,18 +390,21 @@ def sum_up_evaluation(evaluation: Mapping[str, Any]) -> Html:
     return join([first, *_sum_up_others([each for each in held if each is not line])])
 
 
-def _judge_span(span: Sequence[float]) -> str:
-    return "beat" if span[1] > 0 else "fell behind" if span[2] < 0 else "could not be told from"
+_OUTCOMES = {
+    Standing.BETTER: "beat",
+    Standing.WORSE: "fell behind",
+    Standing.EQUAL: "could not be told from",
+}
 
 
 def _sum_up_others(lines: Sequence[Mapping[str, Any]]) -> list[Html]:
-    """A sentence for each verdict, with all plans that it was reached on."""
-    found: dict[str, list[Html]] = {}
+    """A sentence for each outcome, with all plans that it was reached on."""
+    found: dict[Standing, list[Html]] = {}
     for line in lines:
-        found.setdefault(_judge_span(line["ahead"]), []).append(name(line["name"], 40))
+        found.setdefault(Standing.of_span(line["ahead"]), []).append(name(line["name"], 40))
     return [
-        fill(" It {verdict} {plans}.", verdict=verdict, plans=join(plans, ", "))
-        for verdict, plans in found.items()
+        fill(" It {outcome} {plans}.", outcome=_OUTCOMES[outcome], plans=join(plans, ", "))
+        for outcome, plans in found.items()
     ]
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import shlex
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -17,19 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from allotment.amounts import short
-from allotment.data.mistakes import Placed, find_lines
 from allotment.data.roles import TARGET_KINDS, assign_roles
 from allotment.data.scenes.labels import TARGETS as SCENES
 from allotment.data.sources import open_source
 from allotment.data.targets import guess_kind
-from allotment.errors import InputError, Mistake, make_hints, suggest
+from allotment.errors import InputError, Mistake, cut, make_hints, suggest
 from allotment.estimates.method import DEFAULT, METHODS, Method
 from allotment.estimates.request import FOLDS
 from allotment.learners.metrics import METRICS, check_metric
 from allotment.learners.recipe import check_recipe
 from allotment.ledger.schema import FILE as STORE
+from allotment.mistakes import Place, Placed
 from allotment.problem import Cap, Problem, Task
-from allotment.toml import LARGEST_FILE, load_toml
+from allotment.toml import find_lines, parse_toml, read_text, refuse_nesting
 
 FILE = "campaign.toml"
 DATA: dict[str, dict[str, type]] = {
@@ -106,17 +104,15 @@ class Settings:
     vouched: str = ""
     """how the digest of a table begins of which the user says that its rows stand where they
     stood"""
-    lines: Mapping[tuple[str | int, ...], int] = field(
-        default_factory=dict, repr=False, compare=False
-    )
-    """of the text, on which tables begin and keys stand"""
+    text: str = field(default="", repr=False, compare=False)
+    """that they were read from"""
 
     def locate(self, folder: Path, task: str, key: str) -> str:
         """Where a task says something, as messages begin that are found out only with the data."""
         if not (folder / FILE).exists():  # it is about to be written
             return f"task {task!r}: {key}"
-        place = ("task", self.names.index(task))
-        line = self.lines.get((*place, key), self.lines.get(place, 1))
+        lines, place = find_lines(self.text), ("task", self.names.index(task))
+        line = lines.get((*place, key), lines.get(place, 1))
         return f"{folder / FILE}:{line}: task {task!r}: {key}"
 
     @cached_property
@@ -150,7 +146,7 @@ def read_settings(folder: Path) -> tuple[Settings, str]:
         settings, wrong = parse_settings(text), Placed()
         _check_root(settings, folder, wrong)
         if wrong.found:
-            raise InputError(wrong.located(text))
+            raise InputError(wrong.located(find_lines(text)))
         return settings, text
     except InputError as error:
         file = str(folder / FILE)
@@ -163,23 +159,14 @@ def read_settings(folder: Path) -> tuple[Settings, str]:
 
 
 def _read_text(path: Path) -> str:
-    try:
-        if not path.is_file():
-            what = f"there is none; begin with: allot init {quote(path.parent)}"
-            if (path.parent / STORE).is_file():
-                what = (
-                    "is gone, but not what was measured and bought; put it back, or write it anew"
-                    " with the options "
-                )
-                what += f"that it was begun with: allot init {quote(path.parent)} ..."
-        elif path.stat().st_size > LARGEST_FILE:
-            what = f"has more than {LARGEST_FILE // 10**6} MB; is it the right file?"
-        else:
-            return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        what = f"byte 0x{error.object[error.start]:02x} is not UTF-8; save the file as UTF-8 text"
-    except OSError as error:
-        what = f"cannot be read ({error.strerror or error}); check its permissions"
+    if path.is_file():
+        return read_text(path, FILE)
+    what = f"there is none; begin with: allot init {quote(path.parent)}"
+    if (path.parent / STORE).is_file():
+        what = (
+            "is gone, but not what was measured and bought; put it back, or write it anew with the"
+            f" options that it was begun with: allot init {quote(path.parent)} ..."
+        )
     raise InputError([Mistake(FILE, what)])
 
 
@@ -209,34 +196,19 @@ def check_place(folder: Path) -> None:
 @lru_cache(maxsize=2)  # a command asks for the same text several times
 def parse_settings(text: str) -> Settings:
     """The settings in a TOML text; raises InputError with all of its mistakes."""
-    try:
-        plain = load_toml(text)
-    except InputError:
-        raise
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError, ArithmeticError) as error:
-        at = re.search(r"line (\d+)", str(error))
-        what = (
-            f"not valid TOML: {str(error).partition(' (at ')[0][:200]}; text goes in quotes, each"
-            " key stands once"
-        )
-        raise InputError([Mistake("", what, int(at[1]) if at else 1)]) from None
     wrong = Placed()
-    try:
-        settings = _build(plain, wrong)
-    except RecursionError:
-        raise InputError(
-            [Mistake("", "nested too deeply; a task is a few levels deep", 1)]
-        ) from None
+    with refuse_nesting(text):
+        settings = _build(parse_toml(text), wrong)
     if wrong.found or settings is None:
-        raise InputError(wrong.located(text))
-    return replace(settings, lines=find_lines(text))
+        raise InputError(wrong.located(find_lines(text)))
+    return replace(settings, text=text)
 
 
 def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     hint = make_hints(TOP)
     for key in plain:
         if key not in TOP:
-            wrong.add((key,), _shown(key), HINTS.get(key) or f"unknown key; {hint(key)}")
+            wrong.add((key,), cut(key, 60), HINTS.get(key) or f"unknown key; {hint(key)}")
     data = _read_data(plain.get("data"), wrong)
     training = _read_training(plain.get("training", {}), data, wrong)
     tasks, starts, targets = _read_tasks(plain.get("task", []), data, wrong)
@@ -260,11 +232,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     try:
         problem = Problem(tasks or [Task("?", 1)], plain.get("budget", 0), caps if tasks else ())
     except InputError as error:
-        places = _find_places(plain)
-        for mistake in error.mistakes:
-            head, _, key = mistake.where.partition(": ")
-            place = (*places[head], key or "name") if head in places else (head,)
-            wrong.add(place, mistake.where, mistake.what)
+        wrong.adopt_named(error.mistakes, _list_places(plain))
         return None
     return Settings(
         tasks=tuple(tasks),
@@ -282,14 +250,13 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     )
 
 
-def _find_places(plain: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
-    """Of tasks and caps as mistakes call them: the last one of a name, since the first is not one
-    too many."""
-    return {
-        f"{kind} {row.get('name')!r}": (kind, number)
-        for kind in ("cap", "task")
+def _list_places(plain: Mapping[str, Any]) -> list[tuple[str, Place]]:
+    """Tasks and caps as mistakes call them, and where they stand."""
+    return [
+        (f"{kind} {row.get('name')!r}", (kind, number))
+        for kind in ("task", "cap")
         for number, row in _tables(plain.get(kind, []), kind, Placed())
-    }
+    ]
 
 
 def _find_method(name: Any, wrong: Placed) -> Method | None:
@@ -366,7 +333,7 @@ def _read_keys(
     for key, value in given.items():
         if key not in known:
             what = HINTS.get(key) or f"unknown key; {hint(key)}"
-            wrong.add((table, key), f"{table}: {_shown(key)}", what)
+            wrong.add((table, key), f"{table}: {cut(key, 60)}", what)
         elif (kept := _typed(value, known[key])) is None:
             wrong.add((table, key), f"{table}: {key}", f"{short(value)} is not {NAMES[known[key]]}")
         else:
@@ -418,10 +385,7 @@ def _read_tasks(
         try:
             task = Task.from_dict(rest)
         except InputError as error:
-            for mistake in error.mistakes:
-                wrong.add(
-                    ("task", number, mistake.where), f"{label}: {mistake.where}", mistake.what
-                )
+            wrong.adopt(error.mistakes, ("task", number), label)
             continue
         tasks.append(task)
         _check_target(("task", number), task.name, said, data, wrong)
@@ -434,7 +398,7 @@ def _read_tasks(
 
 
 def _check_target(
-    place: tuple[str | int, ...],
+    place: Place,
     name: str,
     said: Mapping[str, Any],
     data: Mapping[str, Any],
@@ -507,9 +471,7 @@ def _check_columns(settings: Settings, path: Path, wrong: Placed) -> None:
     try:
         assign_roles(source, settings.names, None, group, id_, tuple(drop or ()), kinds, classes)
     except InputError as error:
-        found: dict[str, tuple[str | int, ...]] = {
-            f"drop {name!r}": ("data", "drop") for name in drop or ()
-        }
+        found: dict[str, Place] = {f"drop {name!r}": ("data", "drop") for name in drop or ()}
         found |= {f"group {group!r}": ("data", "group"), f"id {id_!r}": ("data", "id")}
         for number, name in enumerate(settings.names):
             found[f"target {name!r}"] = ("task", number, "name")
@@ -548,12 +510,7 @@ def _read_caps(given: Any, wrong: Placed) -> list[Cap]:
         try:
             caps.append(Cap.from_dict(row))
         except InputError as error:
-            for mistake in error.mistakes:
-                wrong.add(
-                    ("cap", number, mistake.where),
-                    f"cap {number + 1}: {mistake.where}",
-                    mistake.what,
-                )
+            wrong.adopt(error.mistakes, ("cap", number), f"cap {number + 1}")
     return caps
 
 
@@ -562,7 +519,3 @@ def _tables(given: Any, kind: str, wrong: Placed) -> list[tuple[int, Mapping[str
         wrong.add((kind,), kind, f"write [[{kind}]], in double brackets, above each {kind}")
         return []
     return list(enumerate(given))
-
-
-def _shown(key: str) -> str:
-    return key[:60] if key.isprintable() else repr(key[:60])

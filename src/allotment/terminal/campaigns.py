@@ -17,6 +17,7 @@ from allotment.campaign.state import Proposal, State
 from allotment.campaign.summary import Status, tell_outlook
 from allotment.formatting import percent, several
 from allotment.settings.settings import quote
+from allotment.standing import Standing
 from allotment.terminal.page import FEW, GAP, MOST_LINES, Column, Page, fit, split
 
 
@@ -302,12 +303,13 @@ def judge(rows: Sequence[Mapping[str, Any]], repeats: int) -> str:
     """What the intervals say of this plan beside every other, in one sentence."""
     if repeats < 2:
         return "One repeat says nothing about the noise."
-    found: dict[str, list[str]] = {"better": [], "worse": [], "same": [], "unknown": []}
+    found: dict[Standing, list[str]] = {standing: [] for standing in Standing}
     for row in rows[1:]:
-        found[_compare(row["ahead"])].append(row["name"])
-    sure = [f"{how} than {_enumerate(found[how])}" for how in ("better", "worse") if found[how]]
+        found[Standing.of_span(row["ahead"])].append(row["name"])
+    told_apart = (Standing.BETTER, Standing.WORSE)
+    sure = [f"{how} than {_enumerate(found[how])}" for how in told_apart if found[how]]
     parts = [f"this plan is {' and '.join(sure)}"] if sure else []
-    if others := found["same"]:
+    if others := found[Standing.EQUAL]:
         both = (
             f"{'it' if sure else 'this plan'} and"
             f" {'each of ' if len(others) > 1 else ''}{_enumerate(others)}"
@@ -316,20 +318,12 @@ def judge(rows: Sequence[Mapping[str, Any]], repeats: int) -> str:
             f"between {both} the difference is within the noise: {repeats} repeats cannot tell"
             " which is better"
         )
-    if found["unknown"]:
+    if unknown := found[Standing.UNKNOWN]:
         parts.append(
-            f"nothing can be told about {_enumerate(found['unknown'])}, for want of a D_T in every"
-            " repeat"
+            f"nothing can be told about {_enumerate(unknown)}, for want of a D_T in every repeat"
         )
     told = "; ".join(parts) or "there is no other plan to compare this one with"
     return f"{told[0].upper()}{told[1:]}."
-
-
-def _compare(span: Sequence[float] | None) -> str:
-    """Of the interval by which this plan is ahead."""
-    if span is None:
-        return "unknown"
-    return "better" if span[1] > 0 else "worse" if span[2] < 0 else "same"
 
 
 def _enumerate(names: Sequence[str]) -> str:
