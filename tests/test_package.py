@@ -40,7 +40,7 @@ INSIDE = {
     ),
     "estimates.methods": ("response", "neutral", "slopes", "taba", "taba_pooled"),
     "advice": ("price", "doctor", "backtest"),
-    "orders": ("order", "sheet"),
+    "orders": ("strategy", "order", "sheet", "conformance"),
     "connect": ("guard", "names", "rows", "masks", "delivery"),
     "ledger": (
         "disk", "lock", "journal", "copies", "schema", "recovery", "store", "books", "archive",

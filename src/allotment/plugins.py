@@ -48,8 +48,7 @@ class Registry(Generic[T]):
             return self.own[name]()
         offers = self._offered.get(name, ()) if isinstance(name, str) else ()
         if not offers:
-            hint = f"{suggest(name, self)} One that a package offers must be installed first"
-            raise InputError([Mistake(self.noun, f"unknown {cut(repr(name), 60)}; {hint}")])
+            raise InputError([Mistake(self.noun, self.tell_unknown(name))])
         if len(offers) > 1:
             homes = " and ".join(sorted(_name_home(each) for each in offers))
             what = f"{name!r} is offered by {homes}; uninstall all but one of them"
@@ -58,6 +57,13 @@ class Registry(Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         return self.load(name)
+
+    def tell_unknown(self, name: object) -> str:
+        """That nothing goes by this name, and what does."""
+        hint = suggest(name, self)
+        stop = "" if hint.endswith("?") else "."
+        what = f"unknown {cut(repr(name), 60)}; {hint}{stop}"
+        return f"{what} One that a package offers must be installed first"
 
     def version_of(self, name: str) -> str | None:
         """The package that offers this, with its version; None of what is built in."""

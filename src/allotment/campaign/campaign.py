@@ -58,6 +58,7 @@ from allotment.ledger.store import Store, Value
 from allotment.machine import describe_cpu
 from allotment.orders.order import Order, choose
 from allotment.orders.sheet import check_free, check_name, place_file, write_csv, write_jsonl
+from allotment.orders.strategy import RANDOM, STRATEGIES, TOGETHER
 from allotment.plan import baselines, check_counts
 from allotment.runs.local import default_workers, run_jobs
 from allotment.settings.settings import FILE, check_place, parse_settings, quote
@@ -105,6 +106,12 @@ class Ordered:
     is_new: bool
     more: str
     """options that order what was asked for before an earlier order is back"""
+
+    @property
+    def strategy(self) -> str:
+        """By which its instances were chosen."""
+        form = self.value.body["form"]
+        return str(form.get("strategy", TOGETHER if form.get("together") else RANDOM))
 
 
 class Campaign:
@@ -309,20 +316,23 @@ class Campaign:
         everything: bool = False,
         together: bool = False,
         more: bool = False,
+        strategy: str | None = None,
     ) -> Ordered:
         """Order the tranche that the plan proposes, or all of it, and write the sheet to be filled
         in.
 
         While an order is open its sheet is written again and nothing is ordered, unless `more` is
         wanted. Whoever was stopped before the sheet was there gets that one first, whatever is
-        wanted.
+        wanted. Instances are chosen by the strategy that is named here, or else in the settings;
+        `together` is short for the one of that name.
         """
+        named = _name_strategy(strategy, together)
         if path is not None:
             check_name(Path(path))
         with self._write("order") as store:
             state = self._begin(store)
             state.check_lost()
-            form = {"everything": everything, "together": together}
+            form = _form(everything, named or state.settings.strategy)
             value = _find_open(store, state)
             if more and value is not None and store.result(_name_sheet(value).key) is not None:
                 value = None
@@ -346,15 +356,7 @@ class Campaign:
             raise InputError([*error.mistakes, Mistake(f"order {value.number}", what)]) from None
         with self._write("order") as store:
             store.put_result(_name_sheet(value), {})
-        options = [
-            *(
-                f"--{name}"
-                for name, wanted in (("all", everything), ("together", together))
-                if wanted
-            ),
-            "--more",
-        ]
-        return Ordered(value, order, sheet, is_new, " ".join(options))
+        return Ordered(value, order, sheet, is_new, _tell_options(everything, named))
 
     def cancel(self, number: int) -> int:
         """Give up what did not come back of an order; its money can be planned again. How many
@@ -553,7 +555,32 @@ def _diagnose(store: Store, state: State, value: Value, estimates: Estimates) ->
     return found
 
 
-def _place(store: Store, state: State, form: Mapping[str, bool], sheet: Path) -> Value:
+def _name_strategy(strategy: str | None, together: bool) -> str | None:
+    """The strategy that is asked for, if one is; raises InputError unless there is such a one."""
+    if together and strategy not in (None, TOGETHER):
+        what = f"is short for --strategy {TOGETHER}, and another one is named; leave it out"
+        raise InputError([Mistake("--together", what)])
+    named = TOGETHER if together else strategy
+    if named is not None:
+        STRATEGIES.load(named)
+    return named
+
+
+def _form(everything: bool, strategy: str) -> dict[str, JSON]:
+    """How an order was asked for, which is a part of its key: as before there were strategies, of
+    those that there were."""
+    form: dict[str, JSON] = {"everything": everything, "together": strategy == TOGETHER}
+    return form if strategy in (RANDOM, TOGETHER) else form | {"strategy": strategy}
+
+
+def _tell_options(everything: bool, strategy: str | None) -> str:
+    """What is to be typed to order the same before an earlier order is back."""
+    named = "" if strategy is None else f"--strategy {quote(strategy)}"
+    given = ("--all" if everything else "", "--together" if strategy == TOGETHER else named)
+    return " ".join(filter(None, (*given, "--more")))
+
+
+def _place(store: Store, state: State, form: Mapping[str, JSON], sheet: Path) -> Value:
     """Put a plan and an order of it on record, if its sheet can be written; the same plan is
     ordered once in a form."""
     if not state.is_affordable:
@@ -565,12 +592,21 @@ def _place(store: Store, state: State, form: Mapping[str, bool], sheet: Path) ->
     if not any(counts.values()):
         raise Infeasible([f"the plan buys nothing: {'; '.join(plan.why_unspent)}"])
     check_free(sheet)
-    store.add_value("plan", proposal.to_dict(), proposal.job.key)
     candidates = {name: state.stock.candidates(name, state.ordered[name]) for name in counts}
     costs = {
         task.name: task.price(counts[task.name]) for task in plan.problem.tasks if counts[task.name]
     }
-    order = choose(candidates, counts, state.settings.seed, form["together"], costs=costs)
+    order = choose(
+        candidates,
+        counts,
+        state.settings.seed,
+        form["together"],
+        costs=costs,
+        strategy=form.get("strategy"),
+        inputs=state.stock.inputs,
+        labelled=state.stock.labelled,
+    )
+    store.add_value("plan", proposal.to_dict(), proposal.job.key)
     body = {"order": order.to_dict(), "plan": proposal.job.key, "form": dict(form)}
     return store.add_order(
         body, order.items, _name_order(store, {"plan": proposal.job.key, "form": dict(form)})

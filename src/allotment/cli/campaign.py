@@ -210,6 +210,11 @@ def estimate(
 @click.option(
     "--together", is_flag=True, help="The same instances for all tasks. [default: different ones]"
 )
+@click.option(
+    "--strategy",
+    metavar="NAME",
+    help="How instances are chosen. [default: as campaign.toml says, or random]",
+)
 @click.option("--more", is_flag=True, help="Even if an earlier order is not back yet.")
 @click.option(
     "--cancel", type=int, metavar="NUMBER", help="Give up what did not come back of an order."
@@ -220,11 +225,12 @@ def order(
     output: str | None,
     everything: bool,
     together: bool,
+    strategy: str | None,
     more: bool,
     cancel: int | None,
     as_json: bool,
 ) -> None:
-    """Order labels: a sheet of random instances, to be filled in.
+    """Order labels: a sheet of instances, to be filled in.
 
     \b
     Example:  allot order my-campaign -o order.csv
@@ -250,7 +256,9 @@ def order(
         else:
             say(f"{done} Next: {found.next}")
         return
-    ordered = campaign.order(output, everything=everything, together=together, more=more)
+    ordered = campaign.order(
+        output, everything=everything, together=together, more=more, strategy=strategy
+    )
     if as_json:
         about = {"number": ordered.value.number, "new": ordered.is_new, "sheet": str(ordered.path)}
         print_json(
