@@ -20,8 +20,8 @@ TESTS = Path(__file__).parent
 
 # From left to right: a room imports only from rooms to its left (docs/method.md, README).
 ROOMS = (
-    "errors", "plugins", "amounts", "formatting", "machine", "problem", "toml", "gains",
-    "problem_file", "limits", "solver", "plan", "frontiers", "curve_conformance", "data",
+    "errors", "plugins", "amounts", "formatting", "cells", "machine", "files", "problem", "toml",
+    "gains", "problem_file", "limits", "solver", "plan", "frontiers", "curve_conformance", "data",
     "learners", "estimates", "advice", "orders", "job", "runs", "connect", "ledger", "settings",
     "stock", "campaign", "reports", "terminal", "cli",
 )  # fmt: skip
@@ -41,7 +41,7 @@ INSIDE = {
     "estimates.methods": ("response", "neutral", "slopes", "taba", "taba_pooled"),
     "advice": ("price", "doctor", "backtest"),
     "orders": ("strategy", "order", "sheet", "conformance"),
-    "connect": ("guard", "names", "rows", "masks", "delivery"),
+    "connect": ("guard", "names", "rows", "masks", "connector", "delivery", "conformance"),
     "ledger": (
         "disk", "lock", "journal", "copies", "schema", "recovery", "store", "books", "archive",
     ),

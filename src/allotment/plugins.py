@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
@@ -69,6 +70,26 @@ class Registry(Generic[T]):
         """The package that offers this, with its version; None of what is built in."""
         offers = () if name in self.own else self._offered.get(name, ())
         return _name_home(offers[0]) if offers else None
+
+    def describe(self, name: str) -> str:
+        """What goes by this name, with the package that offers it, for messages."""
+        package = self.version_of(name)
+        return f"{self.noun} {name!r}" + ("" if package is None else f" of {package}")
+
+    @contextmanager
+    def calling(self, name: str) -> Iterator[None]:
+        """Around a call of what goes by this name: where a package's own code fails, the package is
+        named."""
+        try:
+            yield
+        except (InputError, MemoryError):
+            raise
+        except Exception as error:
+            if self.version_of(name) is None:
+                raise
+            told = cut(f"{type(error).__name__}: {error}", 200)
+            what = f"failed ({told}); mend or uninstall it"
+            raise InputError([Mistake(self.describe(name), what)]) from error
 
     @cached_property
     def _offered(self) -> dict[str, tuple[EntryPoint, ...]]:

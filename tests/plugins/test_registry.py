@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from packages import offer
+from helpers.packages import offer
 
 from allotment import plugins
 from allotment.errors import InputError

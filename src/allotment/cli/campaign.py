@@ -206,6 +206,9 @@ def estimate(
     metavar="FILE",
     help="A .csv or .jsonl file. [default: order-N.csv in the campaign]",
 )
+@click.option(
+    "--to", "connector", metavar="NAME", help="What writes the order. [default: by FILE's name]"
+)
 @click.option("--all", "everything", is_flag=True, help="All of the plan, not only its first part.")
 @click.option(
     "--together", is_flag=True, help="The same instances for all tasks. [default: different ones]"
@@ -223,6 +226,7 @@ def estimate(
 def order(
     folder: str,
     output: str | None,
+    connector: str | None,
     everything: bool,
     together: bool,
     strategy: str | None,
@@ -257,10 +261,15 @@ def order(
             say(f"{done} Next: {found.next}")
         return
     ordered = campaign.order(
-        output, everything=everything, together=together, more=more, strategy=strategy
+        output,
+        everything=everything,
+        together=together,
+        more=more,
+        strategy=strategy,
+        connector=connector,
     )
     if as_json:
-        about = {"number": ordered.value.number, "new": ordered.is_new, "sheet": str(ordered.path)}
+        about = {"number": ordered.value.number, "new": ordered.is_new, "sheet": ordered.place}
         print_json(
             about
             | {"total": ordered.order.total, "counts": ordered.order.counts}
@@ -273,6 +282,9 @@ def order(
 @click.command()
 @folder_argument
 @click.argument("path", metavar="FILE", required=False)
+@click.option(
+    "--from", "connector", metavar="NAME", help="What reads the labels. [default: by FILE's name]"
+)
 @click.option("--task", metavar="NAME", help="Of the labels, where the file does not say.")
 @click.option(
     "--id", "id_", metavar="COLUMN", help="That names the instance. [default: instance or id]"
@@ -288,6 +300,7 @@ def ingest(
     ctx: click.Context,
     folder: str,
     path: str | None,
+    connector: str | None,
     task: str | None,
     id_: str | None,
     oracle: bool,
@@ -307,7 +320,10 @@ def ingest(
     if (path is None) != oracle:
         raise click.UsageError("Give the FILE with the labels, or --oracle.")
     campaign = _open(folder)
-    intake = campaign.buy() if path is None else campaign.ingest(path, task=task, id_column=id_)
+    if path is None:
+        intake = campaign.buy()
+    else:
+        intake = campaign.ingest(path, task=task, id_column=id_, connector=connector)
     state, status = campaign.summarise()
     if as_json:
         print_json(intake.to_dict() | {"status": status.to_dict()})
@@ -416,7 +432,7 @@ def _tell_clashes(clashes: Iterable[str]) -> None:
 def write_page(values: Mapping[str, Any], path: Path) -> Path:
     """The report of these values as a file, in the place of an earlier one, but of nothing else."""
     from allotment.errors import InputError, Mistake
-    from allotment.ledger.disk import plainly, write_file
+    from allotment.files import plainly, replace_file
     from allotment.reports.page import is_report, render
 
     text = render(values)
@@ -431,7 +447,7 @@ def write_page(values: Mapping[str, Any], path: Path) -> Path:
             what = ""
     if what:
         raise InputError([Mistake(str(path), what)])
-    write_file(path, text.encode())
+    replace_file(path, text.encode())
     return path
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from numpy.typing import NDArray
 
 from allotment.amounts import short
-from allotment.errors import InputError, Mistake, cut
+from allotment.errors import InputError, Mistake
 from allotment.plugins import Registry, find_modules
 
 RANDOM, TOGETHER = "random", "together"
@@ -67,18 +67,13 @@ STRATEGIES: Registry[Strategy] = Registry(
 def select(name: str, demand: Demand) -> dict[str, list[str]]:
     """What a strategy chooses, if it keeps the contract; raises InputError with all that is
     wrong."""
-    strategy, package = STRATEGIES.load(name), STRATEGIES.version_of(name)
-    where = f"strategy {name!r}" if package is None else f"strategy {name!r} of {package}"
-    try:
+    strategy = STRATEGIES.load(name)
+    with STRATEGIES.calling(name):
         answer = strategy.select(demand)
-    except Exception as error:
-        if package is None or isinstance(error, InputError):
-            raise
-        told = cut(f"{type(error).__name__}: {error}", 200)
-        raise InputError([Mistake(where, f"failed ({told}); nothing is ordered")]) from error
     if wrong := list(find_faults(demand, answer)):
         told = "; ".join(wrong[:5])
-        raise InputError([Mistake(where, f"{told}. Nothing is ordered; choose another strategy")])
+        what = f"{told}. Nothing is ordered; choose another strategy"
+        raise InputError([Mistake(STRATEGIES.describe(name), what)])
     return {task: list(answer[task]) for task in demand.counts}
 
 

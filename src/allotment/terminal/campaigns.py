@@ -159,8 +159,9 @@ def show_order(page: Page, ordered: Ordered, state: State, folder: str) -> None:
         )
         page.text(f"To order more before it is back: allot order {folder} {ordered.more}")
     part = "; a part of it is a random part" if ordered.strategy in (RANDOM, TOGETHER) else ""
-    page.text(f"Fill in the last column of {ordered.path}, as far as you get{part}.")
-    bring = "--oracle" if state.stock.oracle else quote(ordered.path)
+    page.text(f"Fill in the last column of {ordered.place}, as far as you get{part}.")
+    by = "" if ordered.connector is None else f" --from {quote(ordered.connector)}"
+    bring = "--oracle" if state.stock.oracle else f"{quote(ordered.place)}{by}"
     page.text(f"Next: allot ingest {folder} {bring}")
 
 

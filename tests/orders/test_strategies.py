@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from packages import offer
+from helpers.campaigns import allot, fine
+from helpers.packages import offer
 
 from allotment.campaign.campaign import Campaign
-from allotment.cli import main
 from allotment.errors import InputError
 from allotment.orders.conformance import StrategyTests
 from allotment.orders.order import choose
@@ -35,7 +34,7 @@ class TestTogether(StrategyTests):
 
 class TestOfAnotherPackage(StrategyTests):
     def make(self) -> Strategy:
-        place = str(Path(__file__).parent / "plugin")
+        place = str(Path(__file__).parents[1] / "plugin")
         if place not in sys.path:
             sys.path.append(place)
         from allotment_plugin.strategy import STRATEGY
@@ -133,7 +132,7 @@ def test_a_wrong_answer_is_named_with_its_package(name: str) -> None:
         choose({"a": NAMES}, {"a": 2}, 0, strategy=name)
     assert str(caught.value).startswith(f"strategy '{name}' of others 1.0: ")
     assert BROKEN[name][1] in str(caught.value)
-    assert "othing is ordered" in str(caught.value)
+    assert name == "dies" or "Nothing is ordered" in str(caught.value)
 
 
 def forget() -> Strategy:
@@ -184,16 +183,6 @@ def test_data_that_nobody_gave_are_asked_for_in_words() -> None:
 
 
 # --- in a campaign ---
-
-
-def allot(*typed: object) -> Any:
-    return CliRunner().invoke(main, [str(each) for each in typed])
-
-
-def fine(*typed: object) -> str:
-    done = allot(*typed)
-    assert done.exit_code == 0, done.output
-    return done.output
 
 
 @pytest.fixture
