@@ -16,12 +16,12 @@ from helpers.packages import offer
 from PIL import Image
 
 from allotment.cells import unprotect
-from allotment.connect.conformance import IDS, TASKS, ConnectorTests
+from allotment.connect.conformance import ConnectorTests
 from allotment.connect.connector import (
     CONNECTORS,
     Connector,
     Expected,
-    Found,
+    Piece,
     Refusal,
     Row,
     find_reader,
@@ -33,6 +33,8 @@ from allotment.errors import InputError
 from allotment.files import check_free, place_file
 from allotment.orders.order import Order
 from allotment.orders.sheet import Sheet
+
+TASKS, IDS = ConnectorTests.tasks, ConnectorTests.names
 
 
 @pytest.fixture(autouse=True)
@@ -253,7 +255,7 @@ class Talks:
     def write(self, sheet: Sheet, place: str) -> None:
         raise NotImplementedError
 
-    def read(self, place: str, expected: Expected) -> Iterator[Found]:
+    def read(self, place: str, expected: Expected) -> Iterator[Piece]:
         assert set(expected.tasks) == set(TASKS)
         yield from self.found
         if not self.found:

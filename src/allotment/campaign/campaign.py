@@ -60,7 +60,7 @@ from allotment.ledger.store import Store, Value
 from allotment.machine import describe_cpu
 from allotment.orders.order import Order, choose
 from allotment.orders.sheet import Sheet
-from allotment.orders.strategy import RANDOM, STRATEGIES, TOGETHER
+from allotment.orders.strategy import RANDOM, SHARING, STRATEGIES
 from allotment.plan import baselines, check_counts
 from allotment.runs.local import default_workers, run_jobs
 from allotment.settings.settings import FILE, check_place, parse_settings, quote
@@ -115,7 +115,7 @@ class Ordered:
     def strategy(self) -> str:
         """By which its instances were chosen."""
         form = self.value.body["form"]
-        return str(form.get("strategy", TOGETHER if form.get("together") else RANDOM))
+        return str(form.get("strategy", SHARING if form.get("together") else RANDOM))
 
 
 class Campaign:
@@ -570,10 +570,10 @@ def _diagnose(store: Store, state: State, value: Value, estimates: Estimates) ->
 
 def _name_strategy(strategy: str | None, together: bool) -> str | None:
     """The strategy that is asked for, if one is; raises InputError unless there is such a one."""
-    if together and strategy not in (None, TOGETHER):
-        what = f"is short for --strategy {TOGETHER}, and another one is named; leave it out"
+    if together and strategy not in (None, SHARING):
+        what = f"is short for --strategy {SHARING}, and another one is named; leave it out"
         raise InputError([Mistake("--together", what)])
-    named = TOGETHER if together else strategy
+    named = SHARING if together else strategy
     if named is not None:
         STRATEGIES.load(named)
     return named
@@ -582,14 +582,14 @@ def _name_strategy(strategy: str | None, together: bool) -> str | None:
 def _form(everything: bool, strategy: str) -> dict[str, JSON]:
     """How an order was asked for, which is a part of its key: as before there were strategies, of
     those that there were."""
-    form: dict[str, JSON] = {"everything": everything, "together": strategy == TOGETHER}
-    return form if strategy in (RANDOM, TOGETHER) else form | {"strategy": strategy}
+    form: dict[str, JSON] = {"everything": everything, "together": strategy == SHARING}
+    return form if strategy in (RANDOM, SHARING) else form | {"strategy": strategy}
 
 
 def _tell_options(everything: bool, strategy: str | None) -> str:
     """What is to be typed to order the same before an earlier order is back."""
     named = "" if strategy is None else f"--strategy {quote(strategy)}"
-    given = ("--all" if everything else "", "--together" if strategy == TOGETHER else named)
+    given = ("--all" if everything else "", "--together" if strategy == SHARING else named)
     return " ".join(filter(None, (*given, "--more")))
 
 

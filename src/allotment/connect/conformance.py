@@ -25,27 +25,29 @@ from allotment.errors import InputError
 from allotment.orders.order import Order
 from allotment.orders.sheet import Sheet
 
-TASKS = {
-    "species": Target("species", "classification", ("cat", "guinea pig", "Käse")),
-    "tags": Target("tags", "multilabel", ("big", "wild")),
-    "age": Target("age", "regression"),
-}
-IDS = (
-    *("a", "007", "=1+1", "it's", 'say "x"', "a,b;c|d", "two\nlines", "tab\there", " blank "),
-    *("Käse", "-3", "\\", "<b>", "# x", "[y]", "{z}", "x" * 300),
-)
-"""names that instances may have, which come back as they went out"""
-LABELS = {"species": "guinea pig", "tags": "big|wild", "age": "-1.5"}
-"""as people write them, and below as they are kept"""
-KEPT = {"species": "guinea pig", "tags": ["big", "wild"], "age": -1.5}
-NUMBER = "1-3f8076-80cc29"
-NAME = "under-test"
-"""what the connector goes by meanwhile"""
+UNDER_TEST = "under-test"
+"""what a connector goes by while it is tested"""
 
 
 class ConnectorTests:
     """Every test that a connector must pass. `make` gives one; `fill` does what people do."""
 
+    tasks: Mapping[str, Target] = {
+        "species": Target("species", "classification", ("cat", "guinea pig", "Käse")),
+        "tags": Target("tags", "multilabel", ("big", "wild")),
+        "age": Target("age", "regression"),
+    }
+    names = (
+        *("a", "007", "=1+1", "it's", 'say "x"', "a,b;c|d", "two\nlines", "tab\there", " blank "),
+        *("Käse", "-3", "\\", "<b>", "# x", "[y]", "{z}", "x" * 300),
+    )
+    """that instances may have, which come back as they went out"""
+    written: Mapping[str, str] = {"species": "guinea pig", "tags": "big|wild", "age": "-1.5"}
+    """labels, as people write them"""
+    kept: Mapping[str, object] = {"species": "guinea pig", "tags": ["big", "wild"], "age": -1.5}
+    """and as they are kept"""
+    number = "1-3f8076-80cc29"
+    """what rows call their order"""
     writes = True
     """False for a connector that only ever reads"""
 
@@ -63,17 +65,17 @@ class ConnectorTests:
     # --- helpers ---
 
     def sheet(self) -> Sheet:
-        order = Order(tuple((task, name) for task in TASKS for name in IDS), seed=0)
-        show = {"file": {name: f"pictures/{at}.png" for at, name in enumerate(IDS)}}
-        return Sheet(order, NUMBER, show, TASKS)
+        order = Order(tuple((task, name) for task in self.tasks for name in self.names), seed=0)
+        show = {"file": {name: f"pictures/{at}.png" for at, name in enumerate(self.names)}}
+        return Sheet(order, self.number, show, self.tasks)
 
     def read(self, place: str) -> Parts:
         with self._registered():
-            return read_delivery(place, TASKS, IDS, connector=NAME)
+            return read_delivery(place, self.tasks, self.names, connector=UNDER_TEST)
 
     @contextmanager
     def _registered(self) -> Iterator[None]:
-        with patch.dict(CONNECTORS.own, {NAME: self.make}):
+        with patch.dict(CONNECTORS.own, {UNDER_TEST: self.make}):
             yield
 
     @contextmanager
@@ -103,7 +105,7 @@ class ConnectorTests:
             parts = self.read(place)
             assert not parts.accepted, "an empty sheet has labels"
             assert not parts.rejected, f"a row of its own is refused: {parts.rejected[:3]}"
-            asked = {(NUMBER, task, name) for task, name in sheet.order.items}
+            asked = {(self.number, task, name) for task, name in sheet.order.items}
             assert set(parts.asked) == asked, "rows lose their order, task or instance on the way"
 
     def test_labels_that_are_filled_in_come_back(self) -> None:
@@ -113,11 +115,11 @@ class ConnectorTests:
             place, sheet = self.place(folder), self.sheet()
             self.make().write(sheet, place)
             some = sheet.order.items[::2]
-            self.fill(place, {(task, name): LABELS[task] for task, name in some})
+            self.fill(place, {(task, name): self.written[task] for task, name in some})
             parts = self.read(place)
             assert not parts.rejected, f"a label is refused: {parts.rejected[:3]}"
             found = {(task, name): value for task, name, value in parts.accepted}
-            assert found == {(task, name): KEPT[task] for task, name in some}, "labels change"
+            assert found == {(task, name): self.kept[task] for task, name in some}, "labels change"
             assert self.read(place) == parts, "the same place read again is something else"
 
     def test_what_may_hold_labels_is_never_written_over(self) -> None:
@@ -127,7 +129,7 @@ class ConnectorTests:
             place, sheet = self.place(folder), self.sheet()
             self.make().write(sheet, place)
             self.make().write(sheet, place)  # the same once more changes nothing
-            self.fill(place, {sheet.order.items[0]: LABELS[sheet.order.items[0][0]]})
+            self.fill(place, {sheet.order.items[0]: self.written[sheet.order.items[0][0]]})
             assert self._refuses(lambda: self.make().write(sheet, place)), (
                 "an order takes the place of labels"
             )

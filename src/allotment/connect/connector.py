@@ -16,8 +16,8 @@ from allotment.errors import InputError
 from allotment.orders.sheet import SUFFIXES, Sheet
 from allotment.plugins import Registry, find_modules
 
-USUAL = "csv"
-"""the connector of an order that nobody names a place for"""
+CSV, JSONL = "csv", "jsonl"
+"""the connectors of text; the first is that of an order that nobody names a place for"""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Row:
     """what the columns are there for, if that was found out for all rows at once"""
 
 
-Found = Row | Picture | Refusal
+Piece = Row | Picture | Refusal
+"""of a delivery, as a connector finds it"""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Connector(Protocol):
 
     def write(self, sheet: Sheet, place: str) -> None: ...
 
-    def read(self, place: str, expected: Expected) -> Iterable[Found]: ...
+    def read(self, place: str, expected: Expected) -> Iterable[Piece]: ...
 
 
 CONNECTORS: Registry[Connector] = Registry(
@@ -90,13 +91,13 @@ CONNECTORS: Registry[Connector] = Registry(
 def find_writer(place: str | None, named: str | None = None) -> str:
     """The connector for an order: the named one, or the one that knows the place by its name."""
     if named is not None or place is None:
-        name = named or USUAL
+        name = named or CSV
         CONNECTORS.load(name)
         return name
     if (known := recognise(place)) is not None:
         return known
     if find_suffix(place) in SUFFIXES:
-        return USUAL
+        return CSV
     raise refuse_sheet(place)
 
 
@@ -135,7 +136,7 @@ def _guess(path: Path) -> str:
         head = file.read(1 << 10)
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"{"):
-        return "jsonl"
+        return JSONL
     # UTF-16, about which there is something better to say
     wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")
     if text.startswith((b"PK", b"%PDF", b"[")) or (b"\0" in head and not wide):
@@ -144,4 +145,4 @@ def _guess(path: Path) -> str:
             " with an object"
         )
         raise refuse(path, f"{what} in each line, and put masks into a folder or a .zip")
-    return "csv"
+    return CSV

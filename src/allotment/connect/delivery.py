@@ -18,8 +18,8 @@ from allotment.cells import encode_table, unprotect
 from allotment.connect.connector import (
     CONNECTORS,
     Expected,
-    Found,
     Picture,
+    Piece,
     Refusal,
     Row,
     find_reader,
@@ -126,7 +126,7 @@ def _digest(place: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
-def _read(name: str, place: str, expected: Expected) -> Generator[Found, None, None]:
+def _read(name: str, place: str, expected: Expected) -> Generator[Piece, None, None]:
     """What a connector finds there; what is not of its making never fails in here."""
     connector = CONNECTORS.load(name)
     with CONNECTORS.calling(name):
@@ -210,7 +210,7 @@ class _Reading:
         self.remarks += _near_misses(self.tasks, names, form)
         return form
 
-    def take(self, found: Found) -> None:
+    def take(self, found: Piece) -> None:
         """What a connector has found, if it can be used."""
         if isinstance(found, Picture):
             self._take_picture(found)

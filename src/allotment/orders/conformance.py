@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from allotment.orders.strategy import Demand, Strategy, find_faults
 
-NAMES = tuple(f"i{number:02d}" for number in range(24))
-ODD = ("=1+1", "a,b", "it's", 'say "x"', " blank ", "Käse", "2", "10", "x" * 200)
-"""names that instances may have"""
-
 
 class StrategyTests:
     """Every test that a strategy must pass; `make` gives one."""
+
+    names = tuple(f"i{number:02d}" for number in range(24))
+    odd_names = ("=1+1", "a,b", "it's", 'say "x"', " blank ", "Käse", "2", "10", "x" * 200)
 
     def make(self) -> Strategy:
         raise NotImplementedError("say how your strategy is made")
@@ -31,16 +30,17 @@ class StrategyTests:
 
     def demands(self) -> dict[str, Demand]:
         """What is asked for in turn; add to it what yours may stumble over."""
-        apart = {"a": NAMES[:8], "b": NAMES[8:]}
-        nested = {"a": NAMES, "b": NAMES[:6], "c": NAMES[:3]}
+        names, odd = self.names, self.odd_names
+        apart = {"a": names[:8], "b": names[8:]}
+        nested = {"a": names, "b": names[:6], "c": names[:3]}
         return {
-            "one label": self._demand({"a": NAMES}, {"a": 1}),
-            "all there are": self._demand({"a": NAMES}, {"a": len(NAMES)}),
-            "the same candidates": self._demand({"a": NAMES, "b": NAMES}, {"a": 7, "b": 5}),
+            "one label": self._demand({"a": names}, {"a": 1}),
+            "all there are": self._demand({"a": names}, {"a": len(names)}),
+            "the same candidates": self._demand({"a": names, "b": names}, {"a": 7, "b": 5}),
             "other candidates": self._demand(apart, {"a": 3, "b": 9}),
             "more than can be apart": self._demand(nested, {"a": 20, "b": 5, "c": 3}),
-            "odd names": self._demand({"a b": ODD}, {"a b": len(ODD) - 1}),
-            "another seed": self._demand({"a": NAMES, "b": NAMES}, {"a": 7, "b": 5}, seed=1),
+            "odd names": self._demand({"a b": odd}, {"a b": len(odd) - 1}),
+            "another seed": self._demand({"a": names, "b": names}, {"a": 7, "b": 5}, seed=1),
         }
 
     def _demand(

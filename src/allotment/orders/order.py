@@ -13,7 +13,7 @@ from allotment.data.mistakes import Collected
 from allotment.errors import InputError, Mistake, cut, reading, suggest
 from allotment.orders.strategy import (
     RANDOM,
-    TOGETHER,
+    SHARING,
     Demand,
     Inputs,
     Labelled,
@@ -193,14 +193,14 @@ def choose(
     {'cls': 1, 'seg': 1}
     """
     _check(candidates, counts, seed)
-    name = strategy or (TOGETHER if together else RANDOM)
+    name = strategy or (SHARING if together else RANDOM)
     tasks = sorted(task for task, count in counts.items() if count)
     wanted = {task: counts[task] for task in tasks}
     among = {task: candidates[task] for task in tasks}
     chosen = select(name, Demand(among, wanted, seed, inputs, labelled))
     items = [(task, instance) for task in tasks for instance in chosen[task]]
     paid = {task: cost for task, cost in (costs or {}).items() if task in tasks}
-    return Order(tuple(items), seed, name == TOGETHER, paid)
+    return Order(tuple(items), seed, name == SHARING, paid)
 
 
 def _check(candidates: Mapping[str, Sequence[str]], counts: Mapping[str, int], seed: int) -> None:

@@ -13,7 +13,7 @@ from allotment.amounts import short
 from allotment.errors import InputError, Mistake
 from allotment.plugins import Registry, find_modules
 
-RANDOM, TOGETHER = "random", "together"
+RANDOM, SHARING = "random", "together"
 """the built-in strategies that orders have known since there were any: an order records any other
 one by its name"""
 

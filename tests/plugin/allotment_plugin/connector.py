@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from allotment.connect.connector import Expected, Found, Refusal, Row
+from allotment.connect.connector import Expected, Piece, Refusal, Row
 from allotment.connect.guard import decode, open_plain, read_lines, refuse
 from allotment.files import check_free, place_file
 from allotment.orders.sheet import Sheet
@@ -28,7 +28,7 @@ class Markdown:
         lines = [_line(names), _line(["---"] * len(names)), *map(_line, sheet.rows())]
         place_file(Path(place), "".join(lines).encode())
 
-    def read(self, place: str, expected: Expected) -> Iterator[Found]:
+    def read(self, place: str, expected: Expected) -> Iterator[Piece]:
         names: list[str] = []
         with open_plain(Path(place)) as file:
             for number, line in read_lines(file):

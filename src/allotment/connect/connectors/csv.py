@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from allotment.cells import encode_table
-from allotment.connect.connector import Expected, Found, Refusal, Row, find_suffix
+from allotment.connect.connector import Expected, Piece, Refusal, Row, find_suffix
 from allotment.connect.guard import find_start, open_plain, read_records, refuse, told
 from allotment.connect.rows import Form
 from allotment.files import check_free, place_file
@@ -33,7 +33,7 @@ class Csv:
         delimiter = "\t" if find_suffix(place) == ".tsv" else ","
         place_file(Path(place), encode_table([sheet.columns, *sheet.rows()], delimiter))
 
-    def read(self, place: str, expected: Expected) -> Iterator[Found]:
+    def read(self, place: str, expected: Expected) -> Iterator[Piece]:
         path = Path(place)
         delimiters = "\t" if find_suffix(place) == ".tsv" else DELIMITERS
         with open_plain(path) as file:

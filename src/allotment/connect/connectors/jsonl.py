@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from allotment.connect.connector import Expected, Found, Refusal, Row, find_suffix
+from allotment.connect.connector import Expected, Piece, Refusal, Row, find_suffix
 from allotment.connect.guard import (
     decode,
     find_start,
@@ -20,7 +20,7 @@ from allotment.errors import InputError, Mistake
 from allotment.files import check_free, place_file
 from allotment.orders.sheet import Sheet
 
-EMPTY = "is empty; each line holds an object with an instance and a label"
+EACH_LINE = "each line holds an object with an instance and a label"
 
 
 class Jsonl:
@@ -46,7 +46,7 @@ class Jsonl:
             raise InputError([Mistake("show", what)]) from None
         place_file(Path(place), "".join(lines).encode(errors="replace"))
 
-    def read(self, place: str, expected: Expected) -> Iterator[Found]:
+    def read(self, place: str, expected: Expected) -> Iterator[Piece]:
         path = Path(place)
         is_blank = True
         with open_plain(path) as file:
@@ -57,18 +57,17 @@ class Jsonl:
                 is_blank = False
                 yield _read_object(f"line {number}", line)
         if is_blank:
-            raise refuse(path, EMPTY)
+            raise refuse(path, f"is empty; {EACH_LINE}")
 
 
-def _read_object(where: str, line: bytes | None) -> Found:
+def _read_object(where: str, line: bytes | None) -> Piece:
     try:
         cells = parse_json(decode(line))
     except ValueError as error:
         return Refusal(where, str(error))
     if isinstance(cells, dict):
         return Row(where, cells)
-    what = f"is {told(cells)}; each line holds an object with an instance and a label"
-    return Refusal(where, what)
+    return Refusal(where, f"is {told(cells)}; {EACH_LINE}")
 
 
 CONNECTOR = Jsonl()

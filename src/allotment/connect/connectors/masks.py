@@ -7,11 +7,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from allotment.connect.connector import Expected, Found, find_suffix, refuse_sheet
+from allotment.connect.connector import Expected, Piece, find_suffix, refuse_sheet
 from allotment.connect.guard import refuse, walk_archive, walk_folder
 from allotment.orders.sheet import Sheet
-
-EMPTY = "there is no file in it; give the folder with the masks, called TASK/INSTANCE.png"
 
 
 class Masks:
@@ -28,16 +26,17 @@ class Masks:
     def write(self, sheet: Sheet, place: str) -> None:
         raise refuse_sheet(place)
 
-    def read(self, place: str, expected: Expected) -> Iterator[Found]:
+    def read(self, place: str, expected: Expected) -> Iterator[Piece]:
         is_empty = True
         for found in _walk(Path(place)):
             is_empty = False
             yield found
         if is_empty:
-            raise refuse(Path(place), EMPTY)
+            what = "there is no file in it; give the folder with the masks"
+            raise refuse(Path(place), f"{what}, called TASK/INSTANCE.png")
 
 
-def _walk(path: Path) -> Iterator[Found]:
+def _walk(path: Path) -> Iterator[Piece]:
     if os.path.isdir(path):  # unlike Path's own it never raises
         yield from walk_folder(path)
         return
