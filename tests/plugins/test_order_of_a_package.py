@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from allotment.ledger.store import Store
+
 
 def type_in(folder: Path, plugin: Path, *typed: object) -> str:
     """What a command prints where the package is installed."""
@@ -57,6 +59,10 @@ def test_a_campaign_file_may_name_a_strategy_of_a_package(plugin: Path, tmp_path
     file = tmp_path / "camp" / "campaign.toml"
     file.write_text(f'strategy = "alphabetical"\n{file.read_text()}')
     type_in(tmp_path, plugin, "order", "camp", "-o", "order.csv")
+    with Store.open(tmp_path / "camp", write=False) as store:
+        (order,) = store.orders()
+    assert order.body["form"]["strategy"] == "alphabetical"
+    assert order.body["package"] == "allotment-plugin 1.0"
     assert "r04" in (tmp_path / "order.csv").read_text()
     with pytest.raises(AssertionError, match=r"campaign\.toml:1: strategy: unknown 'alphabetical'"):
         type_in(tmp_path, tmp_path / "nothing", "status", "camp")

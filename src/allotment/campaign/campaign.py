@@ -638,6 +638,8 @@ def _place(store: Store, state: State, form: Mapping[str, JSON], writer: str, pl
     )
     store.add_value("plan", proposal.to_dict(), proposal.job.key)
     body = {"order": order.to_dict(), "plan": proposal.job.key, "form": dict(form)}
+    if package := STRATEGIES.version_of(form.get("strategy", RANDOM)):
+        body["package"] = package  # without it nobody could say how they were chosen
     return store.add_order(
         body, order.items, _name_order(store, {"plan": proposal.job.key, "form": dict(form)})
     )
