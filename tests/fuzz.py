@@ -480,7 +480,7 @@ allowed, a crash, a hang, an assertion about the result.
 | `campaign.toml` | `settings/settings.py` | settings |
 | plans, estimates, orders and other forms of JSON | `from_dict` of each; `job.py` | forms, job |
 | prices and counts on the command line | `amounts.py` | amount |
-| cells of sheets that come back | `orders/sheet.py` | cell |
+| cells of sheets that come back | `cells.py` | cell |
 | deliveries: CSV, JSONL, folders and zip archives of masks | `connect/` | delivery-csv, -jsonl, -folder, -zip, mask |
 | archives of campaigns, and what is in them | `ledger/archive.py`, `disk.py` | archive, artifact |
 | a store, `campaign.sqlite`, and a folder with one | `ledger/schema.py`, `ledger/store.py`, `campaign/state.py` | store, campaign |

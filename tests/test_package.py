@@ -24,9 +24,9 @@ TESTS = Path(__file__).parent
 
 # From left to right: a room imports only from rooms to its left (docs/method.md, README).
 ROOMS = (
-    "errors", "mistakes", "plugins", "amounts", "formatting", "machine", "standing", "problem",
-    "toml", "gains", "problem_file", "limits", "solver", "plan", "overview", "frontiers",
-    "curve_conformance", "data",
+    "errors", "mistakes", "plugins", "amounts", "formatting", "cells", "machine", "files",
+    "standing", "problem", "toml", "gains", "problem_file", "limits", "solver", "plan", "overview",
+    "frontiers", "curve_conformance", "data",
     "learners", "estimates", "advice", "orders", "job", "runs", "connect", "ledger", "settings",
     "stock", "campaign", "reports", "terminal", "cli",
 )  # fmt: skip
@@ -45,8 +45,8 @@ INSIDE = {
     ),
     "estimates.methods": ("response", "neutral", "slopes", "taba", "taba_pooled"),
     "advice": ("price", "doctor", "backtest"),
-    "orders": ("order", "sheet"),
-    "connect": ("guard", "names", "rows", "masks", "delivery"),
+    "orders": ("strategy", "order", "sheet", "conformance"),
+    "connect": ("guard", "names", "rows", "masks", "connector", "delivery", "conformance"),
     "ledger": (
         "disk", "lock", "journal", "copies", "schema", "recovery", "store", "books", "archive",
     ),

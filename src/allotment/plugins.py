@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
@@ -48,8 +49,7 @@ class Registry(Generic[T]):
             return self.own[name]()
         offers = self._offered.get(name, ()) if isinstance(name, str) else ()
         if not offers:
-            hint = f"{suggest(name, self)} One that a package offers must be installed first"
-            raise InputError([Mistake(self.noun, f"unknown {cut(repr(name), 60)}; {hint}")])
+            raise InputError([Mistake(self.noun, self.tell_unknown(name))])
         if len(offers) > 1:
             homes = " and ".join(sorted(_name_home(each) for each in offers))
             what = f"{name!r} is offered by {homes}; uninstall all but one of them"
@@ -59,10 +59,37 @@ class Registry(Generic[T]):
     def __getitem__(self, name: str) -> T:
         return self.load(name)
 
+    def tell_unknown(self, name: object) -> str:
+        """That nothing goes by this name, and what does."""
+        hint = suggest(name, self)
+        stop = "" if hint.endswith("?") else "."
+        what = f"unknown {cut(repr(name), 60)}; {hint}{stop}"
+        return f"{what} One that a package offers must be installed first"
+
     def version_of(self, name: str) -> str | None:
         """The package that offers this, with its version; None of what is built in."""
         offers = () if name in self.own else self._offered.get(name, ())
         return _name_home(offers[0]) if offers else None
+
+    def describe(self, name: str) -> str:
+        """What goes by this name, with the package that offers it, for messages."""
+        package = self.version_of(name)
+        return f"{self.noun} {name!r}" + ("" if package is None else f" of {package}")
+
+    @contextmanager
+    def calling(self, name: str) -> Iterator[None]:
+        """Around a call of what goes by this name: where a package's own code fails, the package is
+        named."""
+        try:
+            yield
+        except (InputError, MemoryError):
+            raise
+        except Exception as error:
+            if self.version_of(name) is None:
+                raise
+            told = cut(f"{type(error).__name__}: {error}", 200)
+            what = f"failed ({told}); mend or uninstall it"
+            raise InputError([Mistake(self.describe(name), what)]) from error
 
     @cached_property
     def _offered(self) -> dict[str, tuple[EntryPoint, ...]]:

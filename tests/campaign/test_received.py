@@ -273,7 +273,8 @@ def test_codes_in_a_lock_do_not_reach_the_terminal(evil: Path) -> None:
             assert "kill" not in say("order", evil)
     (evil / "campaign.lock").unlink()
     os.mkfifo(evil / "campaign.lock")
-    assert lock.find_holder(evil) is None  # and does not wait for somebody to write into it
+    # and does not wait for somebody to write into it
+    assert lock.read_holder(evil / lock.FILE) is None
 
 
 def test_codes_in_an_archive_do_not_reach_the_terminal(evil: Path) -> None:

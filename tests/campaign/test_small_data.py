@@ -828,7 +828,7 @@ def test_an_order_whose_sheet_can_not_be_written_is_said_to_be_placed(
     homes()
     with monkeypatch.context() as patch:
         patch.setattr(
-            "allotment.orders.sheet._fill",
+            "allotment.files.fill",
             lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")),
         )
         told = refused("order", "camp", "-o", "there.csv")

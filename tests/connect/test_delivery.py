@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.pictures import png
+from helpers.sheets import write_csv, write_jsonl
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -33,7 +34,6 @@ from allotment.data.scenes import draw_scene, make_scenes, project
 from allotment.data.voc import read_voc
 from allotment.errors import InputError
 from allotment.orders.order import Order, choose
-from allotment.orders.sheet import write_csv, write_jsonl
 
 DATA = os.environ.get("ALLOT_TEST_DATA")
 TARGETS = {

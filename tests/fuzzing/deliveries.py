@@ -13,13 +13,13 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from helpers.sheets import write_csv, write_jsonl
 from PIL import Image
 
 from allotment.connect.delivery import read_delivery, write_rejected
 from allotment.connect.masks import to_array
 from allotment.data.dataset import Target as Task
 from allotment.orders.order import Order
-from allotment.orders.sheet import write_csv, write_jsonl
 from fuzzing.mutators import jsonl_mutator, read_zip, write_zip, zip_mutator
 from fuzzing.target import Target
 
@@ -43,7 +43,11 @@ LABELS = {
     "species": "cat", "tags": ["big", "old"], "age": 3.5, "points": [[1, 2], [3.5, 4]],
     "seg": "masks/a.png",
 }  # fmt: skip
-MODULES = ("connect/delivery", "connect/guard", "connect/rows", "connect/names", "connect/masks")
+MODULES = (
+    "connect/delivery", "connect/connector", "connect/guard", "connect/rows", "connect/names",
+    "connect/masks", "connect/connectors/csv", "connect/connectors/jsonl",
+    "connect/connectors/masks",
+)  # fmt: skip
 WORDS = (
     "order", "task", "instance", "label", "id", "species", "tags", "age", "seg", "depth", "points",
     "guinea pig",

@@ -17,6 +17,7 @@ from allotment.advice.doctor import Diagnosis, Finding
 from allotment.advice.price import Price
 from allotment.amounts import exact, show, whole
 from allotment.campaign.evaluation import Evaluation, Trial
+from allotment.cells import protect, unprotect
 from allotment.errors import InputError
 from allotment.estimates.curves import Fit, Points, fit_exact
 from allotment.estimates.estimates import Estimates
@@ -28,7 +29,6 @@ from allotment.gains import curve_from_dict
 from allotment.job import Job, canonical, parse
 from allotment.ledger import lock
 from allotment.orders.order import Order
-from allotment.orders.sheet import protect, unprotect
 from allotment.plan import Outlook, Plan
 from allotment.problem_file import read_problem
 from allotment.settings.settings import read_settings
@@ -291,7 +291,7 @@ def _read_cell(data: bytes, place: Path) -> None:
 
 def _read_lock(data: bytes, place: Path) -> None:
     (place / lock.FILE).write_bytes(data)
-    holder = lock.find_holder(place)
+    holder = lock.read_holder(place / lock.FILE)
     said = lock._say_who(holder)
     assert len(said) < 30_000
 
@@ -329,7 +329,7 @@ TARGETS = (
     ),
     Target(
         "cell", _read_cell, lambda: [b"=1+1", b"'=1", b"-1.5", b"cat", b"''-1", "＝x".encode()],
-        ("orders/sheet",), None, ("=", "+", "-", "@", "'", "\t", "\r"), 1 << 8,
+        ("cells",), None, ("=", "+", "-", "@", "'", "\t", "\r"), 1 << 8,
     ),
     Target("lock", _read_lock, _make_locks, ("ledger/lock",), json_mutator),
 )  # fmt: skip

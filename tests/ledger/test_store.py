@@ -494,13 +494,13 @@ def test_the_second_writer_is_told_who_the_first_is(folder: Path) -> None:
     assert f"process {holder.pid} on " in said
     assert "(allot estimate), since 20" in said
     assert f"kill {holder.pid}" in said
-    found = lock.find_holder(folder)
+    found = lock.read_holder(folder / lock.FILE)
     assert found is not None
     assert found.pid == holder.pid
     with Store.open(folder, write=False) as reader:
         assert reader.settings() == "mine"
     holder.communicate("")
-    assert lock.find_holder(folder) is None
+    assert lock.read_holder(folder / lock.FILE) is None
     Store.open(folder, write=True).close()
 
 
@@ -509,10 +509,9 @@ def test_a_dead_process_holds_nothing(folder: Path) -> None:
     holder.kill()
     holder.communicate()
     assert json.loads((folder / lock.FILE).read_text())["pid"] == holder.pid
-    assert lock.find_holder(folder) is None
     with Store.open(folder, write=True, why="mine") as held:
         assert held.settings() == "mine"
-        found = lock.find_holder(folder)
+        found = lock.read_holder(folder / lock.FILE)
         assert found is not None
         assert (found.pid, found.command) == (os.getpid(), "mine")
 
@@ -531,7 +530,7 @@ def test_one_process_does_not_write_twice_at_once(folder: Path) -> None:
 )
 def test_a_lock_file_may_hold_anything(folder: Path, text: str) -> None:
     (folder / lock.FILE).write_text(text)
-    assert lock.find_holder(folder) is None
+    assert lock.read_holder(folder / lock.FILE) is None
     with Store.open(folder, write=True):
         (folder / lock.FILE).write_text(text)
         with pytest.raises(InputError, match="another process writes"):
@@ -946,7 +945,7 @@ def test_killed_at_any_moment_nothing_that_was_said_is_lost(folder: Path) -> Non
 STEPS = """
 import os, signal, sys
 from pathlib import Path
-from allotment.ledger import disk
+import allotment.files
 from allotment.ledger.store import Store
 from allotment.job import Job
 folder = sys.argv[1]
@@ -962,7 +961,7 @@ def die_before(left):
             return call(*given, **named)
         return counted
     os.fsync, Path.rename, Path.chmod = count(os.fsync), count(Path.rename), count(Path.chmod)
-    disk.open = count(open)
+    allotment.files.open = count(open)
     Store._insert, Store._rows = count(Store._insert), count(Store._rows)
 for steps in range(100):
     job = Job("weights", {"n": steps})
@@ -1014,7 +1013,7 @@ DIE = """
 import os, signal, sys
 from pathlib import Path
 from allotment.ledger.archive import pack, unpack
-from allotment.orders.sheet import place_file
+from allotment.files import place_file
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 verb, folder, path = sys.argv[1:]

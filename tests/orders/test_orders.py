@@ -18,23 +18,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.sheets import write_csv, write_jsonl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from allotment.cells import protect, unprotect
 from allotment.connect.delivery import read_delivery
 from allotment.data.dataset import Target
 from allotment.errors import InputError
+from allotment.files import place_file
 from allotment.orders.order import Order, choose
-from allotment.orders.sheet import (
-    explain_answer,
-    place_file,
-    protect,
-    unprotect,
-    write_csv,
-    write_jsonl,
-)
+from allotment.orders.sheet import explain_answer
 
 NAMES = [f"i{number}" for number in range(20)]
 
@@ -258,7 +254,7 @@ def test_protecting_long_cells_takes_time_by_their_length() -> None:
     minutes."""
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_CPU, (10, 10)); from"
-        " allotment.orders.sheet import protect, unprotect; [unprotect(protect(each * 100_000)) for"
+        " allotment.cells import protect, unprotect; [unprotect(protect(each * 100_000)) for"
         " each in (';', ' ', '\\'', ';\\'', ' \\t', '\"', '=', ';=', ' -')]"
     )
     assert (

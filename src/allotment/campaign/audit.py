@@ -16,11 +16,12 @@ from allotment.errors import InputError, Mistake, cut
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.method import SHARED, Method, count_trainings
 from allotment.estimates.response import Response
+from allotment.files import plainly
 from allotment.formatting import several
 from allotment.job import JSON
 from allotment.ledger import copies
 from allotment.ledger.books import balance
-from allotment.ledger.disk import MASKS, plainly
+from allotment.ledger.disk import MASKS
 from allotment.ledger.journal import Position
 from allotment.ledger.schema import COLUMNS, Damaged, damaged
 from allotment.ledger.store import Store

@@ -44,11 +44,13 @@ from allotment.campaign.sheets import show_columns
 from allotment.campaign.state import Proposal, State, look, name_diagnosis, tell_spent
 from allotment.campaign.summary import Status, collect, summarise
 from allotment.campaign.work import PERFORM, Bench, find_own, set_up
+from allotment.connect.connector import CONNECTORS, find_writer
 from allotment.connect.delivery import Parts, read_delivery, write_rejected
 from allotment.data.dataset import Dataset
 from allotment.errors import Infeasible, InputError, Mistake
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.request import FOLDS
+from allotment.files import place_file
 from allotment.formatting import several
 from allotment.job import JSON, Job
 from allotment.ledger import archive
@@ -59,7 +61,8 @@ from allotment.ledger.schema import FILE as STORE
 from allotment.ledger.store import Store, Value
 from allotment.machine import describe_cpu
 from allotment.orders.order import Order, choose
-from allotment.orders.sheet import check_free, check_name, place_file, write_csv, write_jsonl
+from allotment.orders.sheet import Sheet
+from allotment.orders.strategy import RANDOM, SHARING, STRATEGIES
 from allotment.plan import baselines, check_counts
 from allotment.runs.local import default_workers, run_jobs
 from allotment.settings.settings import FILE, check_place, parse_settings, quote
@@ -118,14 +121,22 @@ class Ordered:
 
     value: Value
     order: Order
-    path: Path
+    place: str
     is_new: bool
     more: str
     """options that order what was asked for before an earlier order is back"""
+    connector: str | None = None
+    """that was asked for, if one was"""
+
+    @property
+    def strategy(self) -> str:
+        """By which its instances were chosen."""
+        form = self.value.body["form"]
+        return str(form.get("strategy", SHARING if form.get("together") else RANDOM))
 
     def to_dict(self) -> dict[str, Any]:
         """What is told of it in JSON."""
-        about = {"number": self.value.number, "new": self.is_new, "sheet": str(self.path)}
+        about = {"number": self.value.number, "new": self.is_new, "sheet": self.place}
         money = {"total": self.order.total, "counts": self.order.counts}
         return about | money | self.order.to_dict()
 
@@ -370,52 +381,50 @@ class Campaign:
         everything: bool = False,
         together: bool = False,
         more: bool = False,
+        strategy: str | None = None,
+        connector: str | None = None,
     ) -> Ordered:
         """Order the tranche that the plan proposes, or all of it, and write the sheet to be filled
         in.
 
         While an order is open its sheet is written again and nothing is ordered, unless `more` is
         wanted. Whoever was stopped before the sheet was there gets that one first, whatever is
-        wanted.
+        wanted. Instances are chosen by the strategy that is named here, or else in the settings;
+        `together` is short for the one of that name. The sheet goes where the connector puts it
+        that is named, or that knows the path by its name.
         """
-        if path is not None:
-            check_name(Path(path))
+        named = _name_strategy(strategy, together)
+        given = None if path is None else os.fspath(path)
+        writer = find_writer(given, connector)
         with self._write("order") as store:
             state = self._begin(store)
             state.check_lost()
-            form = {"everything": everything, "together": together}
+            form = _form(everything, named or state.settings.strategy)
             value = _find_open(store, state)
             if more and value is not None and store.result(_name_sheet(value).key) is not None:
                 value = None
             is_new = value is None
             number = len(store.orders()) + 1 if value is None else value.number
-            sheet = Path(path) if path is not None else self.folder / f"order-{number}.csv"
+            place = given or _find_place(self.folder, writer, number)
             if value is None:
-                value = _place(store, state, form, sheet)
+                value = _place(store, state, form, writer, place)
             order, name = read_order(store, value), name_order(store, value)
-        write = write_jsonl if sheet.suffix.lower() in (".jsonl", ".ndjson") else write_csv
         show = show_columns(state, {name for _, name in order.items})
         try:
-            write(order, sheet, number=name, show=show, targets=state.stock.targets)
+            _write_sheet(writer, Sheet(order, name, show, state.stock.targets), place)
         except InputError as error:
             if not is_new:
                 raise
+            to = "" if connector is None else f" --to {quote(connector)}"
             what = (
-                f"is placed all the same; to write its sheet: allot order {quote(self.folder)} -o"
-                " FILE"
+                f"is placed all the same; to write its sheet: allot order {quote(self.folder)}{to}"
+                " -o FILE"
             )
             raise InputError([*error.mistakes, Mistake(f"order {value.number}", what)]) from None
         with self._write("order") as store:
             store.put_result(_name_sheet(value), {})
-        options = [
-            *(
-                f"--{name}"
-                for name, wanted in (("all", everything), ("together", together))
-                if wanted
-            ),
-            "--more",
-        ]
-        return Ordered(value, order, sheet, is_new, " ".join(options))
+        options = _tell_options(everything, named)
+        return Ordered(value, order, place, is_new, options, connector)
 
     def cancel(self, number: int) -> int:
         """Give up what did not come back of an order; its money can be planned again. How many
@@ -426,7 +435,12 @@ class Campaign:
             return sum(each == number for each, _, _ in state.open)
 
     def ingest(
-        self, path: str | Path, *, task: str | None = None, id_column: str | None = None
+        self,
+        path: str | Path,
+        *,
+        task: str | None = None,
+        id_column: str | None = None,
+        connector: str | None = None,
     ) -> Intake:
         """Take labels back: all that can be used goes in, all else is listed in a file with the
         reason."""
@@ -443,6 +457,7 @@ class Campaign:
                 size_of=stock.size_of,
                 keep=self.folder / MASKS,
                 guessed=list_guessed(state.settings, stock),
+                connector=connector,
             )
             if found := _take_up(store, state, parts):
                 parts = replace(parts, notes=(*found, *parts.notes))
@@ -621,7 +636,47 @@ def _diagnose(store: Store, state: State, value: Value, estimates: Estimates) ->
     return found
 
 
-def _place(store: Store, state: State, form: Mapping[str, bool], sheet: Path) -> Value:
+def _name_strategy(strategy: str | None, together: bool) -> str | None:
+    """The strategy that is asked for, if one is; raises InputError unless there is such a one."""
+    if together and strategy not in (None, SHARING):
+        what = f"is short for --strategy {SHARING}, and another one is named; leave it out"
+        raise InputError([Mistake("--together", what)])
+    named = SHARING if together else strategy
+    if named is not None:
+        STRATEGIES.load(named)
+    return named
+
+
+def _form(everything: bool, strategy: str) -> dict[str, JSON]:
+    """How an order was asked for, which is a part of its key: as before there were strategies, of
+    those that there were."""
+    form: dict[str, JSON] = {"everything": everything, "together": strategy == SHARING}
+    return form if strategy in (RANDOM, SHARING) else form | {"strategy": strategy}
+
+
+def _tell_options(everything: bool, strategy: str | None) -> str:
+    """What is to be typed to order the same before an earlier order is back."""
+    named = "" if strategy is None else f"--strategy {quote(strategy)}"
+    given = ("--all" if everything else "", "--together" if strategy == SHARING else named)
+    return " ".join(filter(None, (*given, "--more")))
+
+
+def _find_place(folder: Path, writer: str, number: int) -> str:
+    """Where an order goes of which nobody said it: into the campaign's folder."""
+    suffix = CONNECTORS.load(writer).suffix
+    if not suffix:
+        what = f"is missing; {CONNECTORS.describe(writer)} has to be told where the order goes"
+        raise InputError([Mistake("-o", what)])
+    return str(folder / f"order-{number}{suffix}")
+
+
+def _write_sheet(writer: str, sheet: Sheet, place: str) -> None:
+    connector = CONNECTORS.load(writer)
+    with CONNECTORS.calling(writer):
+        connector.write(sheet, place)
+
+
+def _place(store: Store, state: State, form: Mapping[str, JSON], writer: str, place: str) -> Value:
     """Put a plan and an order of it on record, if its sheet can be written; the same plan is
     ordered once in a form."""
     if not state.is_affordable:
@@ -632,14 +687,27 @@ def _place(store: Store, state: State, form: Mapping[str, bool], sheet: Path) ->
         counts = plan.counts
     if not any(counts.values()):
         raise Infeasible([f"the plan buys nothing: {'; '.join(plan.why_unspent)}"])
-    check_free(sheet)
-    store.add_value("plan", proposal.to_dict(), proposal.job.key)
+    connector = CONNECTORS.load(writer)
+    with CONNECTORS.calling(writer):
+        connector.check(place)
     candidates = {name: state.stock.candidates(name, state.ordered[name]) for name in counts}
     costs = {
         task.name: task.price(counts[task.name]) for task in plan.problem.tasks if counts[task.name]
     }
-    order = choose(candidates, counts, state.settings.seed, form["together"], costs=costs)
+    order = choose(
+        candidates,
+        counts,
+        state.settings.seed,
+        form["together"],
+        costs=costs,
+        strategy=form.get("strategy"),
+        inputs=state.stock.inputs,
+        labelled=state.stock.labelled,
+    )
+    store.add_value("plan", proposal.to_dict(), proposal.job.key)
     body = {"order": order.to_dict(), "plan": proposal.job.key, "form": dict(form)}
+    if package := STRATEGIES.version_of(form.get("strategy", RANDOM)):
+        body["package"] = package  # without it nobody could say how they were chosen
     return store.add_order(
         body, order.items, _name_order(store, {"plan": proposal.job.key, "form": dict(form)})
     )

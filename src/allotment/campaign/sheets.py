@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from allotment.campaign.state import State
+from allotment.orders.sheet import ANSWER, COLUMNS, LABEL
 from allotment.stock.stock import find_root
 
 MOST = 12
 """columns of a table; more would hide the one to be filled in"""
-TAKEN = ("order", "task", "instance", "answer", "label")
-"""columns that the sheet has itself"""
 GONE = "not in the data any more; leave it empty"
 """in place of what would be shown"""
 
@@ -37,7 +36,7 @@ def show_columns(state: State, names: Collection[str]) -> dict[str, dict[str, ob
     chosen = [name for name in source.names if name.strip() and name not in left_out][:MOST]
     columns = source.read(chosen, ())
     return {
-        (f"{column} (data)" if column in TAKEN else column): _fill(
+        (f"{column} (data)" if column in (*COLUMNS, ANSWER, LABEL) else column): _fill(
             names, stock.place, columns[column].texts
         )
         for column in chosen

@@ -225,9 +225,17 @@ def backtest(folder: str, repeats: int, learner: str | None, as_json: bool) -> N
     metavar="FILE",
     help="A .csv or .jsonl file. [default: order-N.csv in the campaign]",
 )
+@click.option(
+    "--to", "connector", metavar="NAME", help="What writes the order. [default: by FILE's name]"
+)
 @click.option("--all", "everything", is_flag=True, help="All of the plan, not only its first part.")
 @click.option(
     "--together", is_flag=True, help="The same instances for all tasks. [default: different ones]"
+)
+@click.option(
+    "--strategy",
+    metavar="NAME",
+    help="How instances are chosen. [default: as campaign.toml says, or random]",
 )
 @click.option("--more", is_flag=True, help="Even if an earlier order is not back yet.")
 @click.option(
@@ -237,13 +245,15 @@ def backtest(folder: str, repeats: int, learner: str | None, as_json: bool) -> N
 def order(
     folder: str,
     output: str | None,
+    connector: str | None,
     everything: bool,
     together: bool,
+    strategy: str | None,
     more: bool,
     cancel: int | None,
     as_json: bool,
 ) -> None:
-    """Order labels: a sheet of random instances, to be filled in.
+    """Order labels: a sheet of instances, to be filled in.
 
     \b
     Example:  allot order my-campaign -o order.csv
@@ -269,7 +279,14 @@ def order(
         else:
             say(f"{done} Next: {found.next}")
         return
-    ordered = campaign.order(output, everything=everything, together=together, more=more)
+    ordered = campaign.order(
+        output,
+        everything=everything,
+        together=together,
+        more=more,
+        strategy=strategy,
+        connector=connector,
+    )
     if as_json:
         print_json(ordered.to_dict())
     else:
@@ -279,6 +296,9 @@ def order(
 @click.command()
 @folder_argument
 @click.argument("path", metavar="FILE", required=False)
+@click.option(
+    "--from", "connector", metavar="NAME", help="What reads the labels. [default: by FILE's name]"
+)
 @click.option("--task", metavar="NAME", help="Of the labels, where the file does not say.")
 @click.option(
     "--id", "id_", metavar="COLUMN", help="That names the instance. [default: instance or id]"
@@ -294,6 +314,7 @@ def ingest(
     ctx: click.Context,
     folder: str,
     path: str | None,
+    connector: str | None,
     task: str | None,
     id_: str | None,
     oracle: bool,
@@ -313,7 +334,10 @@ def ingest(
     if (path is None) != oracle:
         raise click.UsageError("Give the FILE with the labels, or --oracle.")
     campaign = _open(folder)
-    intake = campaign.buy() if path is None else campaign.ingest(path, task=task, id_column=id_)
+    if path is None:
+        intake = campaign.buy()
+    else:
+        intake = campaign.ingest(path, task=task, id_column=id_, connector=connector)
     state, status = campaign.summarise()
     if as_json:
         print_json(intake.to_dict() | {"status": status.to_dict()})

@@ -220,7 +220,7 @@ def _buy(page: Page, campaign: Campaign) -> None:
         page.text()
         ordered = campaign.order(everything=True)
         page.text(
-            f"Order {ordered.value.number}: {len(ordered.order)} labels, listed in {ordered.path}."
+            f"Order {ordered.value.number}: {len(ordered.order)} labels, listed in {ordered.place}."
         )
     if campaign.look().open:
         intake = campaign.buy()

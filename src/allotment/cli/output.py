@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import click
 
+from allotment.cells import protect
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -53,8 +55,6 @@ def _clean(value: Any) -> Any:
 
 def print_csv(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
     """A line of heads and a line for each row."""
-    from allotment.orders.sheet import protect  # loads numpy, for which --help need not wait
-
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(map(protect, heads))
     writer.writerows(

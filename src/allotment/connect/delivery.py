@@ -1,36 +1,30 @@
-"""Labels as they are delivered: CSV, JSONL, a folder or a zip archive of masks. All that is good
-goes in, and all else is listed with its place and a reason.
+"""Labels as they are delivered, whatever the connector that finds them. All that is good goes in,
+and all else is listed with its place and a reason.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import os
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from allotment.connect.guard import (
-    Fetch,
-    Refused,
+from allotment.cells import encode_table, unprotect
+from allotment.connect.connector import (
+    CONNECTORS,
+    Expected,
+    Picture,
+    Piece,
+    Refusal,
     Row,
-    decode,
-    find_form,
-    open_plain,
-    parse_json,
-    read_lines,
-    read_records,
-    refuse,
-    told,
-    walk_archive,
-    walk_folder,
+    find_reader,
 )
+from allotment.connect.guard import Refused, Written, open_plain, refuse, told
 from allotment.connect.masks import take_mask
 from allotment.connect.names import Names, compose, find_alike
 from allotment.connect.rows import (
@@ -47,13 +41,13 @@ from allotment.connect.rows import (
 from allotment.data.augment import MAPS
 from allotment.data.dataset import Target
 from allotment.data.pixels import shown
-from allotment.errors import InputError, suggest
+from allotment.errors import InputError, Mistake, suggest
+from allotment.files import place_file
 from allotment.machine import sync_folder
 from allotment.mistakes import Collected
-from allotment.orders.sheet import LABEL, place_file, protect, unprotect
+from allotment.orders.sheet import LABEL
 
 INSTANCE = ID_COLUMNS[0]
-DELIMITERS = ",;\t|"
 MOST_LABELS = 1_000_000
 MOST_NAMED = 20
 """classes that are told"""
@@ -80,7 +74,7 @@ class Parts:
     """what could not be taken: where, and why"""
     notes: tuple[str, ...] = ()
     """what is worth knowing besides"""
-    rows: tuple[Row | None, ...] = ()
+    rows: tuple[Written | None, ...] = ()
     """of each that was rejected its task, instance and label as they were written, if they can be
     mended"""
     asked: tuple[tuple[str, str, str], ...] = ()
@@ -100,9 +94,10 @@ def read_delivery(
     size_of: SizeOf | None = None,
     keep: str | os.PathLike[str] | None = None,
     guessed: Collection[str] = (),
+    connector: str | None = None,
 ) -> Parts:
-    """The labels in a CSV or JSONL file, or in a folder or zip archive of masks called
-    TASK/INSTANCE.png.
+    """The labels in a CSV or JSONL file, in a folder or zip archive of masks called
+    TASK/INSTANCE.png, or wherever the named connector finds them.
 
     Rows have a task, an instance and a label, or an instance and a column for each task. `task` is
     meant where none is named. The instance stands in `id_column`, or, if that is not said, in
@@ -111,29 +106,35 @@ def read_delivery(
     else. The classes of `guessed` tasks are those of the labels at hand, so there may be more.
     Raises InputError only for what can't be read as a delivery at all.
     """
-    path = Path(path)
-    columns = (id_column, own_id)
-    reading = _Reading(
-        tasks, known_ids, columns, task, separator, size_of, None if keep is None else Path(keep)
-    )
+    place = os.fspath(path)
+    reading = _Reading(tasks, known_ids, (id_column, own_id), task, separator, size_of, keep)
+    name = find_reader(place, connector)
     reading.guessed = guessed
-    if os.path.isdir(path):  # unlike Path's own it never raises
-        reading.take_files(path, walk_folder(path, reading.refused))
-        return reading.finish(path, "folder")
-    with open_plain(path) as file:
-        suffix = find_form(path, file)
-        file.seek(0)
-        digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
-        file.seek(0)
-        reading.beside = path.parent
-        if suffix in (".csv", ".tsv"):
-            _take_csv(path, file, reading, "\t" if suffix == ".tsv" else "")
-        elif suffix == ".zip":
-            with tempfile.TemporaryDirectory(prefix="allot-") as scratch:
-                reading.take_files(path, walk_archive(path, Path(scratch), reading.refused))
-        else:
-            _take_jsonl(path, file, reading)
-    return reading.finish(path, digest)
+    content = _digest(place)
+    reading.beside = Path(place).parent if os.path.isfile(place) else None
+    with closing(_read(name, place, reading.expected)) as all_of_it:
+        for found in all_of_it:
+            reading.take(found)
+    return reading.finish(Path(place), content)
+
+
+def _digest(place: str) -> str:
+    """Of the content of a file, whatever it is called."""
+    if not os.path.isfile(place):
+        return "folder" if os.path.isdir(place) else "elsewhere"
+    with open_plain(Path(place)) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
+def _read(name: str, place: str, expected: Expected) -> Generator[Piece, None, None]:
+    """What a connector finds there; what is not of its making never fails in here."""
+    connector = CONNECTORS.load(name)
+    with CONNECTORS.calling(name):
+        for found in connector.read(place, expected):
+            if not isinstance(found, Row | Picture | Refusal):
+                what = f"yields {told(found)}, which is no Row, Picture or Refusal"
+                raise InputError([Mistake(CONNECTORS.describe(name), what)])
+            yield found
 
 
 def write_rejected(parts: Parts, path: str | os.PathLike[str]) -> Path:
@@ -145,12 +146,7 @@ def write_rejected(parts: Parts, path: str | os.PathLike[str]) -> Path:
         names = (TASK, INSTANCE, LABEL, "reason", "where")
         pairs = zip(parts.rows, parts.rejected, strict=True)
         rows = [(*(row or ("", "", "")), reason, where) for row, (where, reason) in pairs]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerows([[protect(cell.replace("\0", "")) for cell in row] for row in (names, *rows)])
-    # as an order's sheet, for the same spreadsheets
-    encoding = "utf-8" if text.getvalue().isascii() else "utf-8-sig"
-    return place_file(Path(path), text.getvalue().encode(encoding, errors="replace"))
+    return place_file(Path(path), encode_table([names, *rows]))
 
 
 class _Reading:
@@ -164,7 +160,7 @@ class _Reading:
         task: str | None,
         separator: str,
         size_of: SizeOf | None,
-        keep: Path | None,
+        keep: str | os.PathLike[str] | None,
     ):
         wrong = Collected()
         if not tasks:
@@ -178,7 +174,8 @@ class _Reading:
             wrong.add("separator", f"{separator!r} can't stand between classes")
         wrong.raise_all()
         known = known_ids if isinstance(known_ids, set | frozenset | dict) else set(known_ids)
-        self.tasks, self.keep, self.size_of = tasks, keep, size_of
+        self.tasks, self.size_of = tasks, size_of
+        self.keep = None if keep is None else Path(keep)
         self.refused = Refused()
         usual = task or (next(iter(tasks)) if len(tasks) == 1 else None)
         self.names = Names(tasks, known, usual, self.refused)
@@ -203,7 +200,31 @@ class _Reading:
         self.asked: dict[tuple[str, str, str], None] = {}
         self.forms = Forms(tasks, columns[0], task, self.refused, columns[1])
 
-    def take_row(self, where: str, row: Mapping[str, Any], form: Form) -> None:
+    @property
+    def expected(self) -> Expected:
+        return Expected(self.tasks, self._find_form)
+
+    def _find_form(self, names: Sequence[str]) -> Form:
+        """What the columns of a table are there for, with a word on those that nearly are."""
+        form = self.forms.find(names)
+        self.remarks += _near_misses(self.tasks, names, form)
+        return form
+
+    def take(self, found: Piece) -> None:
+        """What a connector has found, if it can be used."""
+        if isinstance(found, Picture):
+            self._take_picture(found)
+        elif isinstance(found, Refusal):
+            self.refused.add(found.where, found.reason)
+        else:
+            try:
+                form = found.form or self.forms.find(_check_cells(found.cells))
+            except ValueError as error:
+                self.refused.add(found.where, str(error))
+            else:
+                self._take_row(found.where, found.cells, form)
+
+    def _take_row(self, where: str, row: Mapping[str, Any], form: Form) -> None:
         """The labels in one row or object."""
         for task, given in form.labels(row):
             try:
@@ -277,22 +298,15 @@ class _Reading:
             held.append(value)
             self.accepted.append((task, instance, value))
 
-    def take_files(self, path: Path, files: Iterable[tuple[str, Fetch]]) -> None:
-        """The masks among the files of a folder or archive."""
-        count = 0
-        for count, (name, fetch) in enumerate(files, 1):  # noqa: B007
-            try:
-                task, instance = self._of_file(name)
-                self._take(task, instance, self._read_mask(task, instance, *fetch()), shown(name))
-            except InputError:
-                raise
-            except ValueError as error:
-                self.refused.add(shown(name), str(error))
-        if not count and not self.refused.listed:
-            raise refuse(
-                path,
-                "there is no file in it; give the folder with the masks, called TASK/INSTANCE.png",
-            )
+    def _take_picture(self, picture: Picture) -> None:
+        where = shown(picture.name)
+        try:
+            task, instance = self._of_file(picture.name)
+            self._take(task, instance, self._read_mask(task, instance, *picture.fetch()), where)
+        except InputError:
+            raise
+        except ValueError as error:
+            self.refused.add(where, str(error))
 
     def _of_file(self, name: str) -> tuple[str, str]:
         """The task and the instance that a file is for, by its path; one folder around all is
@@ -360,6 +374,12 @@ class _Reading:
         return task in self.classes and bool(self.classes[task].unknown)
 
 
+def _check_cells(cells: Any) -> Mapping[str, Any]:
+    if isinstance(cells, Mapping) and all(isinstance(name, str) for name in cells):
+        return cells
+    raise ValueError("holds no cells that go by names")
+
+
 def _name_more(task: str, classes: ClassNames) -> str:
     """How to add classes that no label at hand has."""
     known = [
@@ -386,7 +406,7 @@ def _quoted(name: str) -> str:
     return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in letters)
 
 
-def _as_written(task: Any, instance: Any, label: Any) -> Row | None:
+def _as_written(task: Any, instance: Any, label: Any) -> Written | None:
     """What a row says, to be mended; None for one that names a file, which is looked for beside the
     delivery alone."""
     return None if _is_file(label) else (_cell(task), _cell(instance), _cell(label))
@@ -405,53 +425,7 @@ def _is_file(given: Any) -> bool:
     return isinstance(given, str) and given.strip().lower().endswith(".png")
 
 
-def _take_csv(path: Path, file: IO[bytes], reading: _Reading, delimiter: str) -> None:
-    names, rows, form = _read_names(path, file, reading, delimiter or DELIMITERS)
-    wide = len(names)
-    used = {at for at, name in enumerate(names) if name in form.needed}
-    for line, cells in rows:
-        where = f"line {line}"
-        if isinstance(cells, str):
-            reading.refused.add(where, cells)
-        elif len(cells) > wide and any(cells[wide:]):
-            what = (
-                f"has {len(cells)} cells where the first line has {wide}; is a comma not in quotes?"
-            )
-            reading.refused.add(where, what)
-        else:  # spreadsheets may leave out empty cells at the end of a row
-            reading.take_row(where, {names[at]: cells[at] for at in used if at < len(cells)}, form)
-
-
-def _read_names(
-    path: Path, file: IO[bytes], reading: _Reading, delimiters: str
-) -> tuple[list[str], Iterator[tuple[int, list[str] | str]], Form]:
-    """The names of the columns, the rows below them and what the columns are for."""
-    reasons = []
-    start = _find_start(path, file)
-    for delimiter in delimiters:
-        file.seek(start)
-        records = read_records(file, delimiter)
-        line, names = next(records, (1, "is empty; it begins with a line that names its columns"))
-        try:
-            if isinstance(names, str):
-                raise ValueError(names)
-            form = reading.forms.find(names)
-        except ValueError as error:
-            reasons.append((line, str(error)))
-            continue
-        twice = [
-            name for name, count in Counter(names).items() if count > 1 and name in form.needed
-        ]
-        if twice:
-            raise refuse(
-                path, f"column {told(twice[0])} is there more than once; rename all but one", line
-            )
-        reading.remarks += _near_misses(reading.tasks, names, form)
-        return names, records, form
-    raise refuse(path, reasons[0][1], reasons[0][0])
-
-
-def _near_misses(tasks: Mapping[str, Target], names: list[str], form: Form) -> list[str]:
+def _near_misses(tasks: Mapping[str, Target], names: Sequence[str], form: Form) -> list[str]:
     """Tasks without a column in a wide table, where another has nearly their name."""
     if form.label is not None:
         return []
@@ -465,35 +439,3 @@ def _near_misses(tasks: Mapping[str, Target], names: list[str], form: Form) -> l
         for each, hint in hints
         if hint.startswith("did you mean")
     ]
-
-
-def _find_start(path: Path, file: IO[bytes]) -> int:
-    """Where the text begins, after the mark that some programs put before it."""
-    file.seek(0)
-    head = file.read(3)
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise refuse(path, "is UTF-16 text; save it as UTF-8")
-    return 3 if head == b"\xef\xbb\xbf" else 0
-
-
-def _take_jsonl(path: Path, file: IO[bytes], reading: _Reading) -> None:
-    file.seek(_find_start(path, file))
-    is_blank = True
-    for line, piece in read_lines(file):
-        where = f"line {line}"
-        if piece is not None and not piece.strip():
-            continue
-        is_blank = False
-        try:
-            row = parse_json(decode(piece))
-            if not isinstance(row, dict):
-                raise ValueError(
-                    f"is {told(row)}; each line holds an object with an instance and a label"
-                )
-            form = reading.forms.find(row)
-        except ValueError as error:
-            reading.refused.add(where, str(error))
-            continue
-        reading.take_row(where, row, form)
-    if is_blank:
-        raise refuse(path, "is empty; each line holds an object with an instance and a label")

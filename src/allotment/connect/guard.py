@@ -18,12 +18,13 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 from typing import IO, Any
 
 from allotment.amounts import short
 from allotment.data.pixels import Unread, shown
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake, cut, suggest
 from allotment.machine import is_trouble
 
 LONGEST_LINE = 1 << 20
@@ -35,6 +36,8 @@ MOST_LISTED = 100_000
 MOST_KEPT = 1 << 25
 """letters of refused rows that are kept to be mended, in all, and a thousandth of that in one
 row"""
+LONGEST_TOLD = 4000
+"""letters of a place or a reason"""
 MOST_HINTS = 50
 """near misses that are looked for in one delivery, since each takes milliseconds"""
 MOST_DIGITS = 300
@@ -56,8 +59,24 @@ Fetch = Callable[[], tuple[Path, str]]
 """puts a file where it can be read: a root and the path below it"""
 
 
-Row = tuple[str, str, str]
+Written = tuple[str, str, str]
 """a task, an instance and a label as they were written"""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A file that is a label, by its name TASK/INSTANCE.png; fetched when it is looked at."""
+
+    name: str
+    fetch: Fetch
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Something that can't be read, where it stands, and why."""
+
+    where: str
+    reason: str
 
 
 class Refused:
@@ -65,21 +84,21 @@ class Refused:
 
     def __init__(self) -> None:
         self.listed: list[tuple[str, str]] = []
-        self.rows: list[Row | None] = []
+        self.rows: list[Written | None] = []
         """of each that is listed what can be mended and given again; None where it can't be read,
         or is too long"""
         self.more = 0
         self._hints = 0
         self._kept = 0
 
-    def add(self, where: str, reason: str, row: Row | None = None) -> None:
+    def add(self, where: str, reason: str, row: Written | None = None) -> None:
         if len(self.listed) >= MOST_LISTED:
             self.more += 1
             return
         size = 0 if row is None else sum(map(len, row))
         fits = size <= MOST_KEPT >> 10 and self._kept + size <= MOST_KEPT
         self._kept += size if fits else 0
-        self.listed.append((where, reason))
+        self.listed.append((cut(where, LONGEST_TOLD), cut(reason, LONGEST_TOLD)))
         self.rows.append(row if fits else None)
 
     def hint(self, name: object, known: Iterable[str]) -> str:
@@ -150,27 +169,16 @@ def open_plain(path: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
-def find_form(path: Path, file: IO[bytes]) -> str:
-    """What a file is by the ending of its name or, where that says nothing, by how it begins."""
-    suffix = path.suffix.lower()
-    if suffix in (".csv", ".tsv", ".jsonl", ".ndjson", ".zip"):
-        return suffix
-    head = file.read(1 << 10)
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if text.startswith(b"{"):
-        return ".jsonl"
-    # UTF-16, about which there is something better to say
-    wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")
-    if text.startswith((b"PK", b"%PDF", b"[")) or (b"\0" in head and not wide):
-        what = (
-            "is no text with a label in each line; save a spreadsheet as .csv, write JSON as .jsonl"
-            " with an object"
-        )
-        raise refuse(path, f"{what} in each line, and put masks into a folder or a .zip")
-    return ".csv"
-
-
 # Lines, records, JSON
+
+
+def find_start(path: Path, file: IO[bytes]) -> int:
+    """Where the text begins, after the mark that some programs put before it."""
+    file.seek(0)
+    head = file.read(3)
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise refuse(path, "is UTF-16 text; save it as UTF-8")
+    return 3 if head == b"\xef\xbb\xbf" else 0
 
 
 def read_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
@@ -300,7 +308,7 @@ def _whole(text: str) -> int:
 # Folders and archives
 
 
-def walk_folder(root: Path, refused: Refused) -> Iterator[tuple[str, Fetch]]:
+def walk_folder(root: Path) -> Iterator[Picture | Refusal]:
     """The files below a folder in the order of their names; links are refused, never followed."""
     waiting, count = [""], 0
     while waiting:
@@ -314,7 +322,7 @@ def walk_folder(root: Path, refused: Refused) -> Iterator[tuple[str, Fetch]]:
             if is_trouble(error):
                 raise Unread(str(root / folder), error) from None
             what = f"can't be listed ({error.strerror}); see that it may be read"
-            refused.add(shown(folder) or "the folder", what)
+            yield Refusal(shown(folder) or "the folder", what)
             continue
         inner = []
         for entry in found:
@@ -325,20 +333,20 @@ def walk_folder(root: Path, refused: Refused) -> Iterator[tuple[str, Fetch]]:
             if is_clutter(entry.name):
                 continue
             if entry.is_symlink():
-                refused.add(
+                yield Refusal(
                     shown(name), "is a link, which is not followed; put the file itself there"
                 )
             elif entry.is_dir(follow_symlinks=False):
                 if name.count("/") < DEEPEST:
                     inner.append(name)
                 else:
-                    refused.add(
+                    yield Refusal(
                         shown(name), f"is more than {DEEPEST} folders deep; put it further up"
                     )
             elif not entry.is_file(follow_symlinks=False):
-                refused.add(shown(name), "is a pipe or a device; put a file there")
+                yield Refusal(shown(name), "is a pipe or a device; put a file there")
             else:
-                yield name, _where(root, name)
+                yield Picture(name, _where(root, name))
         waiting += reversed(inner)
 
 
@@ -355,7 +363,7 @@ def is_clutter(name: str) -> bool:
     )
 
 
-def walk_archive(path: Path, scratch: Path, refused: Refused) -> Iterator[tuple[str, Fetch]]:
+def walk_archive(path: Path, scratch: Path) -> Iterator[Picture | Refusal]:
     """The files of a zip archive, each unpacked alone into the scratch folder, under a name of
     ours."""
     with open_plain(path) as file:
@@ -376,9 +384,9 @@ def walk_archive(path: Path, scratch: Path, refused: Refused) -> Iterator[tuple[
             if name.endswith("/") or any(map(is_clutter, name.split("/"))):
                 continue
             if reason := _unfit(member):
-                refused.add(shown(name), reason)
+                yield Refusal(shown(name), reason)
             else:
-                yield name, _unpacked(archive, member, scratch)
+                yield Picture(name, _unpacked(archive, member, scratch))
 
 
 def _check_listing(path: Path, file: IO[bytes]) -> None:

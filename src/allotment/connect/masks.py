@@ -39,8 +39,8 @@ from allotment.data.pixels import (
     shown,
 )
 from allotment.errors import InputError, Mistake
+from allotment.files import place_file
 from allotment.machine import make_folder
-from allotment.orders.sheet import place_file
 
 Array = NDArray[Any]
 MILLIMETRES = 1000

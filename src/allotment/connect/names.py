@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import Any
 
+from allotment.cells import unprotect
 from allotment.connect.guard import Refused, told
 from allotment.data.columns import plain
-from allotment.orders.sheet import unprotect
 
 
 def compose(text: str) -> str:

@@ -22,12 +22,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from allotment.cells import unprotect
 from allotment.connect.guard import Refused, parse_json, told
 from allotment.connect.names import compose, find_alike
 from allotment.data.columns import NOTHING, plain
 from allotment.data.dataset import Target
 from allotment.data.roles import PREFIXES
-from allotment.orders.sheet import LABEL, unprotect
+from allotment.orders.sheet import LABEL
 
 Value: TypeAlias = Any
 """a label in the form in which it is kept; None is none"""

@@ -30,18 +30,16 @@ from typing import BinaryIO
 from allotment import __version__
 from allotment.amounts import short
 from allotment.errors import InputError, Mistake
+from allotment.files import beside, clear_halves_of, plainly, sign
 from allotment.job import JSON, Job, canonical, parse
 from allotment.ledger import schema
 from allotment.ledger.copies import keep_copy
 from allotment.ledger.disk import (
     MASKS,
     check_local,
-    clear_halves_of,
     judge_content,
     judge_name,
     judge_path,
-    plainly,
-    sign,
     sync_tree,
 )
 from allotment.ledger.journal import find_damage
@@ -89,18 +87,13 @@ def pack(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
     with Store.open(folder, write=False) as store, plainly(path):
         files = _list_files(store)
         clear_halves_of(path)
-        handle, half = tempfile.mkstemp(prefix=f"{sign(path.name)}-", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
+        with beside(path) as half:
+            with half.open("xb") as file:
                 _write_archive(file, store, files)
                 file.flush()
                 sync_file(file.fileno())
-            os.chmod(half, 0o644)
             os.rename(half, path)
             sync_folder(path.parent)
-        except BaseException:
-            Path(half).unlink(missing_ok=True)
-            raise
     return path
 
 

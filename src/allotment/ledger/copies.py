@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from allotment.files import beside
 from allotment.ledger import journal
-from allotment.ledger.disk import clear_halves, sign
+from allotment.ledger.disk import clear_halves
 from allotment.ledger.journal import Position
 from allotment.machine import sync_file, sync_folder
 
@@ -78,8 +79,7 @@ def _measure(connection: sqlite3.Connection) -> int:
 
 
 def _write(connection: sqlite3.Connection, path: Path) -> None:
-    half = path.with_name(f"{sign()}{path.name}")
-    try:
+    with beside(path) as half:
         target = sqlite3.connect(half, isolation_level=None)
         try:
             target.execute("PRAGMA synchronous = OFF")  # it is synced as a whole
@@ -92,8 +92,6 @@ def _write(connection: sqlite3.Connection, path: Path) -> None:
             sync_file(file.fileno())
         os.replace(half, path)
         sync_folder(path.parent)
-    finally:
-        half.unlink(missing_ok=True)
 
 
 def find_position_of(path: Path, upto: int | None = None) -> Position | None:

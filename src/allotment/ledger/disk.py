@@ -1,10 +1,7 @@
-"""Files of a campaign: written whole or not at all, on a disk that keeps its word."""
+"""Folders of a campaign, on a disk that keeps its word, and what may be in them."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import glob
 import hashlib
 import io
 import math
@@ -14,15 +11,15 @@ import shutil
 import struct
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from allotment.amounts import short
 from allotment.errors import InputError, Mistake
+from allotment.files import HALF, fill, plainly, remove_halves, sign
 from allotment.job import parse
-from allotment.machine import is_alive, sync_file, sync_folder
-from allotment.orders import sheet
+from allotment.machine import sync_folder
 
 MOUNTS = Path("/proc/mounts")
 NETWORK = {
@@ -37,16 +34,12 @@ NETWORK = {
 }  # fmt: skip
 """kinds of file systems on which several machines, or a machine and its guest, may see different
 files"""
-KEEP = "everything that was finished is kept"
-HALF = sheet.HALF
-"""how names of files begin while they are being written"""
 MASKS = "labels"
 """the folder of a campaign that delivered masks are kept in"""
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 FORMATS = (".json", ".npy", ".png", ".safetensors")
 LARGEST_HEADER = 10_000  # bytes
-_SIGNED = re.compile(re.escape(HALF) + "([0-9]{1,9})-")
 _HEADER = re.compile(  # as numpy writes it
     r"\{'descr': '([^']{1,40})', 'fortran_order': (?:True|False), "
     r"'shape': \(((?:SIDE,|SIDE(?:, ?SIDE){1,31},?)?)\), \} *\n?".replace(
@@ -88,51 +81,6 @@ def _find_mount(path: Path, mounts: str) -> tuple[str, str]:
     return found
 
 
-@contextlib.contextmanager
-def plainly(path: Path) -> Iterator[None]:
-    """What the system says about a file, as a mistake with its remedy."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError([Mistake(repr(str(path)), explain(error))]) from error
-
-
-def explain(error: OSError) -> str:
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT:
-            return f"the disk is full; make room and run the same command again: {KEEP}"
-        case errno.EFBIG:
-            return (
-                "a file grew over this process's limit (ulimit -f); raise it and run the same"
-                f" command again: {KEEP}"
-            )
-        case errno.EROFS:
-            return "is on a read-only disk; copy the campaign to a disk that can be written"
-        case errno.ENOENT | errno.ENOTDIR:
-            return "there is no such folder; check the path"
-        case errno.EACCES | errno.EPERM:
-            return (
-                "may not be written by this user; change its permissions, or copy the campaign to a"
-                " folder of yours"
-            )
-    return f"{error.strerror or error}; check the disk, then run the same command again: {KEEP}"
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """A file that is there whole or not at all, whenever the power goes."""
-    with plainly(path):
-        handle, half = tempfile.mkstemp(prefix=sign(), dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                _fill(file, data)
-            os.chmod(half, 0o644)
-            os.replace(half, path)
-            sync_folder(path.parent)
-        except BaseException:
-            Path(half).unlink(missing_ok=True)
-            raise
-
-
 def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
     """A folder that is there with all of its files or not at all; takes the place of one that
     nobody counts on."""
@@ -140,8 +88,7 @@ def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
         half = Path(tempfile.mkdtemp(prefix=sign(), dir=path.parent))
         try:
             for name in sorted(files):
-                with open(half / name, "wb") as file:
-                    _fill(file, files[name])
+                fill(half / name, files[name])
             half.chmod(0o755)
             sync_folder(half)
             if path.exists():
@@ -159,52 +106,11 @@ def sync_tree(folder: Path) -> None:
         sync_folder(Path(place))
 
 
-def _fill(file: BinaryIO, data: bytes) -> None:
-    file.write(data)
-    file.flush()
-    sync_file(file.fileno())
-
-
-def sign(name: str = "") -> str:
-    """How the name of a file begins while this process writes it, and for which name."""
-    return f"{HALF}{os.getpid()}-{name[:100]}"
-
-
 def clear_halves(folder: Path) -> None:
     """Remove what killed processes left half-written in a campaign; only for whoever holds the
-    lock."""
+    lock. A sheet is written when the lock is free again."""
     with plainly(folder):
-        halves = [*folder.glob(f"{HALF}*"), *folder.glob(f"{MASKS}/{HALF}*")]
-    for half in halves:
-        if not _is_being_written(half):  # a sheet is written when the lock is free again
-            _remove(half)
-
-
-def clear_halves_of(path: Path) -> None:
-    """Remove what killed processes left half-written of this file or folder, which need not be a
-    campaign's."""
-    with plainly(path.parent):
-        halves = list(path.parent.glob(f"{HALF}[0-9]*-{glob.escape(path.name[:100])}-*"))
-    for half in halves:
-        if not _is_being_written(half):
-            _remove(half)
-
-
-def _is_being_written(half: Path) -> bool:
-    """Whether the process that signed it lives; this one has not begun."""
-    signed = _SIGNED.match(half.name)
-    if signed is None or int(signed[1]) == os.getpid():
-        return False
-    return is_alive(int(signed[1]))
-
-
-def _remove(half: Path) -> None:
-    """Whatever can't be removed now is met by the next who writes."""
-    with contextlib.suppress(OSError):
-        if half.is_dir() and not half.is_symlink():
-            shutil.rmtree(half, ignore_errors=True)
-        else:
-            half.unlink()
+        remove_halves([*folder.glob(f"{HALF}*"), *folder.glob(f"{MASKS}/{HALF}*")])
 
 
 def list_files(files: Mapping[str, bytes], where: str) -> dict[str, list[Any]]:

@@ -14,8 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from allotment.errors import InputError, Mistake, visible
-from allotment.ledger.disk import plainly
-from allotment.machine import is_alive
+from allotment.files import plainly
 
 FILE = "campaign.lock"
 LONGEST = 10_000  # bytes
@@ -92,20 +91,12 @@ def take(folder: Path, why: str = "") -> Lock:
             errno.EWOULDBLOCK,
             errno.EACCES,
         ):
-            raise Held([Mistake(repr(str(folder)), _say_who(_read(path)))]) from None
+            raise Held([Mistake(repr(str(folder)), _say_who(read_holder(path)))]) from None
         raise
     with contextlib.suppress(OSError):  # on a full disk the lock is still a lock
         os.ftruncate(handle, 0)
         os.write(handle, json.dumps(asdict(_describe(why))).encode()[:LONGEST])
     return Lock(handle)
-
-
-def find_holder(folder: Path) -> Holder | None:
-    """Who writes just now, without disturbing them."""
-    holder = _read(folder / FILE)
-    if holder is None or not holder.here or is_alive(holder.pid):
-        return holder
-    return None  # it was killed and could not clear its name
 
 
 def _describe(why: str) -> Holder:
@@ -114,9 +105,9 @@ def _describe(why: str) -> Holder:
     return Holder(os.getpid(), socket.gethostname(), command[:LONGEST_WORD], since)
 
 
-def _read(path: Path) -> Holder | None:
-    """What the file says, which may have come from elsewhere: be it a link, a pipe, or no process's
-    number."""
+def read_holder(path: Path) -> Holder | None:
+    """Who writes, as the file says, which may have come from elsewhere: be it a link, a pipe, or no
+    process's number."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             said = json.loads(file.read(LONGEST) or b"")

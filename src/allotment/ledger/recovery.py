@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from allotment.errors import InputError, Mistake
+from allotment.files import beside, plainly
 from allotment.ledger import journal, lock
 from allotment.ledger.copies import FOLDER, Copy, find_newer, list_copies
-from allotment.ledger.disk import check_local, plainly, sign
+from allotment.ledger.disk import check_local
 from allotment.ledger.journal import Position
 from allotment.ledger.schema import COLUMNS, FILE, connect
 from allotment.machine import sync_file, sync_folder
@@ -112,8 +113,7 @@ def _put_aside(folder: Path) -> Path | None:
 
 
 def _put_in_place(copy: Path, path: Path) -> None:
-    half = path.with_name(f"{sign()}{path.name}")
-    try:
+    with beside(path) as half:
         shutil.copyfile(copy, half)
         connection = sqlite3.connect(half)
         try:
@@ -124,5 +124,3 @@ def _put_in_place(copy: Path, path: Path) -> None:
             sync_file(file.fileno())
         os.rename(half, path)
         sync_folder(path.parent)
-    finally:
-        half.unlink(missing_ok=True)

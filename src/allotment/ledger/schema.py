@@ -17,17 +17,10 @@ from typing import Any, Self
 
 from allotment.amounts import short
 from allotment.errors import InputError, Mistake
+from allotment.files import HALF, KEEP, explain, plainly
 from allotment.job import JSON, canonical, parse
 from allotment.ledger import copies, journal, lock
-from allotment.ledger.disk import (
-    HALF,
-    KEEP,
-    check_local,
-    clear_halves,
-    explain,
-    judge_name,
-    plainly,
-)
+from allotment.ledger.disk import check_local, clear_halves, judge_name
 from allotment.ledger.journal import Position
 from allotment.machine import make_folder, sync_folder
 

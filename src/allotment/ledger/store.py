@@ -13,8 +13,9 @@ from typing import Any
 
 from allotment.amounts import short
 from allotment.errors import InputError, Mistake, suggest
+from allotment.files import plainly
 from allotment.job import JSON, Job, canonical, parse
-from allotment.ledger.disk import list_files, plainly, write_folder
+from allotment.ledger.disk import list_files, write_folder
 from allotment.ledger.journal import find_damage
 from allotment.ledger.schema import (
     ARTIFACTS,

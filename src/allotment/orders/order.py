@@ -1,25 +1,29 @@
-"""Which instances are to be labelled for which task: drawn at random (the paper's P9), by seed."""
+"""Which instances are to be labelled for which task, and what that costs."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from allotment.amounts import exact, short
 from allotment.errors import InputError, Mistake, cut, reading, suggest
 from allotment.mistakes import Collected
+from allotment.orders.strategy import (
+    RANDOM,
+    SHARING,
+    Demand,
+    Inputs,
+    Labelled,
+    know_nothing,
+    select,
+)
 from allotment.problem import show_exact
 
 LONGEST_NAME = 1000
 """letters of an instance's id or a task's name"""
-_NOBODY = -1
 
 Item = tuple[str, str]
 """a task, and the instance that is to be labelled for it"""
@@ -27,7 +31,8 @@ Item = tuple[str, str]
 
 @dataclass(frozen=True)
 class Order:
-    """Labels to be made, in random order: whatever part of them comes back first is a random part.
+    """Labels to be made, in the order in which its strategy would have them: of a random one,
+    whatever part comes back first is a random part.
 
     >>> Order((("cls", "a"), ("seg", "b")), seed=0).counts
     {'cls': 1, 'seg': 1}
@@ -174,34 +179,28 @@ def choose(
     together: bool = False,
     *,
     costs: Mapping[str, Any] | None = None,
+    strategy: str | None = None,
+    inputs: Inputs = know_nothing,
+    labelled: Labelled = know_nothing,
 ) -> Order:
-    """Random instances among the candidates of each task: on different ones as far as possible (the
-    paper's way), or with `together` on the same ones.
+    """The order of these counts among the candidates of each task, as a strategy chooses them.
 
-    As far as possible is exact: no other choice shares fewer instances. Where tasks have the same
-    candidates, and enough of them, every one of these is as likely as any other.
+    Without a name that is `random`, on different instances as far as possible (the paper's way),
+    or with `together` on the same ones. `inputs` and `labelled` are for strategies that ask
+    for the data, see `Demand`.
 
     >>> choose({"cls": ["a", "b"], "seg": ["a", "b"]}, {"cls": 1, "seg": 1}, seed=0).counts
     {'cls': 1, 'seg': 1}
     """
     _check(candidates, counts, seed)
+    name = strategy or (SHARING if together else RANDOM)
     tasks = sorted(task for task, count in counts.items() if count)
-    names = sorted(set().union(*(candidates[task] for task in tasks)))
-    place = {name: at for at, name in enumerate(names)}
-    able = np.zeros((len(tasks), len(names)), dtype=bool)
-    for row, task in enumerate(tasks):
-        able[row, [place[name] for name in candidates[task]]] = True
-    wanted = [counts[task] for task in tasks]
-    if together:
-        chosen = _share(able, wanted, _rank(names, seed, ""))
-    else:
-        ranks = [_rank(names, seed, task) for task in tasks]
-        chosen = _fill(able, wanted, ranks, _part(able, wanted, ranks))
-    items = [
-        (task, names[at]) for task, own in zip(tasks, chosen, strict=True) for at in own.tolist()
-    ]
+    wanted = {task: counts[task] for task in tasks}
+    among = {task: candidates[task] for task in tasks}
+    chosen = select(name, Demand(among, wanted, seed, inputs, labelled))
+    items = [(task, instance) for task in tasks for instance in chosen[task]]
     paid = {task: cost for task, cost in (costs or {}).items() if task in tasks}
-    return Order(tuple(items), seed, together, paid)
+    return Order(tuple(items), seed, name == SHARING, paid)
 
 
 def _check(candidates: Mapping[str, Sequence[str]], counts: Mapping[str, int], seed: int) -> None:
@@ -223,84 +222,3 @@ def _check(candidates: Mapping[str, Sequence[str]], counts: Mapping[str, int], s
     if not _is_whole(seed):
         wrong.add("seed", f"{short(seed)} is not a whole number")
     wrong.raise_all()
-
-
-Places = NDArray[np.int64]
-"""of instances, among all that are candidates for anything"""
-
-
-def _rank(names: Sequence[str], seed: int, task: str) -> Places:
-    """The places in an order that depends on the seed, the task and each name alone: the same on
-    every machine."""
-    key = hashlib.sha256(f"order\0{seed}\0{task}".encode()).digest()
-    ranks = [
-        hashlib.blake2b(name.encode(errors="replace"), key=key, digest_size=8).digest()
-        for name in names
-    ]
-    return np.argsort(np.array(ranks, dtype="S8"), kind="stable")
-
-
-def _share(able: NDArray[np.bool_], wanted: Sequence[int], rank: Places) -> list[Places]:
-    """For each task the first of one order, in which instances that serve more tasks come first."""
-    serves = able.sum(axis=0)
-    order = rank[np.argsort(-serves[rank], kind="stable")]
-    return [order[able[task, order]][:count] for task, count in enumerate(wanted)]
-
-
-def _part(able: NDArray[np.bool_], wanted: Sequence[int], ranks: Sequence[Places]) -> Places:
-    """The task that owns each instance, or nobody, such that as many as possible of the wanted ones
-    are owned.
-
-    Tasks take what is free in turn; one that finds too little takes over from another, which can
-    find more elsewhere.
-    """
-    owner = np.full(able.shape[1], _NOBODY, dtype=np.int64)
-    for task, count in enumerate(wanted):
-        rank = ranks[task]
-        free = rank[able[task, rank] & (owner[rank] == _NOBODY)]
-        owner[free[:count]] = task
-        while (lacking := count - int((owner == task).sum())) and (
-            steps := _find_way(able, owner, task)
-        ):
-            amount = min(lacking, *(len(step) for step in steps.values()))
-            for taker, places in steps.items():
-                there = ranks[taker][np.isin(ranks[taker], places)]
-                owner[there[:amount]] = taker
-    return owner
-
-
-def _find_way(able: NDArray[np.bool_], owner: Places, task: int) -> dict[int, Places]:
-    """The shortest chain from a task to free instances: each taker, and what it could take from the
-    next or for free.
-
-    The steps don't overlap, since each takes from another owner.
-    """
-    came: dict[int, int] = {task: task}
-    queue = [task]
-    for taker in queue:
-        free = np.flatnonzero(able[taker] & (owner == _NOBODY))
-        if len(free):
-            steps = {taker: free}
-            while taker != task:
-                taker, giver = came[taker], taker
-                steps[taker] = np.flatnonzero(able[taker] & (owner == giver))
-            return steps
-        for giver in np.unique(owner[able[taker]]).tolist():
-            if giver not in came:
-                came[giver] = taker
-                queue.append(giver)
-    return {}
-
-
-def _fill(
-    able: NDArray[np.bool_], wanted: Sequence[int], ranks: Sequence[Places], owner: Places
-) -> list[Places]:
-    """What each task owns and, where that is too little, others that it must share, in the task's
-    random order."""
-    chosen = []
-    for task, count in enumerate(wanted):
-        rank = ranks[task][able[task, ranks[task]]]
-        own = owner[rank] == task
-        picked = np.concatenate([rank[own], rank[~own]])[:count]
-        chosen.append(rank[np.isin(rank, picked)])
-    return chosen

@@ -50,8 +50,8 @@ from typing import Any
 
 from allotment.amounts import exact
 from allotment.errors import InputError, Mistake
+from allotment.files import plainly, replace_file
 from allotment.formatting import amounts, numbers, percent
-from allotment.ledger.disk import plainly, write_file
 from allotment.reports import words
 from allotment.reports.charts import Mark, draw_curve, draw_interval, draw_keys
 from allotment.reports.markup import (
@@ -135,7 +135,7 @@ def write_page(values: Values, path: Path) -> Path:
             what = ""
     if what:
         raise InputError([Mistake(str(path), what)])
-    write_file(path, text.encode())
+    replace_file(path, text.encode())
     return path
 
 

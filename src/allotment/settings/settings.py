@@ -26,6 +26,7 @@ from allotment.learners.metrics import METRICS, check_metric
 from allotment.learners.recipe import check_recipe
 from allotment.ledger.schema import FILE as STORE
 from allotment.mistakes import Place, Placed
+from allotment.orders.strategy import RANDOM, STRATEGIES
 from allotment.problem import Cap, Problem, Task
 from allotment.toml import find_lines, parse_toml, read_text, refuse_nesting
 
@@ -65,7 +66,10 @@ KINDS = {target.name: target.kind for target in SCENES}
 """of the tasks of all complete data, which call them alike"""
 TARGET: dict[str, type] = {"kind": str, "classes": list, "metric": str, "loss_weight": float}
 """keys of a task that say what it predicts, beside those that say what it costs"""
-TOP = ("budget", "method", "trainings", "seed", "conflicts", "data", "training", "task", "cap")
+TOP = (
+    *("budget", "method", "trainings", "seed", "strategy", "conflicts"),
+    *("data", "training", "task", "cap"),
+)
 RULES = ("first", "last", "majority")
 """which of several answers for one label counts"""
 NAMES = {
@@ -95,6 +99,8 @@ class Settings:
     trainings: int | None = None
     """how many; the method's own number if None"""
     seed: int = 0
+    strategy: str = RANDOM
+    """by which instances are chosen for an order"""
     conflicts: str = "first"
     """which of several answers for one label counts"""
     caps: tuple[Cap, ...] = ()
@@ -220,6 +226,9 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     seed = plain.get("seed", 0)
     if type(seed) is not int or seed < 0:
         wrong.add(("seed",), "seed", f"{short(seed)} is not a whole number of 0 or more")
+    strategy = plain.get("strategy", RANDOM)
+    if strategy not in STRATEGIES:
+        wrong.add(("strategy",), "strategy", STRATEGIES.tell_unknown(strategy))
     if plain.get("conflicts", "first") not in RULES:
         what = f"unknown {short(plain['conflicts'])}; {suggest(plain['conflicts'], RULES)}"
         wrong.add(("conflicts",), "conflicts", what)
@@ -242,6 +251,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         method=str(method),
         trainings=plain.get("trainings"),
         seed=plain.get("seed", 0),
+        strategy=str(strategy),
         conflicts=plain.get("conflicts", "first"),
         caps=problem.caps,
         starts=starts,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -175,6 +175,17 @@ class Stock:
             free = free[self.data.known(task)[free]]
         taken = set(ordered)
         return [self.ids[place] for place in free.tolist() if self.ids[place] not in taken]
+
+    def inputs(self, names: Sequence[str]) -> NDArray[Any]:
+        """What a model would see of these instances."""
+        places = np.array([self.place[name] for name in names], dtype=np.int64)
+        return np.asarray(self.whole().inputs(places))
+
+    def labelled(self, task: str) -> tuple[list[str], NDArray[Any]]:
+        """The instances with a label of the task, and these labels."""
+        places = self.labels[task].instances
+        names = [self.ids[place] for place in places.tolist()]
+        return names, np.asarray(self.open().values(task, places))
 
     @cached_property
     def fingerprint(self) -> str:

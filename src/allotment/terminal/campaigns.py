@@ -16,6 +16,7 @@ from allotment.campaign.intake import Intake
 from allotment.campaign.state import Proposal, State
 from allotment.campaign.summary import Status, tell_outlook
 from allotment.formatting import percent, several
+from allotment.orders.strategy import RANDOM, SHARING
 from allotment.settings.settings import quote
 from allotment.standing import Standing
 from allotment.terminal.page import FEW, GAP, MOST_LINES, Column, Page, fit, split
@@ -158,11 +159,10 @@ def show_order(page: Page, ordered: Ordered, state: State, folder: str) -> None:
             f"Order {ordered.value.number} is still open ({counts}); nothing new was ordered."
         )
         page.text(f"To order more before it is back: allot order {folder} {ordered.more}")
-    page.text(
-        f"Fill in the last column of {ordered.path}, as far as you get; a part of it is a random"
-        " part."
-    )
-    bring = "--oracle" if state.stock.oracle else quote(ordered.path)
+    part = "; a part of it is a random part" if ordered.strategy in (RANDOM, SHARING) else ""
+    page.text(f"Fill in the last column of {ordered.place}, as far as you get{part}.")
+    by = "" if ordered.connector is None else f" --from {quote(ordered.connector)}"
+    bring = "--oracle" if state.stock.oracle else f"{quote(ordered.place)}{by}"
     page.text(f"Next: allot ingest {folder} {bring}")
 
 

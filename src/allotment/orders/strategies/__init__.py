@@ -1,0 +1,1 @@
+"""The built-in strategies: each file is one, and its name is the strategy's."""
