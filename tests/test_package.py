@@ -36,7 +36,7 @@ INSIDE = {
     "baselines", "sensitivity"),
     "data.scenes": (
         "arrays", "scene", "drawing", "stage", "solids", "rays", "shading", "pictures", "labels",
-        "album",
+        "album", "unrendered",
     ),
     "estimates": (
         "probes", "posterior", "transfer", "curves", "verdict", "reduction",
@@ -57,8 +57,8 @@ INSIDE = {
         "campaign", "starting",
     ),
     "terminal": ("page", "plans", "datasets", "campaigns"),
-    "cli": ("group", "inputs", "output", "progress", "planning", "files", "campaign", "demo",
-    "datasets"),
+    "cli": ("group", "inputs", "output", "progress", "planning", "files", "sources", "campaign",
+    "demo", "datasets"),
 }  # fmt: skip
 
 

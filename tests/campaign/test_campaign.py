@@ -31,13 +31,14 @@ from allotment.campaign.evaluation import Evaluation, Trial, student
 from allotment.campaign.jobs import size_of
 from allotment.campaign.rounds import Account, Tranche, price_of, propose, rebase, take_rest
 from allotment.campaign.summary import tell_outlook
+from allotment.data.source import find_networks
 from allotment.estimates.paper import Found, Paper
 from allotment.estimates.priors import Prior
 from allotment.estimates.response import Response, join
 from allotment.estimates.worth import fit
 from allotment.ledger.store import Store
 from allotment.plan import Outlook
-from allotment.settings.settings import NETWORKS, parse_settings
+from allotment.settings.settings import parse_settings
 from allotment.settings.template import write_template
 from allotment.stock.stock import open_stock
 
@@ -171,9 +172,7 @@ def test_complete_data_need_labels_to_begin_with() -> None:
 def test_names_in_settings_are_those_that_exist() -> None:
     from allotment.learners.setups import SETUPS
 
-    assert {name: data for name, data in NETWORKS.items() if data} == {
-        name: s.data for name, s in SETUPS.items()
-    }
+    assert find_networks() == {name: s.data for name, s in SETUPS.items()}
 
 
 # --- beginning ---

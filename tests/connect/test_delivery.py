@@ -27,7 +27,7 @@ from PIL import Image
 
 from allotment.connect import delivery, guard
 from allotment.connect.delivery import Parts, read_delivery, write_rejected
-from allotment.connect.masks import find_sizes, to_array
+from allotment.connect.masks import to_array
 from allotment.data.dataset import ArrayData, Target
 from allotment.data.folder import FolderData
 from allotment.data.scenes import draw_scene, make_scenes, project
@@ -1059,12 +1059,11 @@ def test_labels_for_pictures_of_another_size(tmp_path: Path) -> None:
 
 def test_sizes_of_pictures(tmp_path: Path) -> None:
     table = ArrayData("t", (Target("y", "regression"),), np.zeros((3, 2)), {"y": np.zeros(3)})
-    assert find_sizes(table, {"a": 0})("a") is None
-    assert find_sizes(make_scenes(2, 16), {"a": 1})("a") == (16, 16)
+    assert table.picture_size(0) is None
+    assert make_scenes(2, 16).picture_size(1) == (16, 16)
     write_masks(tmp_path, {"a.png": png(np.zeros((5, 9, 3))), "b.png": png(np.zeros((7, 4, 3)))})
     data = FolderData("f", tmp_path, 32, (), ("a.png", "b.png"), {}, {}, ("a", "b"))
-    sizes = find_sizes(data, {"a": 0, "b": 1})
-    assert (sizes("a"), sizes("b")) == ((5, 9), (7, 4))
+    assert (data.picture_size(0), data.picture_size(1)) == ((5, 9), (7, 4))
 
 
 def test_every_map_of_the_scenes_can_be_delivered(tmp_path: Path) -> None:
@@ -1085,7 +1084,10 @@ def test_every_map_of_the_scenes_can_be_delivered(tmp_path: Path) -> None:
         for name, label in zip(data.ids, data.labels[task], strict=True)
     }
     places = {name: place for place, name in enumerate(data.ids)}
-    sizes = find_sizes(data, places)
+
+    def sizes(name: str) -> tuple[int, int] | None:
+        return data.picture_size(places[name])
+
     folder = write_masks(tmp_path / "m", files)
     parts = take(folder, tasks=targets, ids=data.ids, size_of=sizes, keep=tmp_path / "labels")
     assert (len(parts.accepted), parts.rejected) == (15, ())
@@ -1128,7 +1130,7 @@ def test_real_voc_comes_back(tmp_path: Path) -> None:
         packed,
         tasks=targets,
         ids=places,
-        size_of=find_sizes(data, places),
+        size_of=lambda name: data.picture_size(places[name]),
         keep=tmp_path / "labels",
     )
     assert (len(parts.accepted), parts.rejected) == (len(some), ())

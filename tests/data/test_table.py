@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from allotment.data import sources
+from allotment.data import table_file
 from allotment.data.columns import Column
 from allotment.data.features import encode_text
 from allotment.data.labels import Labels, Split, draw, split
@@ -258,7 +258,7 @@ def test_a_column_that_turns_into_text_far_down(
         "a,b,y\n" + "".join(f"{k},{'007' if k < 90 else 'x'},{k % 2}\n" for k in range(100)),
     )
     whole = read_table(path, "y")
-    monkeypatch.setattr(sources, "CHUNK", 30)
+    monkeypatch.setattr(table_file, "CHUNK", 30)
     same(read_table(path, "y"), whole)
     assert whole.columns[1].form == "categorical"
 
@@ -781,10 +781,10 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
 
 def test_lines_and_files_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, "x,y\n" + "1,2\n" * 50)
-    monkeypatch.setattr(sources, "MOST_CELLS", 60)
+    monkeypatch.setattr(table_file, "MOST_CELLS", 60)
     with pytest.raises(InputError, match="more than 60 cells"):
         read_table(path, "y")
-    monkeypatch.setattr(sources, "LONGEST_LINE", 100)
+    monkeypatch.setattr(table_file, "LONGEST_LINE", 100)
     with pytest.raises(InputError, match=r"line 1: .*line of more than"):
         read_table(write(tmp_path, "x," * 100 + "y\n"), "y")
 
@@ -936,7 +936,7 @@ def test_many_columns_are_read(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(
         ",".join(f"c{k}" for k in range(9000)) + "\n" + 2 * (",".join("1" * 9000) + "\n")
     )
-    assert len(sources.open_source(tmp_path / "t.csv").names) == 9000
+    assert len(table_file.open_table_file(tmp_path / "t.csv").names) == 9000
 
 
 @pytest.mark.parametrize("content", [NUMBERS, b"x,y\n1,2\n" + b"\n" * 10**6, b"a" * 10**6])
@@ -944,7 +944,7 @@ def test_a_table_that_is_packed_too_tightly(
     content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = packed(tmp_path, content)
-    monkeypatch.setattr(sources, "LARGE", 2**16)
+    monkeypatch.setattr(table_file, "LARGE", 2**16)
     with pytest.raises(
         InputError, match=r"unpacks to .* from 0.0 MB, the limit is 200 times its size; .*gunzip"
     ):
@@ -957,9 +957,9 @@ def test_a_bomb_behind_a_plain_beginning_is_found_while_it_is_read(
     dice = np.random.default_rng(0).integers(0, 10**9, (400, 2))
     head = b"x,y\n" + b"".join(b"%d,%d\n" % (x, y) for x, y in dice.tolist())
     path = packed(tmp_path, head + b"1,%s\n" % (b"2" * 300) * 20_000)
-    monkeypatch.setattr(sources, "LARGE", 2**12)
-    monkeypatch.setattr(sources, "CHUNK", 2**10)
-    assert sources.open_source(path).names == ("x", "y")  # as much as the beginning shows
+    monkeypatch.setattr(table_file, "LARGE", 2**12)
+    monkeypatch.setattr(table_file, "CHUNK", 2**10)
+    assert table_file.open_table_file(path).names == ("x", "y")  # as much as the beginning shows
     with pytest.raises(InputError, match="the limit is 200 times its size"):
         read_table(path, "y")
 
@@ -967,7 +967,7 @@ def test_a_bomb_behind_a_plain_beginning_is_found_while_it_is_read(
 def test_a_table_that_is_packed_as_tables_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "LARGE", 2**12)
+    monkeypatch.setattr(table_file, "LARGE", 2**12)
     rows = b"".join(b"%d,%d\n" % (k, k % 7) for k in range(5000))
     assert read_table(packed(tmp_path, b"x,y\n" + rows), "y").size == 5000
 
@@ -993,7 +993,7 @@ def test_a_small_npz_of_a_large_array(tmp_path: Path) -> None:
 def test_an_npz_of_very_many_columns(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", X=np.zeros((1, 10**6), dtype=np.uint8), Y=np.zeros((1, 1)))
     with pytest.raises(InputError, match="has 1,000,001 columns, the limit is 50,000"):
-        sources.open_source(tmp_path / "t.npz")
+        table_file.open_table_file(tmp_path / "t.npz")
 
 
 def test_a_small_parquet_file_of_very_many_rows(tmp_path: Path) -> None:
@@ -1010,12 +1010,12 @@ def test_a_parquet_file_of_very_many_columns(
     pq.write_table(
         pa.table([one] * 3000, names=[f"c{k}" for k in range(3000)]), tmp_path / "t.parquet"
     )
-    monkeypatch.setattr(sources, "MOST_COLUMNS", 2000)
+    monkeypatch.setattr(table_file, "MOST_COLUMNS", 2000)
     with pytest.raises(InputError, match="has 3,000 columns, the limit is 2,000"):
-        sources.open_source(tmp_path / "t.parquet")
-    monkeypatch.setattr(sources, "LARGEST_FOOTER", 10_000)
+        table_file.open_table_file(tmp_path / "t.parquet")
+    monkeypatch.setattr(table_file, "LARGEST_FOOTER", 10_000)
     with pytest.raises(InputError, match=r"describes its columns in .* the limit is"):
-        sources.open_source(tmp_path / "t.parquet")
+        table_file.open_table_file(tmp_path / "t.parquet")
 
 
 def test_rows_of_another_width_are_not_kept(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from allotment.advice.price import Price
 from allotment.amounts import exact, show, whole
 from allotment.campaign.evaluation import Evaluation, Trial
 from allotment.cells import protect, unprotect
+from allotment.data.source import SOURCES
 from allotment.errors import InputError
 from allotment.estimates.curves import Fit, Points, fit_exact
 from allotment.estimates.estimates import Estimates
@@ -32,7 +33,7 @@ from allotment.orders.order import Order
 from allotment.plan import Outlook, Plan
 from allotment.problem_file import read_problem
 from allotment.settings.settings import read_settings
-from allotment.settings.template import OPTIONS, PRESETS, write_template
+from allotment.settings.template import write_template
 from fuzzing.mutators import json_mutator, lines_mutator
 from fuzzing.target import Target, check_told
 
@@ -138,8 +139,11 @@ def _make_settings() -> Iterable[bytes]:
     yield SETTINGS.encode()
     training = {"network": "usual", "steps": 300}
     for name in ("scenes", "voc", "taskonomy"):
-        tasks = {task: {"cost": cost, "have": have} for task, (cost, have) in PRESETS[name].items()}
-        data = {"name": name, **({} if name == "scenes" else {"root": "."}), **OPTIONS[name]}
+        source = SOURCES.load(name)
+        known = source.tasks.items()
+        tasks = {task: {"cost": each.cost, "have": each.have} for task, each in known}
+        data = {"name": name, **({"root": "."} if source.root else {})}
+        data |= {key.name: key.initial for key in source.keys if key.initial is not None}
         yield write_template(data, tasks, "2580", "response", training).encode()
     yield write_template({"name": "table", "root": "table.csv", "id": "id"}, {"y": {"cost": "1"}},
     "5", "neutral",

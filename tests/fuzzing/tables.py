@@ -38,7 +38,7 @@ WORDS = (
     "|", '"', "2020-01-01", ".png", "-0.0", "é",
 )  # fmt: skip
 MODULES = (
-    "data/sources",
+    "data/table_file",
     "data/columns",
     "data/roles",
     "data/table",

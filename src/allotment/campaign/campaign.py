@@ -68,7 +68,7 @@ from allotment.runs.local import default_workers, run_jobs
 from allotment.settings.settings import FILE, check_place, parse_settings, quote
 from allotment.standing import Standing
 from allotment.stock.fingerprints import keep_rows
-from allotment.stock.stock import MASKS, OWN
+from allotment.stock.stock import MASKS, OWN, find_rows
 
 MACHINE = "machine"
 """kind of the result that names a CPU on which some of the trainings were done"""
@@ -447,13 +447,14 @@ class Campaign:
         with self._write("ingest") as store:
             state = self._begin(store)
             stock = state.stock
+            table = find_rows(state.settings, self.folder)
             parts = read_delivery(
                 path,
                 stock.targets,
                 stock.place,
                 task=task,
                 id_column=id_column,
-                own_id=state.settings.data.get("id"),
+                own_id=None if table is None else table.id,
                 size_of=stock.size_of,
                 keep=self.folder / MASKS,
                 guessed=list_guessed(state.settings, stock),

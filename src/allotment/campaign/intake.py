@@ -113,8 +113,8 @@ def compare_with_data(
 
 
 def list_guessed(settings: Settings, stock: Stock) -> list[str]:
-    """Tasks whose classes nobody named, so that they are those of the labels in the table."""
-    if settings.data["name"] != "table":
+    """Tasks whose classes nobody named, so that they are those of the labels in the data."""
+    if settings.source.tasks:
         return []
     with_classes = [name for name, target in stock.targets.items() if target.classes]
     return [name for name in with_classes if "classes" not in settings.targets.get(name, {})]

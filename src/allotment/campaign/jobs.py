@@ -11,8 +11,9 @@ import numpy as np
 
 from allotment.campaign.evaluation import Evaluation, Trial
 from allotment.campaign.state import State
-from allotment.campaign.work import STEPS, Bench, count_folds, make_request, print_of
+from allotment.campaign.work import Bench, count_folds, make_request, print_of
 from allotment.data.dataset import ArrayData
+from allotment.data.source import STEPS
 from allotment.errors import AllotmentError, InputError, Mistake, cut
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.estimating import label
@@ -135,7 +136,8 @@ def _choose_size(state: State, own: str | None, total: int) -> int:
     data, settings = state.stock.data, state.settings
     if own is not None or not isinstance(data, ArrayData) or data.features.ndim > 2:
         return 1  # images, and most learners of users, train one after the other anyway
-    mini_batches = total * int(settings.training.get("steps", STEPS)) * len(settings.tasks)
+    usual = settings.source.recipe.get("steps", STEPS)
+    mini_batches = total * int(settings.training.get("steps", usual)) * len(settings.tasks)
     return CHUNK if mini_batches <= LONG else min(CHUNK, max(1, total // PARTS))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from allotment.campaign.state import State
 from allotment.orders.sheet import ANSWER, COLUMNS, LABEL
-from allotment.stock.stock import find_root
+from allotment.stock.stock import find_rows
 
 MOST = 12
 """columns of a table; more would hide the one to be filled in"""
@@ -18,23 +18,15 @@ def show_columns(state: State, names: Collection[str]) -> dict[str, dict[str, ob
     """Columns by name, and in each a cell for every instance: a file, or the first columns of the
     table."""
     stock, data = state.stock, state.stock.data
-    files = getattr(data, "image_files", None)
-    if files is not None:
-        return {"file": _fill(names, stock.place, files)}
-    if state.settings.data["name"] != "table":
+    if data.files:
+        return {"file": _fill(names, stock.place, data.files)}
+    table = find_rows(state.settings, state.folder)
+    if table is None:
         return {}
-    from allotment.data.sources import open_source
-
-    source = open_source(
-        find_root(state.settings, state.folder), state.settings.data.get("delimiter")
-    )
-    left_out = {
-        *state.settings.names,
-        state.settings.data.get("id"),
-        *state.settings.data.get("drop", ()),
-    }
-    chosen = [name for name in source.names if name.strip() and name not in left_out][:MOST]
-    columns = source.read(chosen, ())
+    opened = table.open()
+    left_out = {*state.settings.names, table.id, *table.left_out}
+    chosen = [name for name in opened.names if name.strip() and name not in left_out][:MOST]
+    columns = opened.read(chosen, ())
     return {
         (f"{column} (data)" if column in (*COLUMNS, ANSWER, LABEL) else column): _fill(
             names, stock.place, columns[column].texts

@@ -4,19 +4,20 @@ settings."""
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from allotment.amounts import show
 from allotment.campaign.campaign import Campaign
 from allotment.data.dataset import Dataset
-from allotment.data.roles import find_id
+from allotment.data.source import SOURCES, STEPS, DataSettings, KnownTask, Source, read_options
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.method import DEFAULT, METHODS
 from allotment.estimates.request import FOLDS
-from allotment.settings.settings import COMPLETE, FILE, ROOTED, Settings, parse_settings, quote
-from allotment.settings.template import BUDGETS, OPTIONS, PRESETS, STEPS, write_template
+from allotment.mistakes import Collected
+from allotment.settings.settings import FILE, NETWORK, Settings, parse_settings, quote
+from allotment.settings.template import write_template
 from allotment.stock.stock import Stock, open_stock
 
 
@@ -45,48 +46,43 @@ def begin(
     delimiter: str | None = None,
     kinds: Mapping[str, str] | None = None,
     classes: Mapping[str, str] | None = None,
-    network: str = "usual",
+    options: Mapping[str, str] | None = None,
+    network: str = NETWORK,
     weights: str | None = None,
     steps: int | None = None,
 ) -> Begun:
     """A new campaign. Settings and data are checked before anything is written; all mistakes are
-    named at once."""
-    folder = Path(folder)
-    preset, costs, have = PRESETS.get(data, {}), costs or {}, have or {}
-    names = list(targets) or list(preset)
-    _check(
-        data,
-        root,
-        names,
-        preset,
-        costs,
-        budget,
-        {"cost": costs, "have": have, "kind": kinds, "classes": classes},
-    )
-    tasks: dict[str, dict[str, Any]] = {}
+    named at once.
+
+    `options` are keys of the data's source, as texts; `id`, `group`, `drop` and `delimiter` are
+    those of a table.
+    """
+    folder, source = Path(folder), SOURCES.load(data)
+    costs, have, kinds, classes = costs or {}, have or {}, kinds or {}, classes or {}
+    names = list(targets) or list(source.tasks)
+    named = {"cost": costs, "have": have, "kind": kinds, "classes": classes}
+    wrong = Collected()
+    given = wrong.attempt(read_options, source, options or {}) or {}
+    wrong.attempt(_check, source, root, names, budget, named)
+    wrong.raise_all()
+    tasks = {}
     for name in names:
-        cost, start = preset.get(name, (0, 0))
-        tasks[name] = {"cost": _number(costs.get(name, str(cost)))}
-        if data in COMPLETE or have:
-            tasks[name]["have"] = _number(have.get(name, str(start)))
-        tasks[name] |= {"kind": kinds[name]} if kinds and name in kinds else {}
-        tasks[name] |= {"classes": classes[name].split("|")} if classes and name in classes else {}
-    notes: tuple[str, ...] = ()
-    if data == "table" and id is None and root is not None:
-        id, notes = find_id(root, {*names, *drop, group}, delimiter)
-    keys: dict[str, Any] = {"name": data} | (
-        {} if root is None else {"root": _relative(root, folder)}
-    )
-    columns = {"id": id, "group": group, "delimiter": delimiter}
-    keys |= OPTIONS[data] | {key: value for key, value in columns.items() if value is not None}
-    keys |= {"drop": list(drop)} if drop else {}
+        tasks[name] = _begin_task(source, name, named)
+    columns = {"id": id, "group": group, "delimiter": delimiter, "drop": list(drop) or None}
+    given |= {key: value for key, value in columns.items() if value is not None}
+    where = None if root is None else Path(root)
+    settled, notes = source.settle(DataSettings(given, where, {name: {} for name in names}))
+    keys: dict[str, Any] = {"name": data}
+    if root is not None:
+        keys["root"] = _relative(root, folder)
+    keys |= _in_order(source, {**given, **settled})
     training: dict[str, Any] = {"network": network}
     if weights is not None:
         training["weights"] = _relative(weights, folder)
-    training |= {"steps": STEPS[data] if steps is None else steps} | settle_machine()
-    text = write_template(
-        keys, tasks, _number(budget or str(BUDGETS.get(data, 0))), method, training
-    )
+    usual = source.recipe.get("steps", STEPS)
+    training |= {"steps": usual if steps is None else steps} | settle_machine()
+    money = _number(budget or str(source.budget or 0))
+    text = write_template(keys, tasks, money, method, training)
     checked = _check_data(text, folder)
     campaign = Campaign.create(folder, text)
     return (
@@ -96,19 +92,38 @@ def begin(
     )
 
 
+def _begin_task(
+    source: Source, name: str, named: Mapping[str, Mapping[str, str]]
+) -> dict[str, Any]:
+    """What is written of a task: what was given on the command line, or else the source's own."""
+    usual = source.tasks.get(name, KnownTask("", 0))
+    task: dict[str, Any] = {"cost": _number(named["cost"].get(name, str(usual.cost)))}
+    if source.complete or named["have"]:
+        task["have"] = _number(named["have"].get(name, str(usual.have)))
+    if name in named["kind"]:
+        task["kind"] = named["kind"][name]
+    if name in named["classes"]:
+        task["classes"] = named["classes"][name].split("|")
+    return task
+
+
+def _in_order(source: Source, given: Mapping[str, Any]) -> dict[str, Any]:
+    """As the source lists its keys; those that it does not have come last, to be refused."""
+    own = [key.name for key in source.keys if key.name in given]
+    return {name: given[name] for name in dict.fromkeys([*own, *given])}
+
+
 def _check(
-    data: str,
+    source: Source,
     root: str | None,
     names: Sequence[str],
-    preset: Collection[str],
-    costs: Mapping[str, str],
     budget: str | None,
-    named: Mapping[str, Mapping[str, str] | None],
+    named: Mapping[str, Mapping[str, str]],
 ) -> None:
     mistakes = []
-    if data in ROOTED and root is None:
-        what = "the table's file" if data == "table" else "the folder of the images"
-        mistakes.append(Mistake("--root", f"is missing; give {what}"))
+    preset, costs = source.tasks, named["cost"]
+    if source.root and root is None:
+        mistakes.append(Mistake("--root", f"is missing; give {source.root}"))
     if not names:
         mistakes.append(
             Mistake("--targets", "is missing; name the columns to predict: --targets price,style")
@@ -116,7 +131,9 @@ def _check(
     for name in names:
         if preset and name not in preset:
             mistakes.append(
-                Mistake(f"--targets {name}", f"is not a task of {data}; {suggest(name, preset)}")
+                Mistake(
+                    f"--targets {name}", f"is not a task of {source.name}; {suggest(name, preset)}"
+                )
             )
         elif name not in costs and name not in preset:
             mistakes.append(Mistake(f"task {name!r}", f"has no price; add --cost {name}=20"))
@@ -125,12 +142,12 @@ def _check(
                 f"has no --have, as others do; say how many labels it begins with: --have {name}=50"
             )
             mistakes.append(Mistake(f"task {name!r}", what))
-    if budget is None and data not in BUDGETS:
+    if budget is None and source.budget is None:
         mistakes.append(
             Mistake("--budget", "is missing; all there is to spend on labels: --budget 500")
         )
     for option, given in named.items():
-        for name in given or ():
+        for name in given:
             if name not in names:
                 mistakes.append(
                     Mistake(f"--{option} {name}", f"no such target; {suggest(name, names)}")
@@ -153,7 +170,7 @@ def _check_data(text: str, folder: Path) -> tuple[Dataset, tuple[str, ...]] | No
     stock = open_stock(settings, folder)
     _check_kinds(settings, stock)
     _check_budget(settings)
-    notes = tuple(getattr(stock.data, "notes", ()))
+    notes = stock.data.notes
     if METHODS.load(settings.method).trainings and max(stock.have.values()) < FOLDS:
         few = (
             f"too few labels to measure anything; until some task has {FOLDS}, plan with method ="
@@ -167,7 +184,7 @@ def _check_kinds(settings: Settings, stock: Stock) -> None:
     """That the kind of every task is said or can be seen: a wrong guess would turn all its labels
     away later."""
     mistakes = []
-    for name in getattr(stock.data, "guessed", ()):
+    for name in stock.data.guessed:
         if not stock.data.known(name).any() and "classes" not in settings.targets.get(name, {}):
             classes = f"--kind {quote(f'{name}=classification')} --classes {quote(f'{name}=A|B')}"
             what = (

@@ -264,7 +264,7 @@ class State:
         }
         if home := METHODS.version_of(settings.method):
             needs["package"] = home
-        if not hasattr(self.stock.data, "image_files"):
+        if not self.stock.data.is_slow_to_hash:
             needs["data"] = self.stock.data.fingerprint
         return needs
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,8 +25,8 @@ from allotment.estimates.request import FOLDS, Request
 from allotment.job import JSON
 from allotment.learners.learner import Learner, train_many
 from allotment.problem import Problem
-from allotment.settings.settings import Settings, parse_settings
-from allotment.stock.stock import Stock, find_path, find_root, open_stock
+from allotment.settings.settings import NETWORK, Settings, parse_settings
+from allotment.stock.stock import Stock, find_path, open_stock
 
 VARIABLE = "ALLOT_LEARNER"
 """names a learner of the user's own, as the option --learner does"""
@@ -35,8 +34,6 @@ VERBS = ("tasks", "steps", "start", "step", "fork", "score", "predict")
 KEPT = 0.25
 """of the labelled instances, for scoring, where a learner of the user's own can't score on any that
 it is told"""
-STEPS = 300
-"""of a training, unless the settings say otherwise"""
 PERFORM = "allotment.campaign.work:perform"
 
 Make = Callable[[Dataset, Split], Learner]
@@ -99,8 +96,7 @@ def _set_up(folder: str, text: str, own: str | None, known: tuple[str, str], tes
         )
     stock = open_stock(settings, Path(folder), given)
     changed = [] if stock.fingerprint == known[1] else ["labels at hand"]
-    # folders take minutes to read
-    if not hasattr(stock.data, "image_files") and stock.data.fingerprint != known[0]:
+    if not stock.data.is_slow_to_hash and stock.data.fingerprint != known[0]:
         changed.append("data")
     if changed:
         raise InputError(
@@ -153,26 +149,17 @@ def _make(
         raise InputError([Mistake("training", what)]) from None
     keys = {field.name for field in fields(Recipe)}
     given = {key: value for key, value in settings.training.items() if key in keys}
-    network = settings.training.get("network", "usual")
-    if network == "usual":
-        return TorchLearner(data, split, replace(_usual_recipe(settings), **given))
+    network = settings.training.get("network", NETWORK)
+    if network == NETWORK:
+        return TorchLearner(data, split, Recipe(**{**settings.source.recipe, **given}))
     from allotment.learners.setups import find_setup, make_learner
 
     setup = find_setup(network)
-    setup = replace(
-        setup, side=settings.data.get("side", setup.side), recipe=replace(setup.recipe, **given)
-    )
+    side = data.inputs(np.zeros(1, dtype=np.int64)).shape[-1]
+    setup = replace(setup, side=side, recipe=replace(setup.recipe, **given))
     weights = settings.training.get("weights")
     file = None if weights is None else find_path(folder, weights)
-    return make_learner(setup, find_root(settings, folder), file, parts=split, data=data)
-
-
-def _usual_recipe(settings: Settings) -> Any:
-    from allotment.learners.recipe import Recipe
-
-    if settings.data["name"] == "table":
-        return Recipe(steps=STEPS)
-    return Recipe(steps=STEPS, batch_size=8, optimiser="adam", trunk_rate=0.01, head_rate=0.01)
+    return make_learner(setup, weights=file, parts=split, data=data)
 
 
 def find_own(given: str | None) -> str | None:

@@ -14,6 +14,7 @@ import click
 from allotment.cli.group import BAD_INPUT, INTERRUPTED, say
 from allotment.cli.output import print_json
 from allotment.cli.progress import Meter
+from allotment.cli.sources import SourceName, read_settings, set_option
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
     from allotment.campaign.campaign import Campaign
@@ -48,9 +49,10 @@ class _MethodOption(click.Option):
 @folder_argument
 @click.option(
     "--data",
-    type=click.Choice(["table", "scenes", "voc", "taskonomy"]),
+    type=SourceName(),
     default="table",
     show_default=True,
+    help="What it is about; allot data lists all there is.",
 )
 @click.option("--root", metavar="PATH", help="The table's file, or the folder of the images.")
 @click.option(
@@ -95,6 +97,7 @@ class _MethodOption(click.Option):
     help="What a target is, if guessed wrong.",
 )
 @click.option("--classes", multiple=True, metavar="NAME=A|B", help="All classes of a target.")
+@set_option
 @click.option(
     "--network", default="usual", show_default=True, help="Or voc-small, taskonomy-small."
 )
@@ -115,6 +118,7 @@ def init(folder: str, **given: Any) -> None:
 
     for key, option in _PAIRED.items():
         given[key] = _pairs(f"--{option}", given[key])
+    given["options"] = read_settings(given["options"])
     named = [*(given.pop("targets") or "").split(","), *given.pop("single")]
     targets = [name.strip() for name in named if name.strip()]
     begun = begin(folder, targets=targets, id=given.pop("id_"), **given)

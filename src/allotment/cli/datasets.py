@@ -1,4 +1,5 @@
-"""Commands that look at data sets: `data table`, `data scenes`, `data voc`, `data taskonomy`."""
+"""Commands that look at data sets and have options of their own: `data table`, `data scenes`,
+`data voc`, `data taskonomy`."""
 
 from __future__ import annotations
 
@@ -8,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allotment.cli.group import BAD_INPUT, Allot, fail
+from allotment.cli.group import BAD_INPUT, fail
 from allotment.cli.inputs import locate
-from allotment.cli.output import print_json
+from allotment.cli.sources import DataGroup, show_summary
 
 if TYPE_CHECKING:
     from allotment.data.folder import FolderData
-    from allotment.data.summary import Summary
 
 
-@click.group(cls=Allot, invoke_without_command=True)
+@click.group(cls=DataGroup, invoke_without_command=True)
 @click.pass_context
 def data(ctx: click.Context) -> None:
     """What is in a data set: instances, labels, kinds, oddities.
@@ -94,7 +94,7 @@ def table(
         )
     except InputError as error:
         fail(locate(error, path), BAD_INPUT)
-    _show(describe(replace(read, notes=(*notes, *read.notes)), seed), as_json)
+    show_summary(describe(replace(read, notes=(*notes, *read.notes)), seed), as_json)
 
 
 @data.command()
@@ -128,7 +128,7 @@ def scenes(
         from PIL import Image
 
         Image.fromarray(draw_montage(made, range(min(8, made.size)))).save(montage, "PNG")
-    _show(summary, as_json)
+    show_summary(summary, as_json)
 
 
 def folder(command: Callable[..., None]) -> Callable[..., None]:
@@ -195,17 +195,7 @@ def _show_folder(read: FolderData, seed: int, montage: str | None, as_json: bool
 
         spread = range(0, read.size, -(-read.size // 6))
         Image.fromarray(draw_montage(read, spread)).save(montage, "PNG")
-    _show(summary, as_json)
-
-
-def _show(summary: Summary, as_json: bool) -> None:
-    if as_json:
-        print_json(summary.to_dict())
-    else:
-        from allotment.terminal.datasets import show_data
-        from allotment.terminal.page import Page
-
-        show_data(Page(), summary)
+    show_summary(summary, as_json)
 
 
 def _pairs(option: str, texts: Iterable[str]) -> dict[str, str]:

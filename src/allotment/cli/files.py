@@ -67,7 +67,7 @@ def _check_campaign(ctx: click.Context, path: str) -> None:
     page = Page()
     show_tasks(page, status)
     page.text()
-    for note in getattr(state.stock.data, "notes", ()):
+    for note in state.stock.data.notes:
         page.text(f"Note: {note}.")
     for note in status.notes:
         page.text(f"Note: {note}.")

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from allotment.connect.guard import LARGEST_FILE, told
 from allotment.connect.rows import LARGEST_NUMBER, Size, Value, make_reader
 from allotment.data.augment import MAPS
-from allotment.data.dataset import VOID, Dataset, Target
+from allotment.data.dataset import VOID, Target
 from allotment.data.pixels import (
     MOST_PIXELS,
     Unread,
@@ -34,7 +34,6 @@ from allotment.data.pixels import (
     open_inside,
     read_palette,
     read_rgb,
-    read_size,
     read_uint16,
     shown,
 )
@@ -255,24 +254,6 @@ def interpret(kind: str, raw: Array) -> Array:
             np.abs(lengths - 1) <= SLACK, vectors / np.maximum(lengths, 1e-6), np.float32(np.nan)
         )
     return raw.astype(np.float32) / np.iinfo(raw.dtype).max
-
-
-def find_sizes(data: Dataset, ids: Mapping[str, int]) -> Callable[[str], Size | None]:
-    """What gives the size that a mask of an instance must have; None for data that are not
-    pictures."""
-    files, root = getattr(data, "image_files", None), getattr(data, "root", None)
-    if files is not None and root is not None:
-        return lambda instance: read_size(root, files[ids[instance]])
-    size: list[Size | None] = []
-
-    def of_all(instance: str) -> Size | None:
-        # the same for all, and asked for only if it is wanted, since scenes are rendered for it
-        if not size:
-            shape = data.inputs(np.zeros(1, dtype=np.int64)).shape
-            size.append((shape[2], shape[3]) if len(shape) == 4 else None)
-        return size[0]
-
-    return of_all
 
 
 def read_header(root: Path, path: str) -> Header:

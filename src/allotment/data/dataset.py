@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allotment.errors import InputError, Mistake, suggest
 
+if TYPE_CHECKING:
+    from allotment.data.features import FeatureColumn
+    from allotment.data.labels import Split
+
 Instances = NDArray[np.int64]
+Size = tuple[int, int]
+"""of a picture: height, width"""
+Known = Mapping[str, NDArray[np.bool_]]
+"""of each task, which instances have a label"""
+Given = Mapping[str, Mapping[int, NDArray[Any]]]
+"""of each task, labels by instance, as large as the instance's own picture"""
+Same = TypeVar("Same", bound="BaseData")
 
 KINDS: dict[str, str] = {
     "classification": "one class of several: whole numbers (n,)",
@@ -82,7 +93,11 @@ class Target:
 
 @runtime_checkable
 class Dataset(Protocol):
-    """What a built-in learner reads. Instances are the whole numbers from 0 to `size` - 1."""
+    """Instances, what is known of them, and what they look like.
+
+    Instances are the whole numbers from 0 to `size` - 1. A data set of your own inherits
+    `BaseData`, which has the usual answers to all that comes after `values`.
+    """
 
     @property
     def name(self) -> str: ...
@@ -92,10 +107,6 @@ class Dataset(Protocol):
 
     @property
     def size(self) -> int: ...
-
-    @property
-    def groups(self) -> NDArray[Any] | None:
-        """Of each instance; those of one group never fall into two splits."""
 
     @property
     def fingerprint(self) -> str:
@@ -110,9 +121,150 @@ class Dataset(Protocol):
     def values(self, task: str, instances: Instances) -> NDArray[Any]:
         """Labels of the task, in the form of its kind."""
 
+    @property
+    def groups(self) -> NDArray[Any] | None:
+        """Of each instance; those of one group never fall into two splits."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Names of the instances, for orders and deliveries; none where they go by their
+        numbers."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Of each instance, the file that shows people what to label; none if there are none."""
+
+    @property
+    def columns(self) -> tuple[FeatureColumn, ...]:
+        """What became of the columns of a table; none for anything else."""
+
+    @property
+    def guessed(self) -> tuple[str, ...]:
+        """Tasks whose kind nobody said."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was noticed while it was read, for people."""
+
+    @property
+    def is_slow_to_hash(self) -> bool:
+        """Whether the fingerprint takes minutes, as that of many files: campaigns go without."""
+
+    def split(self, seed: int, validation: float = 0.15, test: float = 0.15) -> Split:
+        """The parts, by seed; data with a test part of their own do not ask for the share."""
+
+    def picture_size(self, instance: int) -> Size | None:
+        """Of the instance's own picture, which may be larger than its input; None if it has
+        none."""
+
+    def image(self, instance: int) -> NDArray[Any]:
+        """One input in its own size."""
+
+    def label(self, task: str, instance: int) -> NDArray[Any]:
+        """One label in the form of its kind, as large as the instance's own picture."""
+
+    def fit(self, task: str, label: NDArray[Any]) -> NDArray[Any]:
+        """A label as large as the instance's own picture, in the size that `values` has."""
+
+    def loaded(self) -> Dataset:
+        """The same in memory, if it is small enough to be there."""
+
+    def with_targets(self, targets: tuple[Target, ...]) -> Dataset:
+        """The same with some of its tasks, which may be scored in another way."""
+
+    def with_labels(self, known: Known, given: Given, fingerprint: str) -> Dataset:
+        """The same with no labels but the known ones, some of which are given here."""
+
+
+class BaseData:
+    """The usual answers of a data set: no groups, names or files, and inputs as they are."""
+
+    groups: NDArray[Any] | None = None
+    ids: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    columns: tuple[FeatureColumn, ...] = ()
+    guessed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    is_slow_to_hash: bool = False
+
+    def split(self: Dataset, seed: int, validation: float = 0.15, test: float = 0.15) -> Split:
+        from allotment.data.labels import split  # which is about data sets
+
+        return split(self, seed, validation, test)
+
+    def picture_size(self: Dataset, instance: int) -> Size | None:
+        shape = self.inputs(np.array([instance])).shape
+        return (shape[2], shape[3]) if len(shape) == 4 else None
+
+    def image(self: Dataset, instance: int) -> NDArray[Any]:
+        return np.asarray(self.inputs(np.array([instance]))[0])
+
+    def label(self: Dataset, task: str, instance: int) -> NDArray[Any]:
+        return np.asarray(self.values(task, np.array([instance]))[0])
+
+    def fit(self, task: str, label: NDArray[Any]) -> NDArray[Any]:
+        return label
+
+    def loaded(self: Dataset) -> Dataset:
+        return self
+
+    def with_targets(self: Same, targets: tuple[Target, ...]) -> Same:
+        changed: Same = replace(self, targets=targets)  # type: ignore[type-var]
+        return changed
+
+    def with_labels(self: Dataset, known: Known, given: Given, fingerprint: str) -> Dataset:
+        return Overlaid(self, known, given, fingerprint)
+
+
+class Overlaid(BaseData):
+    """Data with only some labels known, given ones in the place of their own."""
+
+    def __init__(self, base: Dataset, known: Known, given: Given, fingerprint: str):
+        self._base, self._known, self._given = base, known, given
+        self.fingerprint = fingerprint
+        self.name, self.targets, self.size = base.name, base.targets, base.size
+        self.groups, self.ids, self.files = base.groups, base.ids, base.files
+        self.columns, self.guessed, self.notes = base.columns, base.guessed, base.notes
+        self.is_slow_to_hash = base.is_slow_to_hash
+
+    def known(self, task: str) -> NDArray[np.bool_]:
+        return self._known[task]
+
+    def inputs(self, instances: Instances) -> NDArray[Any]:
+        return np.asarray(self._base.inputs(instances))
+
+    def values(self, task: str, instances: Instances) -> NDArray[Any]:
+        values = np.array(self._base.values(task, instances))
+        given = self._given.get(task, {})
+        for place, instance in enumerate(np.asarray(instances).tolist()):
+            if instance in given:
+                values[place] = self.fit(task, given[instance])
+        return values
+
+    def split(self, seed: int, validation: float = 0.15, test: float = 0.15) -> Split:
+        return self._base.split(seed, validation, test)
+
+    def picture_size(self, instance: int) -> Size | None:
+        return self._base.picture_size(instance)
+
+    def image(self, instance: int) -> NDArray[Any]:
+        return self._base.image(instance)
+
+    def label(self, task: str, instance: int) -> NDArray[Any]:
+        given = self._given.get(task, {})
+        return given[instance] if instance in given else self._base.label(task, instance)
+
+    def fit(self, task: str, label: NDArray[Any]) -> NDArray[Any]:
+        return self._base.fit(task, label)
+
+    def with_targets(self, targets: tuple[Target, ...]) -> Overlaid:
+        # what trains is told apart by the labels, which are the same
+        base = self._base.with_targets(targets)
+        return Overlaid(base, self._known, self._given, self.fingerprint)
+
 
 @dataclass(frozen=True, eq=False)
-class ArrayData:
+class ArrayData(BaseData):
     """A data set held in memory."""
 
     name: str
@@ -163,3 +315,16 @@ class ArrayData:
 
     def values(self, task: str, instances: Instances) -> NDArray[Any]:
         return np.asarray(self.labels[task][instances])
+
+    def picture_size(self, instance: int) -> Size | None:
+        shape = self.features.shape
+        return (shape[2], shape[3]) if len(shape) == 4 else None
+
+    def with_labels(self, known: Known, given: Given, fingerprint: str) -> ArrayData:
+        labels = {}
+        for task in known:
+            labels[task] = np.array(self.labels[task])
+            for place, value in given.get(task, {}).items():
+                labels[task][place] = value
+        missing = {task: ~there for task, there in known.items()}
+        return replace(self, labels=labels, missing=missing)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from allotment.data.columns import Column, check_commas, finite_numbers
 from allotment.data.pictures import PICTURES, load_images
 from allotment.data.roles import Roles
-from allotment.data.sources import Source
+from allotment.data.table_file import TableFile
 from allotment.errors import InputError, Mistake
 from allotment.mistakes import SHOWN, Collected
 
@@ -55,7 +55,7 @@ class Inputs:
 
 
 def encode_inputs(
-    source: Source,
+    source: TableFile,
     roles: Roles,
     columns: dict[str, Column],
     folder: str | Path | None,

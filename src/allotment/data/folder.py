@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.augment import LARGEST, MAPS, fit_image, fit_label
-from allotment.data.dataset import VOID, Dataset, Instances, Target
+from allotment.data.dataset import VOID, BaseData, Dataset, Instances, Size, Target
 from allotment.data.pixels import open_inside, read_rgb, read_size, shown
 from allotment.errors import InputError, Mistake, suggest
 
@@ -69,7 +69,7 @@ class Tally:
 
 
 @dataclass(frozen=True, eq=False)
-class FolderData:
+class FolderData(BaseData):
     """Images and labels below a folder, as squares of `side` pixels: whole pictures, padded where
     they are not square.
 
@@ -96,6 +96,12 @@ class FolderData:
 
     def __post_init__(self) -> None:
         check_side(self.side)
+
+    is_slow_to_hash = True
+
+    @property
+    def files(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.image_files
 
     @property
     def size(self) -> int:
@@ -155,6 +161,12 @@ class FolderData:
             raise InputError([Mistake(shown(path), what)])
         return label
 
+    def picture_size(self, instance: int) -> Size:
+        return read_size(self.root, self.image_files[instance])
+
+    def fit(self, task: str, label: Array) -> Array:
+        return fit_label(self._target(task).kind, label, self.side)
+
     def check(self) -> None:
         """Decode everything; raises InputError with all that is wrong."""
         wrong = Tally()
@@ -193,7 +205,7 @@ class FolderData:
     def _square(self, key: str, instance: int) -> Array:
         if key == _IMAGES:
             return fit_image(self.image(instance), self.side)
-        return fit_label(self._target(key).kind, self.label(key, instance), self.side)
+        return self.fit(key, self.label(key, instance))
 
     def _reserve(self, key: str) -> Array:
         """Memory that is taken only as it is filled."""

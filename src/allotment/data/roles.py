@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from allotment.data.sources import Source, open_source
+from allotment.data.table_file import TableFile, open_table_file
 from allotment.errors import InputError, make_hints, suggest
 from allotment.mistakes import SHOWN, Collected
 
@@ -64,7 +64,7 @@ def listed(names: Sequence[str] | str) -> tuple[str, ...]:
 
 
 def assign_roles(
-    source: Source,
+    source: TableFile,
     targets: Sequence[str] | str | None,
     features: Sequence[str] | str | None,
     group: str | None,
@@ -106,7 +106,11 @@ def assign_roles(
 
 
 def _named_task(
-    source: Source, known: Collection[str], name: str, hint: Callable[[str], str], wrong: Collected
+    source: TableFile,
+    known: Collection[str],
+    name: str,
+    hint: Callable[[str], str],
+    wrong: Collected,
 ) -> TaskColumns | None:
     if name in known:
         return TaskColumns(name, (name,))
@@ -121,7 +125,7 @@ def _named_task(
     return TaskColumns(prefix.rstrip(":_.-/ ") or prefix, columns, prefix, "multilabel")
 
 
-def _default_tasks(source: Source, drop: tuple[str, ...], wrong: Collected) -> list[TaskColumns]:
+def _default_tasks(source: TableFile, drop: tuple[str, ...], wrong: Collected) -> list[TaskColumns]:
     if source.targets is not None:
         return [TaskColumns(name, (name,)) for name in source.targets if name not in drop]
     pairs = [
@@ -167,7 +171,7 @@ def _with_kind(
     return TaskColumns(task.name, task.columns, task.prefix, kind, own)
 
 
-def _check_names(source: Source, given: list[tuple[str, str]], wrong: Collected) -> None:
+def _check_names(source: TableFile, given: list[tuple[str, str]], wrong: Collected) -> None:
     """That every column is there, has a name and is there for one thing."""
     known, hint = set(source.names), make_hints(source.names)
     roles: dict[str, list[str]] = {}
@@ -231,7 +235,7 @@ def find_id(
     """The column of a table that names its rows, if one is called so and can; what is to be said
     about it."""
     try:
-        source = open_source(root, delimiter)
+        source = open_table_file(root, delimiter)
         called = [
             name for name in source.names if name.strip().casefold() == ID and name not in taken
         ]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from allotment.amounts import short
 from allotment.data.dataset import Dataset, Target
 from allotment.data.features import FeatureColumn
-from allotment.data.labels import Split, split
 from allotment.mistakes import SHOWN
 
 FEW_LABELS = 5
@@ -55,9 +54,9 @@ class Summary:
 def describe(data: Dataset, seed: int = 0) -> Summary:
     """What is in a data set, with the splits that the seed draws: the data's own way where it has
     one."""
-    drawn: Split = data.split(seed) if hasattr(data, "split") else split(data, seed)
+    drawn = data.split(seed)
     parts = {"train": drawn.train, "validation": drawn.validation, "test": drawn.test}
-    tasks, notes = [], list(getattr(data, "notes", ()))
+    tasks, notes = [], list(data.notes)
     for target in data.targets:
         known = data.known(target.name)
         labelled = int(known.sum())
@@ -65,7 +64,7 @@ def describe(data: Dataset, seed: int = 0) -> Summary:
             TaskSummary(
                 name=target.name,
                 kind=target.kind,
-                guessed=target.name in getattr(data, "guessed", ()),
+                guessed=target.name in data.guessed,
                 labelled=labelled,
                 missing=data.size - labelled,
                 share=labelled / data.size,
@@ -76,8 +75,7 @@ def describe(data: Dataset, seed: int = 0) -> Summary:
         notes += _task_notes(tasks[-1])
         if labelled and len(drawn.validation):
             notes += _validation_notes(tasks[-1], data, drawn.validation[known[drawn.validation]])
-    columns = tuple(getattr(data, "columns", ()))
-    notes += [*_column_notes(columns), *_id_notes(getattr(data, "ids", ()))]
+    notes += [*_column_notes(data.columns), *_id_notes(data.ids)]
     sizes = {part: len(rows) for part, rows in parts.items()}
     notes += [f"the {part} split is empty" for part, size in sizes.items() if not size]
     shape = data.inputs(np.zeros(1, dtype=np.int64)).shape[1:]
@@ -90,7 +88,7 @@ def describe(data: Dataset, seed: int = 0) -> Summary:
         seed,
         sizes,
         tuple(tasks),
-        columns,
+        data.columns,
         tuple(notes),
         data.fingerprint,
     )

@@ -14,7 +14,7 @@ from allotment.data.columns import Column
 from allotment.data.dataset import ArrayData
 from allotment.data.features import FeatureColumn, encode_inputs
 from allotment.data.roles import assign_roles, listed
-from allotment.data.sources import open_source
+from allotment.data.table_file import open_table_file
 from allotment.data.targets import encode_task
 from allotment.errors import InputError, Mistake
 from allotment.mistakes import Collected
@@ -56,7 +56,7 @@ def read_table(
     at the `separator`; the separator alone means none of the classes. Images are looked for in
     `folder`, by default the table's own, and never outside it.
     """
-    opened = open_source(source, delimiter)
+    opened = open_table_file(source, delimiter)
     roles = assign_roles(
         opened, targets, features, group, id, listed(drop), dict(kinds or {}), dict(classes or {})
     )

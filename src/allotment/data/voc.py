@@ -52,9 +52,9 @@ class VocData(FolderData):
     trained: int = 0
     """how many images the training list has"""
 
-    def split(self, seed: int, validation: float = 0.15) -> Split:
-        """The test list as the test part; a share of the training list, drawn by seed, as the
-        validation part."""
+    def split(self, seed: int, validation: float = 0.15, test: float = 0.0) -> Split:
+        """The test list as the test part, whatever its share; a share of the training list, drawn
+        by seed, as the validation part."""
         if not 0 <= validation < 1:
             raise InputError([Mistake("validation", f"{validation} leaves nothing to train on")])
         order: Instances = shuffle(np.arange(self.trained, dtype=np.int64), "split", seed)

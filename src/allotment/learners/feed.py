@@ -190,7 +190,8 @@ class Cropped(Held):
     def _crop(self, wanted: Wanted, place: int) -> tuple[Tensor, Tensor]:
         instance, target = int(wanted.instances[0, place]), self._targets[wanted.task]
         if wanted.given is None:
-            image, label = _open(self.data, target.name, instance)
+            image = self.data.image(instance)
+            label = self.data.label(target.name, instance)
         else:  # pseudo-labels belong to the image as it was predicted on
             image = self.data.inputs(np.array([instance]))[0]
             label = wanted.given[0, place].numpy()
@@ -199,11 +200,3 @@ class Cropped(Held):
         return torch.from_numpy(np.ascontiguousarray(image)), to_labels(
             target, np.asarray(cropped[target.kind])
         )
-
-
-def _open(data: Dataset, task: str, instance: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """An image and its label at their own size, where the data has them."""
-    if hasattr(data, "image"):
-        return data.image(instance), np.asarray(data.label(task, instance))  # type: ignore[attr-defined]
-    one = np.array([instance])
-    return data.inputs(one)[0], np.asarray(data.values(task, one)[0])

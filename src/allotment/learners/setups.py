@@ -9,9 +9,8 @@ from pathlib import Path
 from torch import nn
 
 from allotment.data.dataset import Dataset, Target
-from allotment.data.labels import Split, split
-from allotment.data.taskonomy import read_taskonomy
-from allotment.data.voc import VocData, read_voc
+from allotment.data.labels import Split
+from allotment.data.source import SOURCES, DataSettings
 from allotment.errors import InputError, Mistake, suggest
 from allotment.learners.backbones import Backbone, first_stages, narrow_down, split_backbone
 from allotment.learners.deeplab import RATES, DeepLab
@@ -38,7 +37,7 @@ class Setup:
     """A data set, a network for it and a recipe."""
 
     data: str
-    """voc or taskonomy"""
+    """the name of a source whose pictures can have any `side`"""
     side: int
     """of the squares that images are scored on, and trained on unless the recipe crops"""
     backbone: str
@@ -107,7 +106,7 @@ def find_setup(name: str) -> Setup:
 
 def make_learner(
     setup: Setup | str,
-    root: str | Path,
+    root: str | Path | None = None,
     weights: str | Path | None = None,
     *,
     seed: int = 0,
@@ -122,7 +121,8 @@ def make_learner(
     the named one, and `data` that of what is read from `root`.
     """
     setup = find_setup(setup) if isinstance(setup, str) else setup
-    data = read_data(setup, root) if data is None else data
+    if data is None:
+        data = read_data(setup, root)
     found: Backbone = _make_backbone(setup, weights) if backbone is None else backbone
     frozen: nn.Module | None = None
     if setup.stages:
@@ -141,16 +141,16 @@ def make_learner(
     return TorchLearner(data, parts or draw_parts(setup, data, seed), setup.recipe, network, frozen)
 
 
-def read_data(setup: Setup, root: str | Path) -> Dataset:
+def read_data(setup: Setup, root: str | Path | None) -> Dataset:
     """The set-up's data below a folder."""
-    return read_voc(root, setup.side) if setup.data == "voc" else read_taskonomy(root, setup.side)
+    if root is None:
+        raise InputError([Mistake("root", f"is missing; give the folder of {setup.data}")])
+    return SOURCES.load(setup.data).open(DataSettings({"side": setup.side}, Path(root)))
 
 
 def draw_parts(setup: Setup, data: Dataset, seed: int) -> Split:
     """VOC's own test list, or Taskonomy's points apart, and a validation part by seed."""
-    if isinstance(data, VocData):
-        return data.split(seed, setup.validation)
-    return split(data, seed, validation=setup.validation, test=0.2)
+    return data.split(seed, setup.validation, test=0.2)
 
 
 def _make_backbone(setup: Setup, weights: str | Path | None) -> Backbone:

@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from allotment.amounts import short
-from allotment.data.roles import TARGET_KINDS, assign_roles
-from allotment.data.scenes.labels import TARGETS as SCENES
-from allotment.data.sources import open_source
-from allotment.data.targets import guess_kind
+from allotment.data.dataset import KINDS
+from allotment.data.source import SOURCES, DataSettings, Source, find_networks
 from allotment.errors import InputError, Mistake, cut, make_hints, suggest
 from allotment.estimates.method import DEFAULT, METHODS, Method
 from allotment.estimates.request import FOLDS
@@ -31,24 +29,6 @@ from allotment.problem import Cap, Problem, Task
 from allotment.toml import find_lines, parse_toml, read_text, refuse_nesting
 
 FILE = "campaign.toml"
-DATA: dict[str, dict[str, type]] = {
-    "table": (
-        {"root": str, "id": str, "group": str, "drop": list, "delimiter": str, "image_size": int}
-        | {"rows": str}
-    ),
-    "scenes": {"count": int, "size": int, "seed": int, "by_colour": bool},
-    "voc": {"root": str, "side": int},
-    "taskonomy": {"root": str, "side": int},
-}
-"""kinds of data and the keys of each"""
-ROOTED = ("table", "voc", "taskonomy")
-COMPLETE = ("scenes", "voc", "taskonomy")
-"""data that come with all their labels: a campaign begins with some of them, and can be judged by
-the others"""
-NETWORKS = {"usual": "", "voc-small": "voc", "voc-paper": "voc", "taskonomy-small": "taskonomy"} | {
-    "taskonomy-paper": "taskonomy"
-}
-"""networks by name, and the data that each is for; `usual` is for any"""
 TRAINING: dict[str, type] = {
     "network": str,
     "weights": str,
@@ -62,8 +42,8 @@ TRAINING: dict[str, type] = {
     "device": str,
     "precision": str,
 }
-KINDS = {target.name: target.kind for target in SCENES}
-"""of the tasks of all complete data, which call them alike"""
+NETWORK = "usual"
+"""the network that is for any data"""
 TARGET: dict[str, type] = {"kind": str, "classes": list, "metric": str, "loss_weight": float}
 """keys of a task that say what it predicts, beside those that say what it costs"""
 TOP = (
@@ -107,9 +87,6 @@ class Settings:
     starts: Mapping[str, int] = field(default_factory=dict)
     targets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """of each task, what it says of its labels: kind, classes, metric, loss_weight"""
-    vouched: str = ""
-    """how the digest of a table begins of which the user says that its rows stand where they
-    stood"""
     text: str = field(default="", repr=False, compare=False)
     """that they were read from"""
 
@@ -124,6 +101,17 @@ class Settings:
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(task.name for task in self.tasks)
+
+    @property
+    def source(self) -> Source:
+        """The kind of data that it is about."""
+        return SOURCES.load(self.data["name"])
+
+    def data_settings(self, root: Path | None) -> DataSettings:
+        """What the source is given to open the data that lie there."""
+        options = {key: value for key, value in self.data.items() if key not in ("name", "root")}
+        tasks = {name: self.targets.get(name, {}) for name in self.names}
+        return DataSettings(options, root, tasks)
 
     @property
     def recipe(self) -> dict[str, Any]:
@@ -215,9 +203,9 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     for key in plain:
         if key not in TOP:
             wrong.add((key,), cut(key, 60), HINTS.get(key) or f"unknown key; {hint(key)}")
-    data = _read_data(plain.get("data"), wrong)
-    training = _read_training(plain.get("training", {}), data, wrong)
-    tasks, starts, targets = _read_tasks(plain.get("task", []), data, wrong)
+    source, data = _read_data(plain.get("data"), wrong)
+    training = _read_training(plain.get("training", {}), source, wrong)
+    tasks, starts, targets = _read_tasks(plain.get("task", []), source, wrong)
     caps = _read_caps(plain.get("cap", []), wrong)
     method = plain.get("method", DEFAULT)
     found = _find_method(method, wrong)
@@ -256,7 +244,6 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         caps=problem.caps,
         starts=starts,
         targets=targets,
-        vouched=data.pop("rows", ""),
     )
 
 
@@ -294,44 +281,61 @@ def _check_trainings(given: Any, method: Any, least: int, wrong: Placed) -> None
         )
 
 
-def _read_data(given: Any, wrong: Placed) -> dict[str, Any]:
+def _read_data(given: Any, wrong: Placed) -> tuple[Source | None, dict[str, Any]]:
     if not isinstance(given, Mapping):
         wrong.add(("data",), "data", 'is missing; write [data] and below it name = "table"')
-        return {}
-    name = given.get("name")
-    if not isinstance(name, str) or name not in DATA:
-        what = "is missing" if name is None else f"unknown {short(name)}"
-        wrong.add(("data", "name"), "data: name", f"{what}; {suggest(name or '', DATA)}")
-        return {}
-    found = _read_keys(given, {"name": str} | DATA[name], "data", wrong)
-    if name in ROOTED and "root" not in given:
+        return None, {}
+    source = _find_source(given.get("name"), wrong)
+    if source is None:
+        return None, {}
+    known: dict[str, type] = {"name": str}
+    if source.root:
+        known["root"] = str
+    known |= {key.name: key.kind for key in source.keys}
+    found = _read_keys(given, known, "data", wrong)
+    if source.root and "root" not in given:
         wrong.add(("data",), "data: root", "is missing; write where the data lie")
     elif not found.get("root", "?").strip():
         wrong.add(("data", "root"), "data: root", "is empty; write where the data lie")
-    return found
+    return source, found
 
 
-def _read_training(given: Any, data: Mapping[str, Any], wrong: Placed) -> dict[str, Any]:
+def _find_source(name: Any, wrong: Placed) -> Source | None:
+    if name is None:
+        wrong.add(("data", "name"), "data: name", f"is missing; {suggest('', SOURCES)}")
+        return None
+    try:
+        return SOURCES.load(name)
+    except InputError as error:
+        for mistake in error.mistakes:
+            wrong.add(("data", "name"), "data: name", mistake.what)
+        return None
+
+
+def _read_training(given: Any, source: Source | None, wrong: Placed) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         wrong.add(("training",), "training", "is not a table; write [training]")
         return {}
     found = _read_keys(given, TRAINING, "training", wrong)
-    network = found.get("network", "usual")
-    if network not in NETWORKS:
-        wrong.add(
-            ("training", "network"),
-            "training: network",
-            f"unknown {network!r}; {suggest(network, NETWORKS)}",
-        )
-    elif NETWORKS[network] and data and NETWORKS[network] != data.get("name"):
-        what = (
-            f"{network!r} is for {NETWORKS[network]}, and the data are {data.get('name')}; take"
-            " 'usual'"
-        )
+    if what := _check_network(found.get("network", NETWORK), source):
         wrong.add(("training", "network"), "training: network", what)
     for mistake in check_recipe(found):
         wrong.add(("training", mistake.where), f"training: {mistake.where}", mistake.what)
     return found
+
+
+def _check_network(network: str, source: Source | None) -> str:
+    """What is wrong with it for such data; "" if nothing is."""
+    if network == NETWORK or (source is not None and network in source.networks):
+        return ""
+    networks = find_networks()
+    if network not in networks:
+        return f"unknown {network!r}; {suggest(network, [NETWORK, *networks])}"
+    if source is None:
+        return ""
+    return (
+        f"{network!r} is for {networks[network]}, and the data are {source.name}; take {NETWORK!r}"
+    )
 
 
 def _read_keys(
@@ -365,7 +369,7 @@ def _typed(value: Any, kind: type) -> Any:
 
 
 def _read_tasks(
-    given: Any, data: Mapping[str, Any], wrong: Placed
+    given: Any, source: Source | None, wrong: Placed
 ) -> tuple[list[Task], dict[str, int], dict[str, dict[str, Any]]]:
     tasks: list[Task] = []
     starts: dict[str, int] = {}
@@ -398,12 +402,13 @@ def _read_tasks(
             wrong.adopt(error.mistakes, ("task", number), label)
             continue
         tasks.append(task)
-        _check_target(("task", number), task.name, said, data, wrong)
+        _check_target(("task", number), task.name, said, source, wrong)
         if said:
             targets[task.name] = said
         if "have" in row:
             starts[task.name] = task.have
-    _check_starts([task.name for task in tasks], starts, data.get("name", ""), wrong)
+    complete = source is not None and source.complete
+    _check_starts([task.name for task in tasks], starts, complete, wrong)
     return tasks, starts, targets
 
 
@@ -411,7 +416,7 @@ def _check_target(
     place: Place,
     name: str,
     said: Mapping[str, Any],
-    data: Mapping[str, Any],
+    source: Source | None,
     wrong: Placed,
 ) -> None:
     """What a task says of its labels, as far as that can be told without them."""
@@ -419,95 +424,76 @@ def _check_target(
     def add(key: str, what: str) -> None:
         wrong.add((*place, key), f"task {name!r}: {key}", what)
 
-    complete = data.get("name") in COMPLETE
-    for key in ("kind", "classes"):
-        if complete and key in said:
-            add(key, f"is settled by {data['name']}; leave it out")
-    kind, metric, weight = said.get("kind"), said.get("metric"), said.get("loss_weight")
-    if kind is not None and not complete and kind not in TARGET_KINDS:
-        add("kind", f"a target of a table can't be {kind!r}; {suggest(kind, TARGET_KINDS)}")
+    if source is None:  # which is a mistake of its own
         return
-    kind = KINDS.get(name) if complete else kind
-    if metric is not None and (what := check_metric(metric, *([kind] if kind else TARGET_KINDS))):
+    kind, metric, weight = said.get("kind"), said.get("metric"), said.get("loss_weight")
+    kinds = tuple(source.kinds or KINDS)
+    if source.tasks:
+        for key in said.keys() & {"kind", "classes"}:
+            add(key, f"is settled by {source.name}; leave it out")
+        kind = source.tasks[name].kind if name in source.tasks else None
+    elif kind is not None and kind not in kinds:
+        add("kind", f"a target of a {source.name} can't be {kind!r}; {suggest(kind, kinds)}")
+        return
+    if metric is not None and (what := check_metric(metric, *([kind] if kind else kinds))):
         add("metric", what)
     if weight is not None and not 0 <= weight < math.inf:
         add("loss_weight", f"{weight} is not a finite number of 0 or more")
 
 
 def _check_root(settings: Settings, folder: Path, wrong: Placed) -> None:
-    """That the data are where they are said to be and, of a table, that its head has the columns
-    that are named."""
-    data = settings.data
-    if data["name"] not in ROOTED:
-        return
-    path = _find_data(settings, folder)
-    if not path.exists():
+    """That the data are where they are said to be, and what their source sees at a glance."""
+    source, path = settings.source, _find_data(settings, folder)
+    if path is not None and not path.exists():
         what = (
-            f"{data['root']!r}: there is no such file or folder ({path}); write where the data"
-            " lie now"
+            f"{settings.data['root']!r}: there is no such file or folder ({path}); write where the"
+            " data lie now"
         )
         wrong.add(("data", "root"), "data: root", what)
-    elif data["name"] == "table":
-        _check_columns(settings, path, wrong)
+        return
+    given = settings.data_settings(path)
+    found = source.check(given)
+    for place, mistake in found:
+        wrong.add(place, mistake.where, mistake.what)
+    if not found:
+        _check_metrics(settings, given, wrong)
 
 
-def _find_data(settings: Settings, folder: Path) -> Path:
+def _check_metrics(settings: Settings, given: DataSettings, wrong: Placed) -> None:
+    """That tasks whose kind is found in the data are scored as such a kind can be."""
+    for number, name in enumerate(settings.names):
+        said = settings.targets.get(name, {})
+        if "metric" not in said or "kind" in said or name in settings.source.tasks:
+            continue
+        kind = settings.source.guess_kind(given, name)
+        if kind is not None and (what := check_metric(said["metric"], kind)):
+            wrong.add(("task", number, "metric"), f"task {name!r}: metric", what)
+
+
+def _find_data(settings: Settings, folder: Path) -> Path | None:
+    """The whole path of the data; None for a source without a root."""
+    if not settings.source.root:
+        return None
     return Path(os.path.normpath(folder.absolute() / Path(settings.data["root"]).expanduser()))
 
 
 def find_lost(folder: Path) -> Path | None:
     """Where the data of a campaign should be, if they are not there."""
-    settings = parse_settings(_read_text(folder / FILE))
-    if settings.data["name"] not in ROOTED or (path := _find_data(settings, folder)).exists():
-        return None
-    return path
-
-
-def _check_columns(settings: Settings, path: Path, wrong: Placed) -> None:
-    data, said = settings.data, settings.targets
-    kinds, classes = (
-        {n: keys[k] for n, keys in said.items() if k in keys} for k in ("kind", "classes")
-    )
-    drop, group, id_ = (data.get(key) for key in ("drop", "group", "id"))
-    try:
-        source = open_source(path, data.get("delimiter"))
-    except InputError as error:
-        key = "delimiter" if "delimiter" in data else "root"
-        for each in error.mistakes:
-            line = "" if each.line is None else f", line {each.line}"
-            where = "" if each.where == key else f"{each.where}{line}: "
-            wrong.add(("data", key), f"data: {key}", f"{where}{each.what}")
-        return
-    try:
-        assign_roles(source, settings.names, None, group, id_, tuple(drop or ()), kinds, classes)
-    except InputError as error:
-        found: dict[str, Place] = {f"drop {name!r}": ("data", "drop") for name in drop or ()}
-        found |= {f"group {group!r}": ("data", "group"), f"id {id_!r}": ("data", "id")}
-        for number, name in enumerate(settings.names):
-            found[f"target {name!r}"] = ("task", number, "name")
-            found |= {f"{key} of {name!r}": ("task", number, key) for key in ("kind", "classes")}
-        for mistake in error.mistakes:
-            wrong.add(found.get(mistake.where, ("data",)), mistake.where, mistake.what)
-        return
-    for number, name in enumerate(settings.names):
-        if "metric" in said.get(name, {}) and name not in kinds and name in source.names:
-            column = source.read([name], [name] if name in classes else [])[name]
-            kind = guess_kind(column, classes=classes.get(name))
-            if what := check_metric(said[name]["metric"], kind):
-                wrong.add(("task", number, "metric"), f"task {name!r}: metric", what)
+    path = _find_data(parse_settings(_read_text(folder / FILE)), folder)
+    return None if path is None or path.exists() else path
 
 
 def _check_starts(
-    names: Iterable[str], starts: Mapping[str, int], data: str, wrong: Placed
+    names: Iterable[str], starts: Mapping[str, int], complete: bool, wrong: Placed
 ) -> None:
     """Complete data need a number of labels to begin with; a table may have one, for every task or
     for none."""
-    if not starts and data not in COMPLETE:
+    if not starts and not complete:
         return
     for number, name in enumerate(names):
         if name not in starts:
             what = f"is missing; write have = 50, the number of labels that {name!r} begins with"
-            if data not in COMPLETE:
+            if not complete:
                 what += (
                     ", or leave it out of the other tasks too: then all filled cells are at hand"
                 )

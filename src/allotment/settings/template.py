@@ -7,51 +7,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from allotment.data.source import SOURCES
 from allotment.estimates.method import METHODS, describe_methods
-from allotment.settings.settings import DATA
 
-PRESETS: dict[str, dict[str, tuple[int, int]]] = {
-    "scenes": {
-        "classes": (1, 60),
-        "segmentation": (20, 30),
-        "depth": (6, 30),
-        "normals": (6, 30),
-        "edges": (6, 30),
-        "keypoints": (4, 60),
-    },
-    "voc": {"classes": (1, 300), "segmentation": (20, 300)},
-    "taskonomy": {
-        "segmentation": (10, 60),
-        "normals": (3, 60),
-        "depth": (3, 60),
-        "keypoints": (2, 60),
-        "edges": (3, 60),
-    },
-}
-"""of data that come with their labels: (cost, labels to begin with) of each task; costs are the
-paper's, where class labels are to masks as 1 to 20 and Taskonomy's five as 10 to 3 to 3 to 2 to
-3"""
-BUDGETS = {"scenes": 2580, "voc": 6300, "taskonomy": 1260}
-"""as much as the labels to begin with would cost, as in the paper"""
-OPTIONS: dict[str, dict[str, Any]] = {
-    "table": {},
-    "scenes": {"count": 2000, "size": 48, "seed": 0},
-    "voc": {"side": 64},
-    "taskonomy": {"side": 64},
-}
-STEPS = {"table": 300, "scenes": 300, "voc": 300, "taskonomy": 300}
 COMMENTS = {
     "root": "where the data lie; a path that does not begin with / begins at this file's folder",
-    "id": "the column that names the rows, for orders and deliveries",
-    "group": "rows with the same entry in this column stay together",
-    "drop": "columns to leave out",
-    "delimiter": "between cells of a CSV file",
-    "image_size": "pixels on each side that images are brought to",
-    "count": "how many pictures there are",
-    "size": "pixels on each side",
-    "side": "pixels on each side that images are brought to",
-    "seed": "draws the pictures",
-    "by_colour": "whether every kind of solid has a colour of its own, which is easy to learn",
     "network": "the built-in one, or one of your own on the command line: --learner mine.py:make",
     "weights": "trained weights for the backbone",
     "steps": (
@@ -101,9 +61,9 @@ def write_template(
         f"seed = {seed}",
         "",
         "[data]",
-        f"# one of {', '.join(DATA)}",
+        f"# one of {', '.join(SOURCES)}",
         f"name = {_quoted(data['name'])}",
-        *_commented({key: value for key, value in data.items() if key != "name"}),
+        *_data(data),
         "",
         "[training]",
         *_commented(training),
@@ -134,10 +94,19 @@ def _task(name: str, keys: Mapping[str, Any], first: bool) -> list[str]:
     return [*lines, *_commented(rest)]
 
 
-def _commented(values: Mapping[str, Any]) -> list[str]:
+def _data(data: Mapping[str, Any]) -> list[str]:
+    """The keys of the data's source."""
+    comments = {key.name: key.comment for key in SOURCES.load(data["name"]).keys}
+    keys = {key: value for key, value in data.items() if key != "name"}
+    return _commented(keys, COMMENTS | comments)
+
+
+def _commented(values: Mapping[str, Any], comments: Mapping[str, str] = COMMENTS) -> list[str]:
     lines = []
     for key, value in values.items():
-        lines += [f"# {COMMENTS[key]}", f"{key} = {_toml(value)}"]
+        if key in comments:  # of one that there is not, reading it says so
+            lines.append(f"# {comments[key]}")
+        lines.append(f"{key} = {_toml(value)}")
     return lines
 
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from allotment.data.columns import Column
 from allotment.data.pixels import Unread
-from allotment.data.sources import open_source
+from allotment.data.source import Rows
 from allotment.errors import InputError, Mistake
 from allotment.formatting import several
 from allotment.job import JSON, Job
 from allotment.ledger.store import Store
 from allotment.settings.settings import FILE, Settings
-from allotment.stock.stock import Stock, find_root
+from allotment.stock.stock import Stock, find_rows
 
 KIND = "rows"
 """of the results that hold prints; the last one counts"""
@@ -44,34 +44,32 @@ def check_rows(store: Store, settings: Settings, folder: Path) -> None:
     That holds for cancelled orders and for tasks that were taken out, too: their labels are taken,
     if they come.
     """
-    last = _find_last(store) if settings.data["name"] == "table" else None
-    if last is None:
+    table = find_rows(settings, folder)
+    last = None if table is None else _find_last(store)
+    if table is None or last is None:
         return
-    root = find_root(settings, folder)
-    if last.id != settings.data.get("id"):
+    if last.id != table.id:
         if _list_names(store):
             raise InputError([_tell_renamed(folder, last.id)])
     elif (
         last.columns
-        and last.digest != (digest := _digest(root))
-        and settings.vouched != digest[:SHORT]
+        and last.digest != (digest := _digest(table.path))
+        and table.vouched != digest[:SHORT]
     ):
         numbers = sorted({int(name) - 1 for name in _list_names(store) if name.isdecimal()})
         rows = [number for number in numbers if 0 <= number < len(last.prints)]
         if rows:
-            _compare(last, rows, settings, root, _tell_way_out(folder, settings, digest))
+            _compare(last, rows, table, _tell_way_out(folder, table, digest))
 
 
-def _compare(
-    last: _Kept, rows: Sequence[int], settings: Settings, root: Path, way_out: str
-) -> None:
+def _compare(last: _Kept, rows: Sequence[int], table: Rows, way_out: str) -> None:
     """Raises InputError if the rows moved, or if too little is as it was to tell."""
-    known = open_source(root, settings.data.get("delimiter")).names
+    root, known = table.path, table.open().names
     if gone := [name for name in last.columns if name not in known]:
         more = f" and {several(len(gone) - 1, 'other column')}" if len(gone) > 1 else ""
         what = f"gone or renamed, and rows were told apart by what stood there. {way_out}"
         raise InputError([Mistake(f"{str(root)!r}, column {gone[0]!r}{more}", what)])
-    now = _print_rows(settings, root, last.columns)
+    now = _print_rows(table, last.columns)
     changed = np.array(rows)[_find_changed(last.prints, now)[rows]]
     are_many = 2 * len(changed) > len(rows)
     # where a column was rewritten, a few rows look like others by accident, but most like none that
@@ -91,12 +89,13 @@ def _compare(
 def keep_rows(store: Store, settings: Settings, folder: Path, stock: Stock) -> None:
     """Put on record which column names the rows and, where none does, the prints, unless they
     are."""
-    if settings.data["name"] != "table":
+    table = find_rows(settings, folder)
+    if table is None:
         return
-    root, last, id_ = find_root(settings, folder), _find_last(store), settings.data.get("id")
+    last, id_ = _find_last(store), table.id
     digest, columns = "", list[str]()
     if id_ is None and stock.data.size <= MOST:
-        digest, columns = _digest(root), _list_features(settings, root)
+        digest, columns = _digest(table.path), _list_features(settings, table)
     if (
         last is not None
         and last.id == id_
@@ -109,7 +108,7 @@ def keep_rows(store: Store, settings: Settings, folder: Path, stock: Stock) -> N
         "id": id_,
         "after": None if last is None else last.key,
     }
-    store.put_result(Job(KIND, needs), _fold(_print_rows(settings, root, columns)))
+    store.put_result(Job(KIND, needs), _fold(_print_rows(table, columns)))
 
 
 @dataclass(frozen=True)
@@ -217,13 +216,9 @@ def _tell_renamed(folder: Path, id_: str | None) -> Mistake:
     return Mistake(f"{folder / FILE}: data: id", what)
 
 
-def _tell_way_out(folder: Path, settings: Settings, digest: str) -> str:
+def _tell_way_out(folder: Path, table: Rows, digest: str) -> str:
     """What to do where nobody can tell from the table whether rows moved; only the user can."""
-    again = (
-        f" (rows = {settings.vouched!r} is for another state of the file)"
-        if settings.vouched
-        else ""
-    )
+    again = f" (rows = {table.vouched!r} is for another state of the file)" if table.vouched else ""
     return (
         "So it can't be told whether rows stand where they stood, and labels are filed under their"
         " numbers. Nothing is "
@@ -244,19 +239,18 @@ def _digest(path: Path) -> str:
         raise Unread(str(path), error) from None
 
 
-def _list_features(settings: Settings, root: Path) -> list[str]:
-    source = open_source(root, settings.data.get("delimiter"))
-    left_out = {*settings.names, *settings.data.get("drop", ())}
+def _list_features(settings: Settings, table: Rows) -> list[str]:
+    left_out = {*settings.names, *table.left_out}
     several_columns = tuple(name[:-1] for name in settings.names if name.endswith(":*"))
-    names = [name for name in source.names if name.strip() and name not in left_out]
+    names = [name for name in table.open().names if name.strip() and name not in left_out]
     return [name for name in names if not several_columns or not name.startswith(several_columns)]
 
 
-def _print_rows(settings: Settings, root: Path, names: Sequence[str]) -> Prints:
+def _print_rows(table: Rows, names: Sequence[str]) -> Prints:
     """Of the columns of these names; none at all where there are no names."""
     if not names:
         return np.zeros(0, dtype=np.uint64)
-    columns = open_source(root, settings.data.get("delimiter")).read(names, ())
+    columns = table.open().read(names, ())
     prints = np.zeros(len(columns[names[0]].missing), dtype=np.uint64)
     for name in names:
         prints = _mix(prints ^ _print_cells(columns[name]))

@@ -17,17 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.connect.guard import told
-from allotment.connect.masks import find_sizes, to_array
+from allotment.connect.masks import to_array
 from allotment.connect.rows import Size
-from allotment.data.augment import MAPS, fit_label
-from allotment.data.dataset import ArrayData, Dataset, Instances, Target
-from allotment.data.labels import Labels, Split, draw, split
+from allotment.data.dataset import Dataset, Instances, Target
+from allotment.data.labels import Labels, Split, draw
 from allotment.data.roles import TARGET_KINDS
-from allotment.data.scenes.labels import TARGETS as SCENES
+from allotment.data.source import Rows
 from allotment.errors import InputError, Mistake, suggest
 from allotment.job import JSON, canonical
 from allotment.ledger import disk
-from allotment.settings.settings import COMPLETE, Settings
+from allotment.settings.settings import Settings
 
 OWN = {"own": True}
 """the value of a label that was bought from the data set itself: it is the one that the data
@@ -41,82 +40,6 @@ MASKS = disk.MASKS
 
 Given = Mapping[str, Mapping[str, JSON]]
 """delivered values, by task and by the name of the instance"""
-
-
-class Scenes:
-    """The built-in scenes, rendered when a picture or a label is first asked for: planning needs
-    none of them."""
-
-    name = "scenes"
-    groups = None
-
-    def __init__(self, count: int = 2000, size: int = 48, seed: int = 0, by_colour: bool = False):
-        self.size, self.picture, self._seed, self._by_colour = count, (size, size), seed, by_colour
-        self.targets: tuple[Target, ...] = SCENES
-        self.ids = tuple(f"scene-{index:06d}" for index in range(count))
-
-    @property
-    def fingerprint(self) -> str:
-        """The pictures depend on nothing else."""
-        new = ("by colour",) if self._by_colour else ()  # campaigns from before it keep their name
-        given = ("scenes", self.size, self.picture, self._seed, self.targets, *new)
-        return hashlib.sha256(repr(given).encode()).hexdigest()
-
-    @cached_property
-    def whole(self) -> ArrayData:
-        from allotment.data.scenes import make_scenes
-
-        made = make_scenes(self.size, self.picture[0], self._seed, self._by_colour)
-        return replace(made, targets=self.targets)
-
-    def known(self, task: str) -> NDArray[np.bool_]:
-        return np.ones(self.size, dtype=bool)
-
-    def inputs(self, instances: Instances) -> NDArray[Any]:
-        return self.whole.inputs(instances)
-
-    def values(self, task: str, instances: Instances) -> NDArray[Any]:
-        return self.whole.values(task, instances)
-
-
-@dataclass(frozen=True, eq=False)
-class Laid:
-    """Data with only the labels at hand, delivered ones in the place of its own."""
-
-    base: Any
-    hand: Mapping[str, NDArray[np.bool_]]
-    given: Mapping[str, Mapping[int, NDArray[Any]]]
-    fingerprint: str
-
-    @property
-    def name(self) -> str:
-        return str(self.base.name)
-
-    @property
-    def targets(self) -> tuple[Target, ...]:
-        return tuple(self.base.targets)
-
-    @property
-    def size(self) -> int:
-        return int(self.base.size)
-
-    @property
-    def groups(self) -> NDArray[Any] | None:
-        groups: NDArray[Any] | None = self.base.groups
-        return groups
-
-    def known(self, task: str) -> NDArray[np.bool_]:
-        return self.hand[task]
-
-    def inputs(self, instances: Instances) -> NDArray[Any]:
-        return np.asarray(self.base.inputs(instances))
-
-    def values(self, task: str, instances: Instances) -> NDArray[Any]:
-        values = np.array(self.base.values(task, instances))
-        for place, instance in enumerate(np.asarray(instances).tolist()):
-            if instance in self.given.get(task, {}):
-                values[place] = self.given[task][instance]
-        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,37 +123,25 @@ class Stock:
             hand[task] = np.zeros(self.data.size, dtype=bool)
             hand[task][self.labels[task].instances] = True
         given = {task: self._decode(task) for task in self.targets}
-        base = self.whole()
-        if not isinstance(base, ArrayData):
-            return Laid(base, hand, given, self.fingerprint)
-        labels = {}
-        for task in self.targets:
-            labels[task] = np.array(base.labels[task])
-            for place, value in given[task].items():
-                labels[task][place] = value
-        return replace(base, labels=labels, missing={task: ~known for task, known in hand.items()})
+        return self.whole().with_labels(hand, given, self.fingerprint)
 
     def whole(self) -> Dataset:
         """The data with all that they know, in memory where they are small."""
-        return self.data.whole if isinstance(self.data, Scenes) else self.data
+        return self.data.loaded()
 
     def _decode(self, task: str) -> dict[int, NDArray[Any]]:
         """Delivered values in the form of their kind; those of the data's own stay there."""
         target, found = self.targets[task], {}
-        side = getattr(self.data, "side", None) if target.kind in MAPS else None
         for name, value in self.given.get(task, {}).items():
             if value != OWN and name in self.place:
-                label = to_array(target, value, folder=self.folder / MASKS, size=self.size_of(name))
-                found[self.place[name]] = (
-                    label if side is None else fit_label(target.kind, label, side)
-                )
+                size = self.size_of(name)
+                label = to_array(target, value, folder=self.folder / MASKS, size=size)
+                found[self.place[name]] = label
         return found
 
     def size_of(self, name: str) -> Size | None:
         """Of the picture that a label is laid over; none for a row of a table."""
-        if isinstance(self.data, Scenes):
-            return self.data.picture
-        return find_sizes(self.data, self.place)(name)
+        return self.data.picture_size(self.place[name])
 
 
 def open_stock(
@@ -248,7 +159,8 @@ def open_stock(
         parts = Split(np.arange(data.size, dtype=np.int64), _nobody(), _nobody())
         start = Labels({name: np.flatnonzero(data.known(name)).tolist() for name in settings.names})
     else:
-        parts = _split(data, settings.seed)
+        # labels at hand score themselves, so none are for validation
+        parts = data.split(settings.seed, validation=0.0, test=TEST)
         start = _draw_start(data, parts.train, settings, folder)
     stock = Stock(data, ids, parts, start, {}, oracle, folder)
     stock = replace(stock, given=_without_own(stock, given or {}, settings.conflicts))
@@ -256,7 +168,7 @@ def open_stock(
     return stock
 
 
-def _draw_start(data: Any, train: Instances, settings: Settings, folder: Path) -> Labels:
+def _draw_start(data: Dataset, train: Instances, settings: Settings, folder: Path) -> Labels:
     """The labels to begin with; where there are not so many, the line that asks for them is
     named."""
     try:
@@ -335,18 +247,14 @@ def _nobody() -> Instances:
     return np.zeros(0, dtype=np.int64)
 
 
-def _split(data: Any, seed: int) -> Split:
-    """VOC's own test list, or a share drawn by seed; labels at hand score themselves, so none are
-    for validation."""
-    if hasattr(data, "trained"):
-        own: Split = data.split(seed, 0.0)
-        return own
-    return split(data, seed, validation=0.0, test=TEST)
+def find_root(settings: Settings, folder: Path) -> Path | None:
+    """Where the data lie; None for a source that has no root."""
+    return find_path(folder, settings.data["root"]) if settings.source.root else None
 
 
-def find_root(settings: Settings, folder: Path) -> Path:
-    """Where the data lie."""
-    return find_path(folder, settings.data["root"])
+def find_rows(settings: Settings, folder: Path) -> Rows | None:
+    """The table that the data are read from, if they are."""
+    return settings.source.rows(settings.data_settings(find_root(settings, folder)))
 
 
 def find_path(folder: Path, path: str) -> Path:
@@ -357,52 +265,11 @@ def find_path(folder: Path, path: str) -> Path:
     return whole.relative_to(here) if whole.is_relative_to(here) else whole
 
 
-def _open_data(settings: Settings, folder: Path) -> Any:
-    name, options = (
-        settings.data["name"],
-        {k: v for k, v in settings.data.items() if k not in ("name", "root")},
-    )
-    if name == "scenes":
-        return Scenes(**options)
-    root = find_root(settings, folder)
-    if name == "table":
-        return _open_table(settings, root, options)
-    if name == "voc":
-        from allotment.data.voc import read_voc
-
-        return read_voc(root, **options)
-    from allotment.data.taskonomy import read_taskonomy
-
-    return read_taskonomy(root, **options)
+def _open_data(settings: Settings, folder: Path) -> Dataset:
+    return settings.source.open(settings.data_settings(find_root(settings, folder)))
 
 
-def _open_table(settings: Settings, root: Path, options: Mapping[str, Any]) -> Any:
-    from allotment.data.table import read_table
-
-    said = settings.targets
-    try:
-        return read_table(
-            root,
-            list(settings.names),
-            kinds={name: keys["kind"] for name, keys in said.items() if "kind" in keys},
-            classes={name: keys["classes"] for name, keys in said.items() if "classes" in keys},
-            **options,
-        )
-    except InputError as error:
-        raise InputError(_name_table(each, root) for each in error.mistakes) from None
-
-
-def _name_table(mistake: Mistake, root: Path) -> Mistake:
-    """The same with the file that it is in: a line alone would be taken for one of the settings."""
-    where = "" if mistake.where == repr(str(root)) else mistake.where
-    if mistake.line is not None:
-        return Mistake(
-            f"{root}:{mistake.line}: {where}" if where else f"{root}:{mistake.line}", mistake.what
-        )
-    return mistake.under(str(root)) if where.startswith(("row ", "column ")) else mistake
-
-
-def _choose_targets(data: Any, settings: Settings) -> Any:
+def _choose_targets(data: Dataset, settings: Settings) -> Dataset:
     """The data with the tasks of the settings alone, in their order, scored as these say."""
     known = {target.name: target for target in data.targets}
     mistakes, chosen = [], []
@@ -417,21 +284,15 @@ def _choose_targets(data: Any, settings: Settings) -> Any:
                 known[name], **{key: keys[key] for key in ("metric", "loss_weight") if key in keys}
             )
         )
-        if settings.data["name"] in COMPLETE and {"kind", "classes"} & set(keys):
-            mistakes.append(
-                Mistake(
-                    f"task {name!r}", f"kind and classes are settled by {settings.data['name']}"
-                )
-            )
+        if keys.get("kind", known[name].kind) != known[name].kind:
+            what = f"kind: {keys['kind']} is wanted, and it is {known[name].kind}"
+            mistakes.append(Mistake(f"task {name!r}", f"{what} in the data; leave it out"))
     if mistakes:
         raise InputError(mistakes)
-    if isinstance(data, Scenes):
-        data.targets = tuple(chosen)
-        return data
-    return replace(data, targets=tuple(chosen))
+    return data.with_targets(tuple(chosen))
 
 
-def _name_instances(data: Any) -> tuple[str, ...]:
+def _name_instances(data: Dataset) -> tuple[str, ...]:
     """Names for orders and deliveries: the data's own, or the number of the row, the first being
     1."""
     if not data.ids:

@@ -54,8 +54,13 @@ def make_scenes(
         targets=TARGETS,
         features=pictures,
         labels={target.name: part for target, part in zip(TARGETS, labels, strict=True)},
-        ids=tuple(f"scene-{index:06d}" for index in range(count)),
+        ids=name_scenes(count),
     )
+
+
+def name_scenes(count: int) -> tuple[str, ...]:
+    """The names of so many pictures."""
+    return tuple(f"scene-{index:06d}" for index in range(count))
 
 
 def _render(seed: int, indices: Sequence[int], size: int, by_colour: bool) -> tuple[Array, ...]:

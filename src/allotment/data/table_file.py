@@ -55,7 +55,7 @@ SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t", ".parque
 
 
 @dataclass(frozen=True)
-class Source:
+class TableFile:
     """A table that is open: the names of its columns, and a way to read some of them."""
 
     name: str
@@ -70,7 +70,7 @@ class Source:
     images: NDArray[np.uint8] | None = None
 
 
-def open_source(source: Any, delimiter: str | None = None) -> Source:
+def open_table_file(source: Any, delimiter: str | None = None) -> TableFile:
     """The table in a file or a frame; raises InputError if there is none or if its names won't
     do."""
     if isinstance(source, str | os.PathLike):
@@ -78,7 +78,7 @@ def open_source(source: Any, delimiter: str | None = None) -> Source:
     return _checked(_open_frame(source))
 
 
-def _checked(source: Source) -> Source:
+def _checked(source: TableFile) -> TableFile:
     twice = [name for name, count in Counter(source.names).items() if count > 1 and name.strip()]
     mistakes = []
     for name in twice[:SHOWN]:
@@ -116,7 +116,7 @@ def _check_steepness(path: Path, packed: int, unpacked: int, mend: str) -> None:
         raise _refuse(path, f"unpacks to {size}, the limit is {STEEPEST} times its size; {mend}")
 
 
-def _open_file(path: Path, delimiter: str | None) -> Source:
+def _open_file(path: Path, delimiter: str | None) -> TableFile:
     suffix = next((each for each in SUFFIXES if path.name.lower().endswith(each)), "")
     try:
         mode = path.stat().st_mode
@@ -147,7 +147,7 @@ def _open_file(path: Path, delimiter: str | None) -> Source:
         ) from None
 
 
-def _open_csv(path: Path, name: str, delimiter: str) -> Source:
+def _open_csv(path: Path, name: str, delimiter: str) -> TableFile:
     if len(delimiter) != 1 or delimiter in '"\r\n\0':
         raise InputError(
             [Mistake("delimiter", f"{delimiter!r} is not a single character between cells")]
@@ -174,7 +174,7 @@ def _open_csv(path: Path, name: str, delimiter: str) -> Source:
                 return columns
             texts |= late
 
-    return Source(name, tuple(names), read, folder=path.parent)
+    return TableFile(name, tuple(names), read, folder=path.parent)
 
 
 def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -345,7 +345,7 @@ def _floats(cells: Sequence[str]) -> array[float] | None:
         return None
 
 
-def _open_parquet(path: Path, name: str) -> Source:
+def _open_parquet(path: Path, name: str) -> TableFile:
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
         import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -388,7 +388,7 @@ def _open_parquet(path: Path, name: str) -> Source:
         except damage as error:
             raise _refuse(path, f"is not a whole Parquet file ({str(error)[:200]!r})") from None
 
-    return Source(name, names, read, folder=path.parent)
+    return TableFile(name, names, read, folder=path.parent)
 
 
 def _check_footer(path: Path) -> None:
@@ -404,7 +404,7 @@ def _check_footer(path: Path) -> None:
             raise _refuse(path, f"{what}; save fewer columns, in fewer groups of rows")
 
 
-def _open_npz(path: Path, name: str) -> Source:
+def _open_npz(path: Path, name: str) -> TableFile:
     held = _load_npz(path)
     if missing := [key for key in ("X", "Y") if key not in held]:
         here = ", ".join(map(repr, held)) or "nothing"
@@ -440,7 +440,7 @@ def _open_npz(path: Path, name: str) -> Source:
         )
 
     names = (*features, *tasks, *more)
-    return Source(name, names, read, path.parent, features, tasks, x if images else None)
+    return TableFile(name, names, read, path.parent, features, tasks, x if images else None)
 
 
 def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
@@ -515,7 +515,7 @@ def _names(
     return tuple(held[key].tolist())
 
 
-def _open_frame(frame: Any) -> Source:
+def _open_frame(frame: Any) -> TableFile:
     if not (hasattr(frame, "iloc") or hasattr(frame, "to_series")) or not hasattr(frame, "columns"):
         what = f"is a {type(frame).__name__}" + (
             "; pass frame.collect()" if hasattr(frame, "collect") else ""
@@ -534,4 +534,4 @@ def _open_frame(frame: Any) -> Source:
         )
         return columns_of({name: column(place) for name, place in at.items()}, as_text)
 
-    return Source("table", names, read)
+    return TableFile("table", names, read)

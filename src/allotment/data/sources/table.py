@@ -1,0 +1,142 @@
+"""Tables as a source: every column is a task, a feature, the name of the row or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from allotment.data.source import DataSettings, Key, Rows, Source
+from allotment.errors import InputError, Mistake
+from allotment.mistakes import Place
+
+if TYPE_CHECKING:
+    from allotment.data.dataset import Dataset
+    from allotment.data.table_file import TableFile
+
+
+class Table(Source):
+    """A table of the user's own: labels that are not in it come from outside."""
+
+    name = "table"
+    about = "A table: CSV, TSV, Parquet or npz. An empty target cell is a missing label."
+    root = "the table's file"
+    keys = (
+        Key("id", str, "the column that names the rows, for orders and deliveries"),
+        Key("group", str, "rows with the same entry in this column stay together"),
+        Key("delimiter", str, "between cells of a CSV file"),
+        Key("drop", list, "columns to leave out"),
+        Key("image_size", int, "pixels on each side that images are brought to"),
+        Key("rows", str, "how the digest of a file begins whose rows stand where they stood"),
+    )
+    kinds = ("classification", "multilabel", "regression")
+
+    def open(self, given: DataSettings) -> Dataset:
+        from allotment.data.table import read_table
+
+        options = {key: value for key, value in given.options.items() if key != "rows"}
+        try:
+            return read_table(
+                given.path,
+                list(given.tasks),
+                kinds=given.said("kind"),
+                classes=given.said("classes"),
+                **options,
+            )
+        except InputError as error:
+            raise InputError(_name_file(each, given.path) for each in error.mistakes) from None
+
+    def check(self, given: DataSettings) -> Sequence[tuple[Place, Mistake]]:
+        """That the table's head has the columns that are named."""
+        from allotment.data.roles import assign_roles
+
+        try:
+            table = _open_file(given)
+        except InputError as error:
+            key = "delimiter" if "delimiter" in given.options else "root"
+            return [(("data", key), _place_in_file(each, key)) for each in error.mistakes]
+        group, id_, drop = (given.options.get(key) for key in ("group", "id", "drop"))
+        try:
+            assign_roles(
+                table,
+                list(given.tasks),
+                None,
+                group,
+                id_,
+                tuple(drop or ()),
+                given.said("kind"),
+                given.said("classes"),
+            )
+        except InputError as error:
+            places = _find_places(given)
+            return [(places.get(each.where, ("data",)), each) for each in error.mistakes]
+        return ()
+
+    def guess_kind(self, given: DataSettings, task: str) -> str | None:
+        from allotment.data.targets import guess_kind
+
+        table, classes = _open_file(given), given.said("classes")
+        if task not in table.names:  # several columns are one task
+            return None
+        column = table.read([task], [task] if task in classes else [])[task]
+        return guess_kind(column, classes=classes.get(task))
+
+    def settle(self, given: DataSettings) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+        """The column that names the rows, if one is called so."""
+        from allotment.data.roles import find_id
+
+        options = given.options
+        if "id" in options:
+            return {}, ()
+        taken = {*given.tasks, *options.get("drop", ()), options.get("group")}
+        id_, notes = find_id(str(given.path), taken, options.get("delimiter"))
+        return ({} if id_ is None else {"id": id_}), notes
+
+    def rows(self, given: DataSettings) -> Rows:
+        return Rows(
+            given.path,
+            partial(_open_file, given),
+            given.options.get("id"),
+            tuple(given.options.get("drop", ())),
+            given.options.get("rows", ""),
+        )
+
+
+def _open_file(given: DataSettings) -> TableFile:
+    from allotment.data.table_file import open_table_file
+
+    return open_table_file(given.path, given.options.get("delimiter"))
+
+
+def _name_file(mistake: Mistake, root: Path) -> Mistake:
+    """The same with the file that it is in: a line alone would be taken for one of the settings."""
+    where = "" if mistake.where == repr(str(root)) else mistake.where
+    if mistake.line is not None:
+        place = f"{root}:{mistake.line}"
+        return Mistake(f"{place}: {where}" if where else place, mistake.what)
+    return mistake.under(str(root)) if where.startswith(("row ", "column ")) else mistake
+
+
+def _place_in_file(mistake: Mistake, key: str) -> Mistake:
+    """A mistake of the file as one of the key of the settings that leads to it."""
+    line = "" if mistake.line is None else f", line {mistake.line}"
+    where = "" if mistake.where == key else f"{mistake.where}{line}: "
+    return Mistake(f"data: {key}", f"{where}{mistake.what}")
+
+
+def _find_places(given: DataSettings) -> dict[str, Place]:
+    """Of whatever the roles of columns can be wrong about, where the settings say it."""
+    found: dict[str, Place] = {}
+    for name in given.options.get("drop", ()):
+        found[f"drop {name!r}"] = ("data", "drop")
+    for key in ("group", "id"):
+        found[f"{key} {given.options.get(key)!r}"] = ("data", key)
+    for number, name in enumerate(given.tasks):
+        found[f"target {name!r}"] = ("task", number, "name")
+        for key in ("kind", "classes"):
+            found[f"{key} of {name!r}"] = ("task", number, key)
+    return found
+
+
+SOURCE = Table()
