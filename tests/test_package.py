@@ -51,7 +51,7 @@ INSIDE = {
         "disk", "lock", "journal", "copies", "schema", "recovery", "store", "books", "archive",
     ),
     "settings": ("settings", "template"),
-    "stock": ("stock", "fingerprints"),
+    "stock": ("stock", "fingerprints", "conformance"),
     "campaign": (
         "rounds", "state", "evaluation", "audit", "sheets", "intake", "work", "jobs", "summary",
         "campaign", "starting",

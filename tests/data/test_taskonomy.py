@@ -10,6 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.folders import (
+    OFFICIAL,
+    SAMPLE,
+    SIDE,
+    VIEWS,
+    by_building,
+    by_component,
+    files_of,
+    in_building,
+    save,
+)
+from helpers.folders import make_taskonomy as make
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -20,74 +32,6 @@ from allotment.data.taskonomy import CLASSES, read_taskonomy
 from allotment.errors import InputError
 
 DATA = os.environ.get("ALLOT_TEST_DATA")
-SIDE = 16
-SAMPLE = {
-    "rgb": "rgb",
-    "segmentation": "segmentsemantic",
-    "normals": "normal",
-    "depth": "depth",
-    "keypoints": "keypoint2d",
-    "edges": "edge2d",
-}
-OFFICIAL = SAMPLE | {
-    "segmentation": "segment_semantic",
-    "depth": "depth_zbuffer",
-    "keypoints": "keypoints2d",
-    "edges": "edge_texture",
-}
-VIEWS = [
-    ("Allen", 0, 0),
-    ("Allen", 0, 1),
-    ("Allen", 2, 0),
-    ("Allen", 10, 3),
-    ("Baker", 0, 0),
-    ("Baker", 7, 1),
-]
-
-
-def files_of(building: str, point: int, view: int) -> dict[str, NDArray[np.generic]]:
-    """What the files of one view hold, different for each view."""
-    rng = np.random.default_rng([len(building), building.encode()[0], point, view])
-    return {
-        "rgb": rng.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8),
-        "segmentation": rng.integers(0, 18, (SIDE, SIDE), dtype=np.uint8),
-        "normals": np.broadcast_to(np.array([128, 128, 0], dtype=np.uint8), (SIDE, SIDE, 3)).copy(),
-        "depth": rng.integers(200, 5000, (SIDE, SIDE), dtype=np.uint16),
-        "keypoints": rng.integers(0, 1001, (SIDE, SIDE), dtype=np.uint16),
-        "edges": rng.integers(0, 10701, (SIDE, SIDE), dtype=np.uint16),
-    }
-
-
-def save(path: Path, array: NDArray[np.generic]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(array).save(path)
-
-
-def flat(root: Path, building: str, folder: str) -> Path:
-    return root / folder
-
-
-def by_building(root: Path, building: str, folder: str) -> Path:
-    return root / folder / building
-
-
-def by_component(root: Path, building: str, folder: str) -> Path:
-    return root / folder / "taskonomy" / building
-
-
-def in_building(root: Path, building: str, folder: str) -> Path:
-    return root / building / folder
-
-
-def make(
-    root: Path, place: Callable[[Path, str, str], Path] = flat, names: dict[str, str] = SAMPLE
-) -> Path:
-    views = [view for view in VIEWS if place is not flat or view[0] == "Allen"]
-    for building, point, view in views:
-        for domain, array in files_of(building, point, view).items():
-            name = f"point_{point}_view_{view}_domain_{names[domain]}.png"
-            save(place(root, building, names[domain]) / name, array)
-    return root
 
 
 def mistakes_of(call: Callable[[], object]) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.folders import SIZES, TEST, TRAIN, make_voc, mask_of, save_mask, write_list
 from PIL import Image
 
 from allotment.data import folder, voc
@@ -22,53 +23,12 @@ from allotment.data.voc import CLASSES, VocData, read_voc
 from allotment.errors import InputError
 
 DATA = os.environ.get("ALLOT_TEST_DATA")
-TRAIN, TEST = (
-    ("2007_000001", "2007_000002", "2008_000003", "2008_000004"),
-    (
-        "2009_000005",
-        "2009_000006",
-    ),
-)
-SIZES = {name: (60 + 10 * at, 40 + 15 * at) for at, name in enumerate((*TRAIN, *TEST))}
-
-
-def mask_of(name: str) -> np.ndarray:
-    """Background, a box of one class with a void border, and one pixel of the person class in a
-    corner."""
-    width, height = SIZES[name]
-    mask = np.zeros((height, width), dtype=np.uint8)
-    mask[9:31, 9:31] = VOID
-    mask[10:30, 10:30] = int(name[-1])
-    mask[-1, -1] = 15
-    return mask
-
-
-def save_mask(path: Path, mask: np.ndarray) -> None:
-    image = Image.fromarray(mask)
-    image.putpalette(folder.palette().tobytes())  # which makes it mode P
-    image.save(path)
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A VOC of six images of six sizes; each image shows its own mask, in white on black."""
-    root = tmp_path / "VOC2012"
-    for name in ("JPEGImages", "SegmentationClassAug", "ImageSets/Segmentation"):
-        (root / name).mkdir(parents=True)
-    for name in (*TRAIN, *TEST):
-        mask = mask_of(name)
-        shade = np.where(mask == int(name[-1]), 255, 0).astype(np.uint8)
-        Image.fromarray(np.stack([shade] * 3, axis=-1)).save(
-            root / f"JPEGImages/{name}.jpg", quality=95
-        )
-        save_mask(root / f"SegmentationClassAug/{name}.png", mask)
-    write_list(root, "train_aug", *TRAIN)
-    write_list(root, "val", *TEST)
-    return root
-
-
-def write_list(root: Path, name: str, *lines: str) -> None:
-    (root / f"ImageSets/Segmentation/{name}.txt").write_text("".join(f"{line}\n" for line in lines))
+    return make_voc(tmp_path / "VOC2012")
 
 
 def mistakes_of(call: Callable[[], object]) -> list[str]:
