@@ -37,6 +37,7 @@ from helpers.blocks import Block, blocks_of
 
 import allotment as al
 from allotment.cli import main
+from allotment.data.source import SOURCES
 from allotment.gains import FAMILIES
 from allotment.problem import TASK_KEYS
 from allotment.problem_file import TOP_KEYS, parse_problem
@@ -226,6 +227,14 @@ def test_every_key_of_a_file_is_explained() -> None:
     for name, cls in FAMILIES.items():
         keys |= {name, "curve", *cls.keys()}
     assert [key for key in sorted(keys) if f"`{key}`" not in text] == []
+
+
+def test_every_key_of_data_is_explained() -> None:
+    text = (ROOT / "docs" / "campaign.md").read_text(encoding="utf-8")
+    for name in SOURCES.own:
+        missing = [key.name for key in SOURCES.load(name).keys if f"`{key.name}`" not in text]
+        assert f"`{name}`" in text
+        assert missing == []
 
 
 # --- examples in the code itself ---

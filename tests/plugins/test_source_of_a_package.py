@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -12,8 +13,10 @@ from pathlib import Path
 import pytest
 
 import allotment
+from allotment.data.source import DataSettings, Source
 from allotment.errors import InputError
 from allotment.settings.settings import read_settings
+from allotment.stock.conformance import SourceTests
 
 SOURCE = str(Path(allotment.__file__).parents[1])
 
@@ -106,3 +109,13 @@ def test_where_the_package_is_not_installed_the_settings_say_so(
     assert mistake.where.endswith(f"campaign.toml:{line + 1}: data: name")
     assert mistake.what.startswith("unknown 'sines'")
     assert mistake.what.endswith("One that a package offers must be installed first")
+
+
+class TestSines(SourceTests):
+    @pytest.fixture(autouse=True)
+    def _load(self, plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.syspath_prepend(plugin)
+        self.source: Source = importlib.import_module("allotment_plugin.source").SOURCE
+
+    def make(self) -> tuple[Source, DataSettings]:
+        return self.source, DataSettings({"count": 30, "noise": 0.2})

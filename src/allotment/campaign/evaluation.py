@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from allotment.amounts import show
 from allotment.campaign.state import State
+from allotment.data.source import list_complete
 from allotment.errors import InputError, Mistake, reading
 from allotment.problem import Problem
 
@@ -211,9 +212,9 @@ def check_oracle(state: State) -> None:
     bought."""
     if not state.stock.oracle:
         what = (
-            "the data hold no labels but those at hand, so that no plan can be tried out. Scenes,"
-            " voc and taskonomy hold them all; so does a fully labelled table once each [[task]]"
-            " says have = N, the labels to begin with"
+            "the data hold no labels but those at hand, so that no plan can be tried out. These"
+            f" hold them all: {', '.join(list_complete())}; so does a fully labelled table once"
+            " each [[task]] says have = N, the labels to begin with"
         )
         raise InputError([Mistake("", what)])
 

@@ -5,7 +5,8 @@ Nothing here loads numpy: names, keys and presets are wanted before any data are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -217,13 +218,21 @@ def read_options(source: Source, texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def find_networks() -> dict[str, str]:
-    """Networks that are made for some data, and the name of these; what is broken has none."""
+    """Networks that are made for some data, and the name of these."""
     found: dict[str, str] = {}
-    for name in SOURCES:
-        try:
-            networks = SOURCES.load(name).networks
-        except InputError:  # a package that is none of this campaign's concern
-            continue
-        for network in networks:
-            found.setdefault(network, name)
+    for source in _load_all():
+        for network in source.networks:
+            found.setdefault(network, source.name)
     return found
+
+
+def list_complete() -> list[str]:
+    """Names of the data that come with all labels."""
+    return [source.name for source in _load_all() if source.complete]
+
+
+def _load_all() -> Iterator[Source]:
+    """Every source but for those of packages that are broken, which are not asked for here."""
+    for name in SOURCES:
+        with suppress(InputError):
+            yield SOURCES.load(name)
