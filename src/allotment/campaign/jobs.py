@@ -3,8 +3,7 @@ they add up to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,9 +11,7 @@ import numpy as np
 from allotment.campaign.evaluation import Evaluation, Trial
 from allotment.campaign.state import State
 from allotment.campaign.work import Bench, count_folds, make_request, print_of
-from allotment.data.dataset import ArrayData
 from allotment.data.source import STEPS
-from allotment.errors import AllotmentError, InputError, Mistake, cut
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.estimating import label
 from allotment.estimates.method import METHODS, SHARED, Method, count_trainings
@@ -73,7 +70,7 @@ def inquire(state: State, own: str | None, bench: Callable[[], Bench]) -> Inquir
     size = _choose_size(state, own, int(needs["trainings"]))
     problem = state.settings.problem() if method.ends_early else None
     request = make_request(bench, needs, size, problem)
-    with explained(name):
+    with METHODS.calling(name):
         jobs = [Job(method.kind, needs | _check_job(job)) for job in method.jobs(request)]
     return Inquiry(name, method, request, needs, jobs)
 
@@ -84,21 +81,6 @@ def _check_job(job: dict[str, JSON]) -> dict[str, JSON]:
         raise ValueError(f"its jobs must call {taken[0]!r} something else")
     count_trainings(job)
     return job
-
-
-@contextmanager
-def explained(name: str) -> Iterator[None]:
-    """What goes wrong in a method that a package offers is said with the package's name."""
-    try:
-        yield
-    except AllotmentError:
-        raise
-    except Exception as error:
-        home = METHODS.version_of(name)
-        if home is None:
-            raise
-        what = f"{home} failed ({cut(f'{type(error).__name__}: {error}', 200)})"
-        raise InputError([Mistake(f"method {name!r}", what)]) from error
 
 
 def list_evaluations(
@@ -134,7 +116,7 @@ def _choose_size(state: State, own: str | None, total: int) -> int:
     """How many of `total` trainings one job is. It depends on no clock and no machine: jobs keep
     their names."""
     data, settings = state.stock.data, state.settings
-    if own is not None or not isinstance(data, ArrayData) or data.features.ndim > 2:
+    if own is not None or not data.is_in_memory or data.picture_size(0) is not None:
         return 1  # images, and most learners of users, train one after the other anyway
     usual = settings.source.recipe.get("steps", STEPS)
     mini_batches = total * int(settings.training.get("steps", usual)) * len(settings.tasks)
@@ -172,7 +154,7 @@ class Answers:
 
     def _says_enough(self) -> bool:
         method, request = self._inquiry.method, self._inquiry.request
-        with explained(self._inquiry.name):
+        with METHODS.calling(self._inquiry.name):
             return method.ends_early and method.is_enough(request, self._results)
 
     @property
@@ -184,7 +166,7 @@ class Answers:
         """The estimates that they add up to, with those of earlier rounds."""
         name, method, request = self._inquiry.name, self._inquiry.method, self._inquiry.request
         rounds = [Estimates.from_dict(value.body["estimates"]) for value in earlier]
-        with explained(name):
+        with METHODS.calling(name):
             found = label(method.conclude(request, self._results, rounds), name, request, tasks)
         plain = found.to_dict()
         if method.joins_rounds:

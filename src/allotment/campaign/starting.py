@@ -71,7 +71,8 @@ def begin(
     columns = {"id": id, "group": group, "delimiter": delimiter, "drop": list(drop) or None}
     given |= {key: value for key, value in columns.items() if value is not None}
     where = None if root is None else Path(root)
-    settled, notes = source.settle(DataSettings(given, where, {name: {} for name in names}))
+    with SOURCES.calling(data):
+        settled, notes = source.settle(DataSettings(given, where, {name: {} for name in names}))
     keys: dict[str, Any] = {"name": data}
     if root is not None:
         keys["root"] = _relative(root, folder)

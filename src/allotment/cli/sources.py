@@ -117,9 +117,10 @@ def _open(source: Source, given: DataSettings) -> Dataset:
     if given.root is not None and not given.root.exists():
         what = "there is no such file or folder; check the path"
         raise InputError([Mistake(repr(str(given.root)), what)])
-    if found := source.check(given):
-        raise InputError(mistake for _, mistake in found)
-    return source.open(given)
+    with SOURCES.calling(source.name):
+        if found := source.check(given):
+            raise InputError(mistake for _, mistake in found)
+        return source.open(given)
 
 
 def read_settings(texts: Iterable[str]) -> dict[str, str]:

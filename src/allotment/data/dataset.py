@@ -147,6 +147,10 @@ class Dataset(Protocol):
         """What was noticed while it was read, for people."""
 
     @property
+    def is_in_memory(self) -> bool:
+        """Whether all inputs and labels are there at once, so that any part costs nothing."""
+
+    @property
     def is_slow_to_hash(self) -> bool:
         """Whether the fingerprint takes minutes, as that of many files: campaigns go without."""
 
@@ -185,6 +189,7 @@ class BaseData:
     columns: tuple[FeatureColumn, ...] = ()
     guessed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    is_in_memory: bool = False
     is_slow_to_hash: bool = False
 
     def split(self: Dataset, seed: int, validation: float = 0.15, test: float = 0.15) -> Split:
@@ -276,6 +281,7 @@ class ArrayData(BaseData):
     groups: NDArray[Any] | None = field(default=None, repr=False)
     ids: tuple[str, ...] = field(default=(), repr=False)
     """names of the instances, for people"""
+    is_in_memory = True
 
     def __post_init__(self) -> None:
         mistakes = []

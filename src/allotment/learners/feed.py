@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from allotment.data.augment import Augment
-from allotment.data.dataset import ArrayData, Dataset, Instances, Target
+from allotment.data.dataset import Dataset, Instances, Target
 from allotment.learners.batches import hash_of
 
 CHUNK = 64
@@ -101,7 +101,7 @@ class Held:
         self._frozen = None if frozen is None else frozen.to(device).eval().requires_grad_(False)
         if self._frozen is not None:
             self._frozen.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        in_memory = isinstance(data, ArrayData)
+        in_memory = data.is_in_memory
         self._inputs = Store(data.size, self._load, at_once=in_memory and frozen is None)
         self._values = {
             target.name: Store(data.size, partial(self._label, target), at_once=in_memory)

@@ -452,7 +452,8 @@ def _check_root(settings: Settings, folder: Path, wrong: Placed) -> None:
         wrong.add(("data", "root"), "data: root", what)
         return
     given = settings.data_settings(path)
-    found = source.check(given)
+    with SOURCES.calling(settings.data["name"]):
+        found = source.check(given)
     for place, mistake in found:
         wrong.add(place, mistake.where, mistake.what)
     if not found:
@@ -465,7 +466,8 @@ def _check_metrics(settings: Settings, given: DataSettings, wrong: Placed) -> No
         said = settings.targets.get(name, {})
         if "metric" not in said or "kind" in said or name in settings.source.tasks:
             continue
-        kind = settings.source.guess_kind(given, name)
+        with SOURCES.calling(settings.data["name"]):
+            kind = settings.source.guess_kind(given, name)
         if kind is not None and (what := check_metric(said["metric"], kind)):
             wrong.add(("task", number, "metric"), f"task {name!r}: metric", what)
 

@@ -22,7 +22,7 @@ from allotment.connect.rows import Size
 from allotment.data.dataset import Dataset, Instances, Target
 from allotment.data.labels import Labels, Split, draw
 from allotment.data.roles import TARGET_KINDS
-from allotment.data.source import Rows
+from allotment.data.source import SOURCES, Rows
 from allotment.errors import InputError, Mistake, suggest
 from allotment.job import JSON, canonical
 from allotment.ledger import disk
@@ -254,7 +254,9 @@ def find_root(settings: Settings, folder: Path) -> Path | None:
 
 def find_rows(settings: Settings, folder: Path) -> Rows | None:
     """The table that the data are read from, if they are."""
-    return settings.source.rows(settings.data_settings(find_root(settings, folder)))
+    given = settings.data_settings(find_root(settings, folder))
+    with SOURCES.calling(settings.data["name"]):
+        return settings.source.rows(given)
 
 
 def find_path(folder: Path, path: str) -> Path:
@@ -266,7 +268,9 @@ def find_path(folder: Path, path: str) -> Path:
 
 
 def _open_data(settings: Settings, folder: Path) -> Dataset:
-    return settings.source.open(settings.data_settings(find_root(settings, folder)))
+    given = settings.data_settings(find_root(settings, folder))
+    with SOURCES.calling(settings.data["name"]):
+        return settings.source.open(given)
 
 
 def _choose_targets(data: Dataset, settings: Settings) -> Dataset:
