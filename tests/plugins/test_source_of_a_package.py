@@ -84,6 +84,9 @@ def test_mistakes_in_the_keys_of_a_package_have_their_lines(
     run: Callable[..., str], tmp_path: Path
 ) -> None:
     run(0, "init", "waves", "--data", "sines")
+    few = run(2, "init", "few", "--data", "sines", "--set", "count=3")
+    assert "data: count: 3 are too few" in few
+    assert not (tmp_path / "few").exists()
     settings = tmp_path / "waves" / "campaign.toml"
     text = settings.read_text()
     for old, new, what in (

@@ -65,18 +65,10 @@ def begin(
     given = wrong.attempt(read_options, source, options or {}) or {}
     wrong.attempt(_check, source, root, names, budget, named)
     wrong.raise_all()
-    tasks = {}
-    for name in names:
-        tasks[name] = _begin_task(source, name, named)
     columns = {"id": id, "group": group, "delimiter": delimiter, "drop": list(drop) or None}
     given |= {key: value for key, value in columns.items() if value is not None}
-    where = None if root is None else Path(root)
-    with SOURCES.calling(data):
-        settled, notes = source.settle(DataSettings(given, where, {name: {} for name in names}))
-    keys: dict[str, Any] = {"name": data}
-    if root is not None:
-        keys["root"] = _relative(root, folder)
-    keys |= _in_order(source, {**given, **settled})
+    keys, notes = _begin_data(source, folder, root, given, names)
+    tasks = {name: _begin_task(source, name, named) for name in names}
     training: dict[str, Any] = {"network": network}
     if weights is not None:
         training["weights"] = _relative(weights, folder)
@@ -91,6 +83,19 @@ def begin(
         if checked is None
         else Begun(campaign, notes + checked[1], checked[0])
     )
+
+
+def _begin_data(
+    source: Source, folder: Path, root: str | None, given: Mapping[str, Any], names: Sequence[str]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What is written of the data, and what is to be said of keys that nobody gave."""
+    where = None if root is None else Path(root)
+    with SOURCES.calling(source.name):
+        settled, notes = source.settle(DataSettings(given, where, {name: {} for name in names}))
+    keys: dict[str, Any] = {"name": source.name}
+    if root is not None:
+        keys["root"] = _relative(root, folder)
+    return keys | _in_order(source, {**given, **settled}), notes
 
 
 def _begin_task(
@@ -123,6 +128,7 @@ def _check(
 ) -> None:
     mistakes = []
     preset, costs = source.tasks, named["cost"]
+    begins = source.complete or bool(named["have"])
     if source.root and root is None:
         mistakes.append(Mistake("--root", f"is missing; give {source.root}"))
     if not names:
@@ -138,10 +144,9 @@ def _check(
             )
         elif name not in costs and name not in preset:
             mistakes.append(Mistake(f"task {name!r}", f"has no price; add --cost {name}=20"))
-        if not preset and named["have"] and name not in named["have"]:
-            what = (
-                f"has no --have, as others do; say how many labels it begins with: --have {name}=50"
-            )
+        if not preset and begins and name not in named["have"]:
+            others = ", as others do" if named["have"] else ""
+            what = f"has no --have{others}; say how many labels it begins with: --have {name}=50"
             mistakes.append(Mistake(f"task {name!r}", what))
     if budget is None and source.budget is None:
         mistakes.append(

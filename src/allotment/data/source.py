@@ -167,11 +167,13 @@ class Source:
     """set-ups by name (`allotment.learners.setups`) that are made for such data"""
 
     def open(self, given: DataSettings) -> Dataset:
-        """The data, with at least the tasks that are wanted."""
+        """The data, with at least the tasks that are wanted; raises InputError where they can't
+        be had."""
         raise NotImplementedError
 
     def check(self, given: DataSettings) -> Sequence[tuple[Place, Mistake]]:
-        """What is wrong as far as can be told at a glance, with the key that it is wrong with."""
+        """What is wrong as far as can be told at a glance, with the key that it is wrong with:
+        every command asks for it. `open` refuses the same."""
         return ()
 
     def guess_kind(self, given: DataSettings, task: str) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from allotment.data.source import DataSettings, Key, KnownTask, Place, Source
-from allotment.errors import Mistake
+from allotment.errors import InputError, Mistake
 
 if TYPE_CHECKING:
     from allotment.data.dataset import Dataset
@@ -40,6 +40,8 @@ class Sines(Source):
         return [(("data", "count"), Mistake("data: count", what))]
 
     def open(self, given: DataSettings) -> Dataset:
+        if wrong := self.check(given):
+            raise InputError(mistake for _, mistake in wrong)
         import numpy as np
 
         from allotment.data.dataset import ArrayData, Target
