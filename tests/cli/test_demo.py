@@ -127,9 +127,9 @@ def test_the_table_of_gains_fits_any_terminal(
 
 
 def test_stopped_anywhere_it_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    from allotment.campaign import work
+    from allotment.estimates import chunks
 
-    calls, run = {"left": 2}, work.run
+    calls, run = {"left": 2}, chunks.run
 
     def stop(*given: Any, **more: Any) -> Any:
         calls["left"] -= 1
@@ -137,7 +137,7 @@ def test_stopped_anywhere_it_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) 
             raise KeyboardInterrupt
         return run(*given, **more)
 
-    monkeypatch.setattr(work, "run", stop)
+    monkeypatch.setattr(chunks, "run", stop)
     result = demo("--quick", "--seed", "3", "my demo")
     assert result.exit_code == 130
     again = re.search(r"to go on from there: allot (.*)", result.stderr)
