@@ -16,7 +16,7 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from allotment.errors import InputError, Mistake, cut, suggest
+from allotment.errors import AllotmentError, InputError, Mistake, cut, suggest
 
 T = TypeVar("T")
 GROUP = "allotment"
@@ -82,7 +82,7 @@ class Registry(Generic[T]):
         named."""
         try:
             yield
-        except (InputError, MemoryError):
+        except (AllotmentError, MemoryError):
             raise
         except Exception as error:
             if self.version_of(name) is None:
