@@ -711,7 +711,7 @@ class Reading:
             values.setdefault("have", self.have)
         hint = make_hints(keys)
         mistakes = [
-            Mistake(str(key), f"unknown key; {hint(key)}") for key in values if key not in keys
+            Mistake(cut(key, 60), f"unknown key; {hint(key)}") for key in values if key not in keys
         ]
         needed = [key for key, must in keys.items() if must]
         mistakes += [Mistake(key, "is missing") for key in needed if key not in values]
