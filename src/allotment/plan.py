@@ -15,7 +15,7 @@ from allotment.errors import Infeasible, InputError, Mistake, make_hints, sugges
 from allotment.formatting import amounts, numbers, percent
 from allotment.gains import Coupled, Curve, Power, curve_from_dict, find_strange
 from allotment.limits import explain_idle_budget, explain_rest, find_broken, find_clashes
-from allotment.problem import Problem, show_exact
+from allotment.problem import Problem, Task, show_exact
 from allotment.solver import baselines as fixed
 from allotment.solver.model import Model, build
 from allotment.solver.search import maximise
@@ -327,10 +327,10 @@ class Plan:
         """For each task, what keeps the rest of the money from buying more of it; empty when
         nothing is left."""
         tiny = 1e-12 * max(abs(_decided(self.problem, self.gains, self.counts)), 1e-300)
-        worth_more = {}
-        for task in self.problem.tasks:
-            more = self.counts | {task.name: self.counts[task.name] + task.lot}
-            worth_more[task.name] = _rise(self.problem, self.gains, self.counts, more) > tiny
+        worth_more = {
+            task.name: _adds(self.problem, self.gains, self.counts, task) > tiny
+            for task in self.problem.tasks
+        }
         return tuple(explain_rest(self.problem, self.counts, worth_more))
 
     @cached_property
@@ -536,14 +536,17 @@ def _is_idle(problem: Problem, gains: dict[str, Curve], counts: dict[str, int]) 
     """Whether the rest of the money would pay for a lot that is worth something: then another limit
     is scarce."""
     tiny = 1e-12 * abs(_decided(problem, gains, counts))
-    left = problem.budget - problem.price(counts)
-    for task in problem.tasks:
-        more = counts[task.name] + task.lot
-        room = task.ceiling is None or more <= task.ceiling
-        paid = task.price(more) - task.price(counts[task.name]) <= left
-        if room and paid and _rise(problem, gains, counts, counts | {task.name: more}) > tiny:
-            return True
-    return False
+    return any(_adds(problem, gains, counts, task) > tiny for task in problem.tasks)
+
+
+def _adds(problem: Problem, gains: dict[str, Curve], counts: dict[str, int], task: Task) -> float:
+    """What one more lot of a task adds to a plan; 0 where its pool or the money is at an end."""
+    more = counts[task.name] + task.lot
+    cost = task.price(more) - task.price(counts[task.name])
+    spent = problem.price(counts) + cost > problem.budget
+    if spent or (task.ceiling is not None and more > task.ceiling):
+        return 0.0
+    return _rise(problem, gains, counts, counts | {task.name: more})
 
 
 def cheapest(

@@ -24,6 +24,7 @@ from helpers.instances import (
     decided_plans,
     every_plan,
     kinds_in,
+    large_problem,
     own_problem,
     try_every_plan,
 )
@@ -274,6 +275,39 @@ def test_larger_problems_against_a_table() -> None:
         assert al.cheapest(problem, gains, target=table[place]).spent <= place * problem.unit
 
 
+@dataclass(frozen=True)
+class Mirror(al.Curve):
+    """What another curve says, without its formulas."""
+
+    inner: al.Curve
+
+    def total(self, count: Any) -> Any:
+        return self.inner(count)
+
+
+def mirror(curve: al.Curve) -> al.Curve:
+    """The same curve as one of one's own, but for tables that fall."""
+    found = []
+    for term in curve.terms:
+        if isinstance(term, al.Coupled):
+            found.append(al.Coupled(mirror(term.inner), term.weights))
+        elif isinstance(term, al.Tabulated) and np.any(term.slopes < 0):
+            found.append(term)
+        else:
+            found.append(Mirror(term))
+    return sum(found[1:], found[0])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_same_plans_as_by_the_formulas(seed: int) -> None:
+    problem, gains = large_problem(seed, sizes=(2, 6), budgets=(100, 20_000))
+    known = al.allocate(problem, gains)
+    own = al.allocate(problem, {name: mirror(curve) for name, curve in gains.items()})
+    value = al.score(problem, gains, own.counts).value
+    assert abs(value - known.value) <= 1e-9 * abs(known.value) + known.gap + own.gap
+    assert own.exact == known.exact
+
+
 def test_how_firm_a_plan_is() -> None:
     """Own curves and a family that says the same give the same ranges and prices."""
     tasks = [al.Task("a", 1), al.Task("b", 3)]
@@ -487,6 +521,33 @@ def test_only_what_can_be_bought_is_looked_at() -> None:
     assert al.allocate(problem, {"a": short, "b": Root(0.1)}).counts["a"] == 50
     with pytest.raises(al.InputError, match="nan"):
         al.allocate(al.Problem([al.Task("a", 1, pool=51)], 1000), {"a": short})
+
+
+def up_to_fifty(count: Any) -> Any:
+    if np.max(count) > 50:
+        raise LookupError("past the end")
+    return np.sqrt(count)
+
+
+@pytest.mark.parametrize("limits", ["pool", "lots", "implied", "cap"])
+def test_nothing_is_asked_past_what_can_be_bought(limits: str) -> None:
+    own = curve_of(up_to_fifty)
+    tasks = {
+        "pool": [al.Task("a", 1, pool=50), al.Task("b", 2, fee=20)],
+        "lots": [al.Task("a", 1, pool=52, lot=10, tiers={20: 2}), al.Task("b", 2)],
+        "implied": [al.Task("a", 1, pool=50), al.Task("b", 2, implies="a")],
+        "cap": [al.Task("a", 1, most=50), al.Task("b", 2, least=3)],
+    }[limits]
+    caps = [al.Cap("hours", 60, {"a": 1, "b": 1})] if limits == "cap" else []
+    problem = al.Problem(tasks, 300, caps, limits == "implied")
+    gains = {"a": own, "b": al.Geometric(0.5, 0.97)}
+    plan = al.allocate(problem, gains)
+    assert plan.exact
+    assert plan.why_unspent == () or plan.unspent
+    assert set(plan.plateau) == set(plan.break_even) == {"a", "b"}
+    assert plan.compare().rows
+    assert al.frontier(problem, gains).at(100).exact
+    assert al.cheapest(problem, gains, target=0.9 * plan.value).value >= 0.9 * plan.value
 
 
 def test_rounding_is_no_mistake() -> None:

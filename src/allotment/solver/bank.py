@@ -12,16 +12,15 @@ from allotment.gains import Array, Curve, Family, Tabulated, climb, is_own
 
 
 class Bank:
-    """Many curves evaluated at once: row r is the sum of the curves in `rows[r]`, and is asked for
-    multiples of `steps[r]` labels."""
+    """Many curves evaluated at once: row r is the sum of the curves in `rows[r]`, in steps of
+    `steps[r]` labels up to `tops[r]`."""
 
-    def __init__(self, rows: Sequence[Sequence[Curve]], steps: Array):
+    def __init__(self, rows: Sequence[Sequence[Curve]], steps: Array, tops: Array):
         self.size = len(rows)
         self.own = np.array([any(map(is_own, terms)) for terms in rows], dtype=bool)
         """rows with a curve of one's own, which are asked one by one"""
-        self._own = [
-            (row, terms, float(steps[row])) for row, terms in enumerate(rows) if self.own[row]
-        ]
+        self._own = [(row, terms) for row, terms in enumerate(rows) if self.own[row]]
+        self._steps, self._tops = steps, tops
         groups: dict[type[Family], list[tuple[int, Family]]] = {}
         tables: list[tuple[int, Tabulated]] = []
         for row, terms in enumerate(rows):
@@ -59,8 +58,10 @@ class Bank:
         if self._tables is not None:
             rows, tables = self._tables
             np.add.at(total, rows, tables.rise(count[rows], more[rows]))
-        for row, terms, _ in self._own:
-            total[row] = sum(float(term.rise(count[row], more[row])) for term in terms)
+        for row, terms in self._own:
+            # past the top such a curve need not have a worth, and nobody can buy anything
+            room = min(more[row], max(self._tops[row] - count[row], 0.0))
+            total[row] = sum(float(term.rise(count[row], room)) for term in terms)
         return total
 
     def reach(self, slope: Array, low: Array, high: Array) -> Array:
@@ -73,7 +74,8 @@ class Bank:
         if self._tables is not None:
             rows, tables = self._tables
             found[rows] = tables.reach(slope[rows])
-        for row, terms, step in self._own:
+        for row, terms in self._own:
+            step = float(self._steps[row])
             steps = _reach_own(terms, slope[row], low[row], high[row], step)
             found[row] = low[row] + steps * step
         if self._mixed.any():

@@ -93,7 +93,7 @@ class Model:
         scale = self.scale[variable]
         start = (self.base[variable] + count) * scale
         total = np.zeros(np.broadcast(count, more).shape)
-        for curve in self.curves[variable]:
+        for curve in self.curves[variable] if total.size else ():
             total = total + curve.rise(start, more * scale)
         return total
 
@@ -205,6 +205,8 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
         low, high = np.append(low, 0), np.append(high, reach - start)
 
     curves = [*own, *(terms for terms, _, _ in coupled)]
+    ends = base.copy()
+    np.maximum.at(ends, variable, base[variable] + high)
     return Model(
         tasks=tasks,
         base=base,
@@ -219,7 +221,11 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
         fixed=fixed,
         limits=np.array(limits, dtype=np.int64),
         rounding=rounding,
-        bank=Bank([curves[v] for v in variable], scale[variable]),
+        bank=Bank(
+            [curves[v] for v in variable],
+            steps=scale[variable],
+            tops=(ends * scale)[variable],
+        ),
     )
 
 
