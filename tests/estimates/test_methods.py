@@ -390,10 +390,10 @@ def test_what_goes_wrong_in_a_package_is_told_with_its_name(
 
     offer_as(monkeypatch, "flats 1.0")
     for method, words in (
-        (Impatient(), r"method 'flat': flats 1.0 failed \(IndexError"),
-        (Wrong(), r"method 'flat': flats 1.0 failed \(KeyError: 'nothing'\)"),
+        (Impatient(), r"method 'flat' of flats 1.0: failed \(IndexError"),
+        (Wrong(), r"method 'flat' of flats 1.0: failed \(KeyError: 'nothing'\)"),
         (Few(), "method 'flat': flats 1.0 concluded nothing of look"),
-        (Taken(), r"flats 1.0 failed \(ValueError: its jobs must call 'seed' something else"),
+        (Taken(), r"flats 1.0: failed \(ValueError: its jobs must call 'seed' something else"),
     ):
         add(monkeypatch, "flat", method)
         with pytest.raises(InputError, match=words):

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from allotment.data.augment import Augment
-from allotment.data.dataset import ArrayData, Target
+from allotment.data.dataset import ArrayData, BaseData, Target
 from allotment.data.labels import Labels, draw, split
 from allotment.errors import InputError
 from allotment.learners.conformance import LearnerTests
@@ -39,7 +39,7 @@ def make_images(count: int = 40, size: int = 24) -> ArrayData:
     return ArrayData("columns", targets, images, labels)
 
 
-class Folder:
+class Folder(BaseData):
     """The same images, opened one by one."""
 
     def __init__(self, data: ArrayData):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import allotment
+from allotment import plugins
 from allotment.data.source import DataSettings, Source
 from allotment.errors import InputError
 from allotment.settings.settings import read_settings
@@ -118,6 +119,7 @@ class TestSines(SourceTests):
     @pytest.fixture(autouse=True)
     def _load(self, plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.syspath_prepend(plugin)
+        monkeypatch.setattr(plugins, "entry_points", lambda group: ())  # which others would keep
         self.source: Source = importlib.import_module("allotment_plugin.source").SOURCE
 
     def make(self) -> tuple[Source, DataSettings]:
