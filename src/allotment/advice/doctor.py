@@ -44,6 +44,9 @@ SMALL = 0.01
 """of the budget: findings on which less hangs are counted, not told"""
 
 
+GRADES = ("sound", "weak", "unusable")
+
+
 @dataclass(frozen=True)
 class Finding:
     """One figure that the plan may rest on: whether it can, why, and what would mend it."""
@@ -57,6 +60,18 @@ class Finding:
     share: float
     """of the budget that would be spent elsewhere without it"""
     mend: str = ""
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Finding:
+        """The finding that was written by its fields."""
+        found = cls(**plain)
+        texts = (found.name, found.why, found.mend)
+        if found.kind not in _TITLES or found.grade not in GRADES:
+            known = f"kinds are {', '.join(_TITLES)}; grades are {', '.join(GRADES)}"
+            raise InputError([Mistake("findings", f"{found.kind!r}, {found.grade!r}: {known}")])
+        if not all(isinstance(each, str) for each in texts) or not 0 <= found.share < math.inf:
+            raise InputError([Mistake("findings", "need texts, and a share of 0 or more")])
+        return found
 
     def __str__(self) -> str:
         hangs = (
@@ -156,7 +171,7 @@ class Diagnosis:
         known = tuple(item.name for item in fields(cls))
         if mistakes := [Mistake(key, "is missing") for key in known if key not in plain]:
             raise InputError(mistakes)
-        findings = tuple(Finding(**each) for each in plain["findings"])
+        findings = tuple(Finding.from_dict(each) for each in plain["findings"])
         counts, equal = (
             {name: int(count) for name, count in plain[key].items()} for key in ("counts", "equal")
         )

@@ -16,6 +16,7 @@ from allotment.errors import InputError, Mistake, cut
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.method import SHARED, Method, count_trainings
 from allotment.estimates.response import Response
+from allotment.estimates.transfer import Transfer
 from allotment.files import plainly
 from allotment.formatting import several
 from allotment.job import JSON
@@ -202,6 +203,8 @@ def _read_estimates(body: Any) -> None:
     measured = found.about.get("measured", {})
     if "response" in measured:
         _expect(Response.from_dict(measured["response"]).tasks == found.tasks, "measured")
+    if "transfer" in measured:
+        _expect(Transfer.from_dict(measured["transfer"]).tasks == found.tasks, "measured")
 
 
 def _read_plan(body: Any) -> None:

@@ -300,6 +300,8 @@ class Estimates:
                 mistakes.append(Mistake(key, "is not a table of numbers with rows of one length"))
         if not isinstance(plain["about"], Mapping):
             mistakes.append(Mistake("about", "must be a table, such as {method = 'response'}"))
+        elif not isinstance(plain["about"].get("measured", {}), Mapping):
+            mistakes.append(Mistake("about.measured", "must be a table of what was measured"))
         raise_any(mistakes)
         return cls(
             tuple(plain["tasks"]),

@@ -113,7 +113,16 @@ def _state_gap(model: Model, gap: float, worth: float) -> float:
     """What a better plan could add, by what was searched and by the digits of the curves; 0 where
     that is too little to count."""
     whole_gap = gap + model.rounding
-    return 0.0 if whole_gap <= PROVED * abs(worth) else whole_gap
+    return 0.0 if whole_gap <= PROVED * max(abs(worth), _measure_lot(model)) else whole_gap
+
+
+def _measure_lot(model: Model) -> float:
+    """What the first lot of a task adds where it adds most: beside it a plan that adds nothing can
+    be held, too. What is fixed does not count."""
+    tops = np.maximum.reduceat(model.high, model.starts)
+    choice = (tops > model.low[model.starts])[model.variable]
+    lots = model.arm_rise(model.low.astype(float), model.lot.astype(float))[choice]
+    return float(lots.max(initial=0.0))
 
 
 class _Best:
@@ -124,11 +133,7 @@ class _Best:
         self.counts = counts
         self.worth = model.worth(counts)
         self.work = 0
-        choice = (np.maximum.reduceat(model.high, model.starts) > model.low[model.starts])[
-            model.variable
-        ]
-        lots = model.arm_rise(model.low.astype(float), model.lot.astype(float))[choice]
-        scale = max(abs(self.worth), abs(bound), float(lots.max(initial=0.0)), 1e-200)
+        scale = max(abs(self.worth), abs(bound), _measure_lot(model), 1e-200)
         # a power of two, in which worths that are whole numbers stay exact and their ties stay ties
         self.grain = 2.0 ** math.floor(math.log2(GRAIN * scale))
         self.noise = max(self.grain * (2 + model.variables), model.rounding)
