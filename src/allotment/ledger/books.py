@@ -113,7 +113,8 @@ def find_terms(store: Store, value: Value) -> dict[str, Task] | None:
     """
     try:
         asked = {task for task, _ in value.body["order"]["items"]}
-        plan = store.find_value("plan", value.body["plan"] or "")
+        key = value.body["plan"]
+        plan = store.find_value("plan", key) if isinstance(key, str) else None
         tasks = value.body.get("terms") or (
             [] if plan is None else plan.body["plan"]["problem"]["tasks"]
         )
