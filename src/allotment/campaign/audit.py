@@ -166,29 +166,25 @@ def _describe(copy: copies.Copy, position: Position) -> tuple[str, str, int]:
 def judge_bodies(store: Store) -> list[str]:
     """Values on record that nothing can be made of; those who use them can then rely on their
     form."""
-    return [
-        f"{value.kind} {value.number} on record cannot be read ({_shorten(error)})"
-        for kind, read in _READ.items()
-        for value in store.values(kind)
-        for error in _attempt(read, value.body)
-    ] + [
-        f"the result of a {kind} on record cannot be read ({_shorten(error)})"
-        for kind, read_result in _READ_RESULT.items()
-        for _, needs, body in store.results(kind)
-        for error in _attempt(lambda both: read_result(*both), (needs, body))  # noqa: B023
-    ]
+    found = []
+    for kind, read in _READ.items():
+        for value in store.values(kind):
+            if error := _attempt(read, value.body):
+                found.append(f"{value.kind} {value.number} on record cannot be read ({error})")
+    for kind, read_result in _READ_RESULT.items():
+        for _, needs, body in store.results(kind):
+            if error := _attempt(read_result, needs, body):
+                found.append(f"the result of a {kind} on record cannot be read ({error})")
+    return found
 
 
-def _attempt(read: Callable[[Any], object], body: Any) -> Iterator[Exception]:
-    """The error, if reading gives one. Of a body that somebody else wrote it can be any."""
+def _attempt(read: Callable[..., object], *given: Any) -> str:
+    """What is wrong, if reading says so. Of a body that somebody else wrote it can be any error."""
     try:
-        read(body)
+        read(*given)
     except Exception as error:
-        yield error
-
-
-def _shorten(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:100]
+        return f"{type(error).__name__}: {error}"[:100]
+    return ""
 
 
 def _read_estimates(body: Any) -> None:
@@ -249,7 +245,7 @@ _READ: dict[str, Callable[[Any], object]] = {
     "estimates": _read_estimates,
     "plan": _read_plan,
     "diagnosis": _read_diagnosis,
-    "evaluation": Evaluation.from_dict,
+    "evaluation": lambda body: Evaluation.from_dict(body).rows(),
     "order": _read_order,
 }
 _READ_RESULT: dict[str, Callable[[Any, Any], object]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -245,13 +245,11 @@ def collect(
         "title": f"Labels for {state.folder.resolve().name}",
         "about": _about(state),
     }
-    plan = (
-        proposal.plan
-        if proposal is not None
-        else None
-        if last is None
-        else Plan.from_dict(last.body["plan"])
-    )
+    plan = None
+    if proposal is not None:
+        plan = proposal.plan
+    elif last is not None:
+        plan = Plan.from_dict(last.body["plan"])
     if plan is not None:
         evidence = _find_evidence(state, plan, last)
         values["plan"] = _plan(plan, None if proposal is None else state.stock.have)
@@ -265,17 +263,7 @@ def collect(
         values["transfer"] = _transfer(state.found.estimates)
     if diagnosis is not None:
         findings = Diagnosis.from_dict(diagnosis.body).findings
-        values["verdicts"] = [
-            {
-                "kind": each.kind,
-                "name": each.name,
-                "grade": each.grade,
-                "why": each.why,
-                "mend": each.mend,
-            }
-            | {"share": min(1.0, each.share)}
-            for each in findings
-        ]
+        values["verdicts"] = [asdict(each) | {"share": min(1.0, each.share)} for each in findings]
     if evaluation is not None:
         found = Evaluation.from_dict(evaluation.body)
         rows = [

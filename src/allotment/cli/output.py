@@ -28,7 +28,8 @@ def formats(command: Function) -> Function:
     def wrapped(*args: Any, as_json: bool, as_csv: bool, **kwargs: Any) -> Any:
         if as_json and as_csv:
             raise click.UsageError("--json and --csv exclude each other.")
-        return command(*args, form="json" if as_json else "csv" if as_csv else "table", **kwargs)
+        forms = {as_json: "json", as_csv: "csv"}
+        return command(*args, form=forms.get(True, "table"), **kwargs)
 
     return wrapped  # type: ignore[return-value]
 

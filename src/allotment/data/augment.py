@@ -99,7 +99,9 @@ def _check(image: Array, labels: Mapping[str, Array]) -> tuple[int, int]:
     size = image.shape[1:]
     for kind, label in labels.items():
         soft = kind == "segmentation" and np.ndim(label) == 3  # probabilities of classes
-        wanted = (3, *size) if kind == "normals" else (len(label), *size) if soft else size
+        wanted = (len(label), *size) if soft else size
+        if kind == "normals":
+            wanted = (3, *size)
         if kind not in KINDS:
             wrong.append(
                 Mistake(f"labels {kind!r}", f"is not a kind of label; {suggest(kind, KINDS)}")

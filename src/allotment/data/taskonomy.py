@@ -109,7 +109,9 @@ def read_taskonomy(
 
 def _choose(tasks: Sequence[str] | None) -> tuple[Target, ...]:
     known = [target.name for target in TARGETS]
-    chosen = known if tasks is None else [tasks] if isinstance(tasks, str) else list(tasks)
+    if isinstance(tasks, str):
+        tasks = [tasks]
+    chosen = known if tasks is None else list(tasks)
     wrong = [
         Mistake("tasks", f"there is no {each!r}; {suggest(each, known)}")
         for each in chosen

@@ -211,12 +211,10 @@ def join(parts: Iterable[Probes]) -> Probes:
         raise InputError(mistakes)
     metric, loss = (
         Scores(
-            *(
-                np.concatenate([getattr(getattr(each, key), arm) for each in given])
-                for arm in ("alone", "joint")
-            )
+            np.concatenate([scores.alone for scores in parts]),
+            np.concatenate([scores.joint for scores in parts]),
         )
-        for key in ("metric", "loss")
+        for parts in ([each.metric for each in given], [each.loss for each in given])
     )
     return replace(
         first,

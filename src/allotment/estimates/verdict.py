@@ -109,7 +109,9 @@ def judge(points: Points, fit: Fit | None = None) -> Verdict:
         )
         found.append(("few", what, f"repeat it {FEWEST_REPETITIONS} times or more"))
     flags, why, mend = (tuple(part[at] for part in found) for at in range(3))
-    grade = "unusable" if UNUSABLE & set(flags) else "weak" if flags else "sound"
+    grade = "weak" if flags else "sound"
+    if UNUSABLE & set(flags):
+        grade = "unusable"
     return Verdict(
         grade, flags, why, mend, middle, low, high, None if grade == "unusable" else fit, nearer.law
     )
@@ -254,13 +256,17 @@ def _find_misfit(points: Points, fit: Fit) -> Found:
     ]
 
 
+def _find_reach(reduction: float) -> float:
+    """After how many labels one more is worth 1/e of the first."""
+    if reduction <= 0:
+        return 0.0
+    return math.inf if reduction >= 1 else -1 / math.log(reduction)
+
+
 def _find_blur(points: Points, fit: Fit, unsure: float) -> Found:
     """A curve of the right shape whose rise (`unsure` is the share of it that is noise) or b is not
     sharp."""
-    # the reach of b: after so many labels one more is worth 1/e of the first
-    shortest, longest = (
-        0.0 if b <= 0 else math.inf if b >= 1 else -1 / math.log(b) for b in (fit.low, fit.high)
-    )
+    shortest, longest = _find_reach(fit.low), _find_reach(fit.high)
     factor = longest / shortest if shortest else math.inf
     if factor <= SHARPEST and unsure <= FIRMEST:
         return []

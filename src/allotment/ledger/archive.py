@@ -111,12 +111,10 @@ def _write_archive(file: BinaryIO, store: Store, files: Mapping[str, Path]) -> N
 def _list_files(store: Store) -> dict[str, Path]:
     """The files that the rows speak of, by the names of their members; raises InputError if any is
     missing."""
-    names = {
-        name
-        for table in ("artifacts", "labels")
-        for row in store.table(table)
-        for name in _files_of(table, row)
-    }
+    names: set[str] = set()
+    for table in ("artifacts", "labels"):
+        for row in store.table(table):
+            names.update(_files_of(table, row))
     files = {name: store.folder / name for name in sorted(names)}
     missing = [path for path in files.values() if not path.is_file()]
     wrong = [

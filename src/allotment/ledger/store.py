@@ -372,9 +372,10 @@ class Store(Ledger):
                 rows = self._rows("SELECT value FROM labels WHERE task = ? AND instance = ?", *pair)
                 known[pair] = {_sense(self._parse(text)) for (text,) in rows}
             text, sense = _write(value, f"label {place + 1}"), _sense(value)
-            tally[
-                "new" if not known[pair] else "duplicate" if sense in known[pair] else "conflict"
-            ] += 1
+            if not known[pair]:
+                tally["new"] += 1
+            else:
+                tally["duplicate" if sense in known[pair] else "conflict"] += 1
             known[pair].add(sense)
             if (*pair, sense) not in here:  # a line that a file repeats is no second opinion
                 here.add((*pair, sense))

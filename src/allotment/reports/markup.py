@@ -35,10 +35,13 @@ def clean(text: str) -> str:
     >>> clean("a\\x00b\\u202ec\\n")
     'a\\\\u0000b\\\\u202ec '
     """
-    return "".join(
-        " " if each.isspace() else f"\\u{ord(each):04x}" if _is_hidden(each) else each
-        for each in text
-    )
+    return "".join(map(_clean_character, text))
+
+
+def _clean_character(character: str) -> str:
+    if character.isspace():
+        return " "
+    return f"\\u{ord(character):04x}" if _is_hidden(character) else character
 
 
 def _is_hidden(character: str) -> bool:
@@ -93,10 +96,8 @@ def note(text: Content) -> Html:
 
 def cells(text: str) -> int:
     """About how wide it is, in digits."""
-    return sum(
-        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1
-        for each in text
-    )
+    seen = [each for each in text if not unicodedata.combining(each)]
+    return len(seen) + sum(unicodedata.east_asian_width(each) in "WF" for each in seen)
 
 
 def shorten(text: str, width: int) -> str:

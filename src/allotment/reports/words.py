@@ -171,13 +171,11 @@ def say_share(share: float) -> str:
     >>> say_share(0.97), say_share(0.999), say_share(0.0)
     ('97 %', 'above 99 %', 'below 1 %')
     """
-    return (
-        "above 99 %"
-        if share > 0.99
-        else "below 1 %"
-        if share < 0.01
-        else f"{share:.0%}".replace("%", " %")
-    )
+    if share > 0.99:
+        return "above 99 %"
+    if share < 0.01:
+        return "below 1 %"
+    return f"{share:.0%}".replace("%", " %")
 
 
 def say_level(level: float) -> str:
@@ -233,13 +231,9 @@ def say_value(value: Any) -> str:
 
 
 def _members(value: Any) -> Sequence[Any]:
-    return (
-        list(value.values())
-        if isinstance(value, Mapping)
-        else list(value)
-        if isinstance(value, list | tuple)
-        else []
-    )
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return list(value) if isinstance(value, list | tuple) else []
 
 
 def say_key(key: str) -> str:

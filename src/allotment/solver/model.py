@@ -158,22 +158,17 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
     floors = np.array([task.floor for task in problem.tasks], dtype=np.int64)
     spent = [int(task.price(task.floor) / problem.unit) for task in problem.tasks]
 
-    arms: list[tuple[int, int, int, int, int, int]] = []
-    for index, (task, (spare, most)) in enumerate(zip(problem.tasks, _reach(problem), strict=True)):
-        # a falling curve need not be concave, but then its least is best
-        harmful = task.name not in linked and any(_is_harmful(curve) for curve in own[index])
-        for start, stop, lots, cost, money in _arms(task, problem.unit, spare, most, harmful):
-            above = money + cost * task.floor - spent[index]
-            arms.append((index, start - task.floor, stop - task.floor, lots, cost, above))
-    columns = np.array(arms, dtype=np.int64).T
-    variable, low, high, lot, price, fixed = columns
+    # a falling curve need not be concave, but then its least is best
+    harmful = [
+        task.name not in linked and any(map(_is_harmful, terms))
+        for task, terms in zip(problem.tasks, own, strict=True)
+    ]
+    variable, low, high, lot, price, fixed = _list_arms(problem, spent, harmful)
 
     rows, limits = [price], [int(problem.budget // problem.unit) - sum(spent)]
     for cap in problem.caps:
         unit = common_unit(cap.use.values())
-        each = np.array(
-            [int(cap.use.get(name, Fraction(0)) / unit) for name in problem.names], dtype=np.int64
-        )
+        each = _count_shares(problem, cap.use, unit)
         rows.append(each[variable])
         limits.append(int(cap.limit // unit) - int(each @ floors))
 
@@ -184,9 +179,7 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
     tasks, base, scale = len(floors), floors, np.ones(len(floors) + len(coupled))
     for link, (_, shares, room) in enumerate(coupled, tasks):
         step = common_unit(shares.values())
-        each = np.array(
-            [int(shares.get(name, Fraction(0)) / step) for name in problem.names], dtype=np.int64
-        )
+        each = _count_shares(problem, shares, step)
         given = sum(
             int(share) * task.floor for share, task in zip(each, problem.tasks, strict=True)
         )
@@ -227,6 +220,25 @@ def build(problem: Problem, gains: Mapping[str, Curve]) -> Model:
             tops=(ends * scale)[variable],
         ),
     )
+
+
+def _list_arms(problem: Problem, spent: Sequence[int], harmful: Sequence[bool]) -> Ints:
+    """The arms of all tasks, a column each: variable, first and last count above the floor, lot,
+    price, and what is paid before the first label."""
+    arms = []
+    for index, (task, (spare, most)) in enumerate(zip(problem.tasks, _reach(problem), strict=True)):
+        for start, stop, lots, cost, money in _arms(
+            task, problem.unit, spare, most, harmful[index]
+        ):
+            above = money + cost * task.floor - spent[index]
+            arms.append((index, start - task.floor, stop - task.floor, lots, cost, above))
+    return np.array(arms, dtype=np.int64).T
+
+
+def _count_shares(problem: Problem, shares: Mapping[str, Fraction], unit: Fraction) -> Ints:
+    """[task]: how many units a label of it takes."""
+    counts = [int(shares.get(name, Fraction(0)) / unit) for name in problem.names]
+    return np.array(counts, dtype=np.int64)
 
 
 def _by_name(problem: Problem, counts: Ints) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from allotment.data.features import FeatureColumn
@@ -75,13 +76,17 @@ def _feature_columns(columns: Sequence[FeatureColumn]) -> list[Column]:
             Column("width", [str(each.width) for each in columns]),
             Column("missing", [str(each.missing) for each in columns]),
         ]
-    forms = {
-        form: [each for each in columns if each.form == form]
-        for form in sorted({each.form for each in columns})
-    }
+    count: Counter[str] = Counter()
+    width: Counter[str] = Counter()
+    missing: Counter[str] = Counter()
+    for each in columns:
+        count[each.form] += 1
+        width[each.form] += each.width
+        missing[each.form] += each.missing
+    forms = sorted(count)
     return [
-        Column("form", list(forms), "word"),
-        Column("columns", [str(len(each)) for each in forms.values()]),
-        Column("width", [str(sum(one.width for one in each)) for each in forms.values()]),
-        Column("missing", [str(sum(one.missing for one in each)) for each in forms.values()]),
+        Column("form", forms, "word"),
+        Column("columns", [str(count[form]) for form in forms]),
+        Column("width", [str(width[form]) for form in forms]),
+        Column("missing", [str(missing[form]) for form in forms]),
     ]
