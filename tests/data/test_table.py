@@ -1027,3 +1027,61 @@ def test_rows_of_another_width_are_not_kept(tmp_path: Path) -> None:
         assert tracemalloc.get_traced_memory()[1] < 10**7  # all of them take six times as much
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.npz"])
+def test_a_file_is_hashed_on_the_way_whatever_was_read_of_it(name: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": np.arange(30_000) / 7, "y": np.arange(30_000) % 2})
+    path = tmp_path / name
+    if name.endswith("npz"):
+        np.savez(path, X=frame[["x"]].to_numpy(), Y=frame["y"].to_numpy())
+    elif name.endswith("parquet"):
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert table_file.open_table_file(path).digest() == digest
+    table = table_file.open_table_file(path)
+    table.read(table.names[:1], ())
+    assert (table.digest(), table.digest()) == (digest, digest)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
+def test_a_table_stays_the_file_that_was_opened_when_another_takes_its_name(
+    name: str, tmp_path: Path
+) -> None:
+    path, other = tmp_path / name, tmp_path / f"other-{name}"
+    for value, place in ((1, path), (2, other)):
+        frame = pd.DataFrame({"x": [value] * 5, "y": [value] * 5})
+        if name.endswith("parquet"):
+            frame.to_parquet(place)
+        else:
+            frame.to_csv(place, index=False)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    table = table_file.open_table_file(path)
+    os.replace(other, path)
+    assert table.read(["x"], ())["x"].texts == ["1"] * 5
+    assert table.digest() == digest
+    assert table.read(["y"], ["y"])["y"].texts == ["1"] * 5
+
+
+CELL = st.sampled_from(["", " ", "1", "01", " 2.50", "1_0", "na", "NaN", "?", "True", "false", "x"])
+
+
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(cells=st.lists(CELL, min_size=1, max_size=6))
+def test_a_column_is_the_same_whether_or_not_it_was_kept_as_written_before(
+    tmp_path: Path, cells: list[str]
+) -> None:
+    path = write(tmp_path, "a,b\n" + "".join(f"{cell},1\n" for cell in cells))
+    first, second = table_file.open_table_file(path), table_file.open_table_file(path)
+    second.read(["a", "b"], ["a"])
+    for one, other in zip(
+        first.read(["a", "b"], ()).values(), second.read(["a", "b"], ()).values(), strict=True
+    ):
+        assert (one.name, one.boolean) == (other.name, other.boolean)
+        assert (one.numbers is None) == (other.numbers is None)
+        assert list(one.texts) == list(other.texts)
+        assert list(one.lines or ()) == list(other.lines or ())

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
+import io
 import itertools
 import math
 import os
 import stat
 import sys
 import tokenize
+import weakref
 import zipfile
 import zlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +42,8 @@ LARGEST_FOOTER = 2**25
 memory"""
 CHUNK = 2**20
 """cells of a CSV file that are held as text at a time"""
+BUFFER = 2**16
+"""bytes of a file that are read at a time"""
 NPZ_DAMAGE = (
     ValueError,
     EOFError,
@@ -54,14 +59,19 @@ UNPACK = "if it is the right file, unpack it first (gunzip)"
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t", ".parquet": "", ".npz": ""}
 
 
+Read = Callable[[Collection[str], Collection[str]], dict[str, Column]]
+
+
 @dataclass(frozen=True)
 class TableFile:
     """A table that is open: the names of its columns, and a way to read some of them."""
 
     name: str
     names: tuple[str, ...]
-    read: Callable[[Collection[str], Collection[str]], dict[str, Column]]
+    read: Read
     """the columns that are wanted, and which of them are to stay as they are written"""
+    digest: Callable[[], str] = str
+    """of the file: where it is the same, its rows need not be compared; "" for a frame"""
     folder: Path | None = None
     """where images are looked for"""
     features: tuple[str, ...] | None = None
@@ -70,12 +80,80 @@ class TableFile:
     images: NDArray[np.uint8] | None = None
 
 
+class OpenFile:
+    """A file that is opened once, gone through as often as is needed, and hashed on the way.
+
+    Whatever takes its name meanwhile, all that is read comes from the same file.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self._raw = _Hashed(path)
+        self._stream = io.BufferedReader(self._raw, BUFFER)
+        weakref.finalize(self, self._stream.close)
+
+    def begin(self) -> BinaryIO:
+        """All of it, from the first byte on."""
+        self._stream.seek(0)
+        return self._stream
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self._raw.fileno()).st_size
+
+    def digest(self) -> str:
+        """Its SHA-256; what was not read yet is read now."""
+        try:
+            self._stream.seek(self._raw.reached)
+            while self._stream.read(CHUNK):
+                pass
+        except OSError as error:
+            mend = "check the disk, then run the same command again"
+            raise _refuse(self.path, f"can't be read ({error.strerror}); {mend}") from None
+        return self._raw.hash.hexdigest()
+
+
+class _Hashed(io.FileIO):
+    """A file whose bytes are hashed when they are read for the first time."""
+
+    def __init__(self, path: Path):
+        super().__init__(path)
+        self.hash, self.reached = hashlib.sha256(), 0
+
+    def readinto(self, buffer: Any) -> int:
+        at = self.tell()
+        count = super().readinto(buffer) or 0
+        if at <= self.reached:
+            self.hash.update(memoryview(buffer)[self.reached - at : count])
+            self.reached = max(self.reached, at + count)
+        return count
+
+
 def open_table_file(source: Any, delimiter: str | None = None) -> TableFile:
-    """The table in a file or a frame; raises InputError if there is none or if its names won't
-    do."""
+    """The table in a file or a frame, or one that is open already; raises InputError if there is
+    none or if its names won't do."""
+    if isinstance(source, TableFile):
+        return source
     if isinstance(source, str | os.PathLike):
         return _checked(_open_file(Path(source), delimiter))
     return _checked(_open_frame(source))
+
+
+def _remember(read: Read, guess: Callable[[Column], Column] | None = None) -> Read:
+    """The same, but it reads each column once; `guess` makes what one is of how it is written."""
+    known: dict[tuple[str, bool], Column] = {}
+
+    def read_once(wanted: Collection[str], as_text: Collection[str]) -> dict[str, Column]:
+        keys = {name: (name, name in as_text) for name in wanted}
+        for name in wanted:
+            if guess is not None and keys[name] not in known and (name, True) in known:
+                known[name, False] = guess(known[name, True])
+        if fresh := [name for name in wanted if keys[name] not in known]:
+            found = read(fresh, [name for name in fresh if name in as_text])
+            known.update({keys[name]: column for name, column in found.items()})
+        return {name: known[key] for name, key in keys.items()}
+
+    return read_once
 
 
 def _checked(source: TableFile) -> TableFile:
@@ -136,25 +214,29 @@ def _open_file(path: Path, delimiter: str | None) -> TableFile:
         raise _refuse(path, "is a pipe or a device; save the table to a file first")
     name = path.name[: -len(suffix)]
     try:
+        file = OpenFile(path)
         if suffix == ".parquet":
-            return _open_parquet(path, name)
-        if suffix == ".npz":
-            return _open_npz(path, name)
-        return _open_csv(path, name, delimiter or SUFFIXES[suffix])
+            table = _open_parquet(file, name)
+        elif suffix == ".npz":
+            table = _open_npz(file, name)
+        else:
+            table = _open_csv(file, name, delimiter or SUFFIXES[suffix])
+        return replace(table, digest=file.digest, folder=path.parent)
     except OSError as error:
         raise _refuse(
             path, f"cannot be read ({error.strerror or error}); check its permissions"
         ) from None
 
 
-def _open_csv(path: Path, name: str, delimiter: str) -> TableFile:
+def _open_csv(file: OpenFile, name: str, delimiter: str) -> TableFile:
+    path = file.path
     if len(delimiter) != 1 or delimiter in '"\r\n\0':
         raise InputError(
             [Mistake("delimiter", f"{delimiter!r} is not a single character between cells")]
         )
     if _is_packed(path):
-        _check_start(path)
-    header = next(_records(path, delimiter), None)
+        _check_start(file)
+    header = next(_records(file, delimiter), None)
     if header is None:
         raise _refuse(path, "is empty; a table begins with a line that names its columns")
     names = header[1]
@@ -169,51 +251,44 @@ def _open_csv(path: Path, name: str, delimiter: str) -> TableFile:
     def read(wanted: Collection[str], as_text: Collection[str]) -> dict[str, Column]:
         texts = set(as_text)
         while True:  # a second time only if numbers turned into texts after the first chunk
-            columns, late = _gather(path, delimiter, names, wanted, texts)
+            columns, late = _gather(file, delimiter, names, wanted, texts)
             if not late:
                 return columns
             texts |= late
 
-    return TableFile(name, tuple(names), read, folder=path.parent)
+    return TableFile(name, tuple(names), _remember(read, _guess))
 
 
-def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _records(file: OpenFile, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The rows of a CSV file that are not blank, each with the line that it begins on."""
-    with (
-        path.open("rb") as file,
-        gzip.GzipFile(fileobj=file) if _is_packed(path) else file as stream,
-    ):
-        reader = csv.reader(_lines(path, file, stream), delimiter=delimiter, strict=True)
-        line = 1
-        while True:
-            try:
-                row = next(reader, None)
-            except csv.Error as error:
-                raise _refuse(path, _csv_reason(str(error)), line) from None
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise _refuse(
-                    path, f"is not a whole gzip file ({error}); compress it again"
-                ) from None
-            if row is None:
-                return
+    path, packed = file.path, file.begin()
+    stream = gzip.GzipFile(fileobj=packed) if _is_packed(path) else packed
+    reader = csv.reader(_lines(path, packed, stream), delimiter=delimiter, strict=True)
+    line = 1
+    try:
+        for row in reader:
             if row:
                 yield line, row
             line = reader.line_num + 1
+    except csv.Error as error:
+        raise _refuse(path, _csv_reason(str(error)), line) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise _refuse(path, f"is not a whole gzip file ({error}); compress it again") from None
 
 
 def _is_packed(path: Path) -> bool:
     return path.name.lower().endswith(".gz")
 
 
-def _check_start(path: Path) -> None:
+def _check_start(file: OpenFile) -> None:
     """That the first part of a packed file unpacks to no more than it may: as lines it would take
     far longer."""
     try:
-        with path.open("rb") as file, gzip.GzipFile(fileobj=file) as stream:
-            size = 0
+        packed, size = file.begin(), 0
+        with gzip.GzipFile(fileobj=packed) as stream:
             while size <= LARGE and (piece := stream.read(CHUNK)):
                 size += len(piece)
-            _check_steepness(path, file.tell(), size, UNPACK)
+            _check_steepness(file.path, packed.tell(), size, UNPACK)
     except (EOFError, zlib.error, gzip.BadGzipFile):  # which is said when its rows are read
         return
 
@@ -263,7 +338,11 @@ def _csv_reason(error: str) -> str:
 
 
 def _gather(
-    path: Path, delimiter: str, names: list[str], wanted: Collection[str], as_text: Collection[str]
+    file: OpenFile,
+    delimiter: str,
+    names: list[str],
+    wanted: Collection[str],
+    as_text: Collection[str],
 ) -> tuple[dict[str, Column], set[str]]:
     """The columns, and those that began as numbers but are texts further down."""
     at = {name: place for place, name in enumerate(names)}
@@ -271,7 +350,7 @@ def _gather(
     texts: dict[str, list[str]] = {name: [] for name in wanted if name in as_text}
     late: set[str] = set()
     lines = array("q")
-    for chunk_lines, rows in _chunks(path, delimiter, len(names), len(wanted)):
+    for chunk_lines, rows in _chunks(file, delimiter, len(names), len(wanted)):
         cells = list(zip(*rows, strict=True))
         for name in list(floats):
             values = _floats(cells[at[name]])
@@ -287,7 +366,7 @@ def _gather(
             held.extend(map(sys.intern, cells[at[name]]))  # categories repeat: keep one of each
         lines.extend(chunk_lines)
     if not lines:
-        raise _refuse(path, "has a header but no rows below it")
+        raise _refuse(file.path, "has a header but no rows below it")
     columns = {
         name: Column(name, np.frombuffer(values), lines=lines) for name, values in floats.items()
     }
@@ -298,10 +377,10 @@ def _gather(
 
 
 def _chunks(
-    path: Path, delimiter: str, width: int, wanted: int
+    file: OpenFile, delimiter: str, width: int, wanted: int
 ) -> Iterator[tuple[list[int], list[list[str]]]]:
     """Rows with their lines, some at a time; raises InputError for those of another width."""
-    records = itertools.islice(_records(path, delimiter), 1, None)
+    path, records = file.path, itertools.islice(_records(file, delimiter), 1, None)
     ragged: list[Mistake] = []
     bad = 0
     lines: list[int] = []
@@ -345,7 +424,16 @@ def _floats(cells: Sequence[str]) -> array[float] | None:
         return None
 
 
-def _open_parquet(path: Path, name: str) -> TableFile:
+def _guess(column: Column) -> Column:
+    """A column that was kept as it is written, as numbers or truths if it holds these alone."""
+    numbers = _floats(column.texts)
+    if numbers is not None:
+        return Column(column.name, np.frombuffer(numbers), lines=column.lines)
+    return text_column(column.name, column.texts, column.lines, keep=False)
+
+
+def _open_parquet(file: OpenFile, name: str) -> TableFile:
+    path = file.path
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
         import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -355,10 +443,10 @@ def _open_parquet(path: Path, name: str) -> TableFile:
         ) from None
     damage = (pa.ArrowException, OSError, UnicodeDecodeError)
     try:
-        _check_footer(path)
-        with pq.ParquetFile(path) as file:
-            _check_width(path, file.metadata.num_columns)
-            names, rows = tuple(file.schema_arrow.names), file.metadata.num_rows
+        _check_footer(file)
+        with pq.ParquetFile(file.begin()) as opened:
+            _check_width(path, opened.metadata.num_columns)
+            names, rows = tuple(opened.schema_arrow.names), opened.metadata.num_rows
     except damage as error:
         raise _refuse(path, f"is not a whole Parquet file ({str(error)[:200]!r})") from None
     if not rows:
@@ -368,10 +456,10 @@ def _open_parquet(path: Path, name: str) -> TableFile:
         if rows * len(wanted) > MOST_CELLS:
             raise _refuse(path, f"has more than {MOST_CELLS:,} cells; leave columns or rows out")
         mend = "leave columns out, or, if it is the right file, save it as .csv"
-        _check_steepness(path, path.stat().st_size, 8 * rows * len(wanted), mend)
+        _check_steepness(path, file.size, 8 * rows * len(wanted), mend)
         try:
-            with pq.ParquetFile(path) as file:
-                table = file.read(columns=list(wanted))
+            with pq.ParquetFile(file.begin()) as opened:
+                table = opened.read(columns=list(wanted))
             if table.num_rows != rows:
                 told = f"says that it has {rows:,} rows, and has {table.num_rows:,}"
                 raise _refuse(path, f"is not a whole Parquet file ({told})")
@@ -388,24 +476,23 @@ def _open_parquet(path: Path, name: str) -> TableFile:
         except damage as error:
             raise _refuse(path, f"is not a whole Parquet file ({str(error)[:200]!r})") from None
 
-    return TableFile(name, names, read, folder=path.parent)
+    return TableFile(name, names, _remember(read))
 
 
-def _check_footer(path: Path) -> None:
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - 8))
-        length = int.from_bytes(file.read(4), "little")
-        if length > LARGEST_FOOTER and file.read(4) == b"PAR1":
-            what = (
-                f"describes its columns in {length / 10**6:,.0f} MB, the limit is"
-                f" {LARGEST_FOOTER / 10**6:.0f} MB"
-            )
-            raise _refuse(path, f"{what}; save fewer columns, in fewer groups of rows")
+def _check_footer(file: OpenFile) -> None:
+    stream = file.begin()
+    stream.seek(max(0, file.size - 8))
+    length = int.from_bytes(stream.read(4), "little")
+    if length > LARGEST_FOOTER and stream.read(4) == b"PAR1":
+        what = (
+            f"describes its columns in {length / 10**6:,.0f} MB, the limit is"
+            f" {LARGEST_FOOTER / 10**6:.0f} MB"
+        )
+        raise _refuse(file.path, f"{what}; save fewer columns, in fewer groups of rows")
 
 
-def _open_npz(path: Path, name: str) -> TableFile:
-    held = _load_npz(path)
+def _open_npz(file: OpenFile, name: str) -> TableFile:
+    path, held = file.path, _load_npz(file)
     if missing := [key for key in ("X", "Y") if key not in held]:
         here = ", ".join(map(repr, held)) or "nothing"
         raise _refuse(path, f"has no array {' and no array '.join(missing)}; it holds {here}")
@@ -440,20 +527,22 @@ def _open_npz(path: Path, name: str) -> TableFile:
         )
 
     names = (*features, *tasks, *more)
-    return TableFile(name, names, read, path.parent, features, tasks, x if images else None)
+    shown = x if images else None
+    return TableFile(name, names, read, features=features, targets=tasks, images=shown)
 
 
-def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
+def _load_npz(file: OpenFile) -> dict[str, NDArray[Any]]:
+    path = file.path
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file.begin()) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
             if unpacked > 8 * MOST_CELLS:
                 raise _refuse(path, f"unpacks to more than {8 * MOST_CELLS >> 30} GB")
             mend = "if it is the right file, save it unpacked (numpy.savez)"
-            _check_steepness(path, path.stat().st_size, unpacked, mend)
+            _check_steepness(path, file.size, unpacked, mend)
             for entry in archive.infolist():
                 _check_array(path, archive, entry)
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(file.begin(), allow_pickle=False) as archive:
             held = {key: archive[key] for key in archive.files}
     except InputError:
         raise
