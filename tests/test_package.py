@@ -53,8 +53,8 @@ INSIDE = {
     "settings": ("settings", "template"),
     "stock": ("stock", "fingerprints", "conformance"),
     "campaign": (
-        "rounds", "state", "evaluation", "audit", "sheets", "intake", "work", "jobs", "summary",
-        "campaign", "starting",
+        "rounds", "state", "evaluation", "audit", "session", "sheets", "intake", "work", "jobs",
+        "summary", "campaign", "starting",
     ),
     "terminal": ("page", "plans", "datasets", "campaigns"),
     "cli": ("group", "inputs", "output", "progress", "planning", "files", "sources", "campaign",

@@ -130,8 +130,8 @@ def _make_problems() -> Iterable[bytes]:
 def _read_settings(data: bytes, place: Path) -> None:
     (place / "table.csv").write_text(TABLE)
     (place / "campaign.toml").write_bytes(data)
-    settings, text = read_settings(place)
-    assert text.encode() == data.removeprefix(b"\xef\xbb\xbf")
+    settings, _ = read_settings(place)
+    assert settings.text.encode() == data.removeprefix(b"\xef\xbb\xbf")
     settings.problem()
 
 

@@ -13,8 +13,8 @@ import pytest
 from helpers.campaigns import allot, fine
 from helpers.packages import offer
 
-from allotment.campaign.campaign import Campaign
 from allotment.errors import InputError
+from allotment.ledger.store import Store
 from allotment.orders.conformance import StrategyTests
 from allotment.orders.order import choose
 from allotment.orders.strategy import STRATEGIES, Demand, Strategy
@@ -205,7 +205,7 @@ def name_strategy(folder: Path, text: str) -> None:
 
 
 def forms(folder: Path) -> list[Any]:
-    with Campaign(folder)._read() as store:
+    with Store.open(folder, write=False) as store:
         return [(value.key, value.body["form"]) for value in store.orders()]
 
 

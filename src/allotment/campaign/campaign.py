@@ -6,7 +6,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -40,13 +41,13 @@ from allotment.campaign.jobs import (
     size_of,
 )
 from allotment.campaign.rounds import rebase
+from allotment.campaign.session import Session
 from allotment.campaign.sheets import show_columns
-from allotment.campaign.state import Proposal, State, look, name_diagnosis, tell_spent
+from allotment.campaign.state import Files, Proposal, State, look, name_diagnosis, tell_spent
 from allotment.campaign.summary import Status, collect, summarise
 from allotment.campaign.work import PERFORM, Bench, find_own, set_up
 from allotment.connect.connector import CONNECTORS, find_writer
 from allotment.connect.delivery import Parts, read_delivery, write_rejected
-from allotment.data.dataset import Dataset
 from allotment.errors import Infeasible, InputError, Mistake
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.request import FOLDS
@@ -68,7 +69,7 @@ from allotment.runs.local import default_workers, run_jobs
 from allotment.settings.settings import FILE, check_place, parse_settings, quote
 from allotment.standing import Standing
 from allotment.stock.fingerprints import keep_rows
-from allotment.stock.stock import MASKS, OWN, find_rows
+from allotment.stock.stock import MASKS, OWN
 
 MACHINE = "machine"
 """kind of the result that names a CPU on which some of the trainings were done"""
@@ -142,12 +143,13 @@ class Ordered:
 
 
 class Campaign:
-    """The verbs, each of which reads the folder anew; `learner` is FILE.py:FUNCTION for code of the
-    user's own."""
+    """The verbs, each of which reads the folder anew unless they are used within `once`; `learner`
+    is FILE.py:FUNCTION for code of the user's own."""
 
     def __init__(self, folder: str | Path, learner: str | None = None):
         self.folder = Path(folder)
         self.own = find_own(learner)
+        self._session: Session | None = None
 
     @classmethod
     def create(cls, folder: str | Path, text: str) -> Campaign:
@@ -165,27 +167,36 @@ class Campaign:
             place_file(folder / FILE, text.encode())
         return cls(folder)
 
-    def _read(self) -> Store:
-        return _checked(Store.open(self.folder, write=False))
+    @contextmanager
+    def once(self, why: str = "", files: Files | None = None) -> Iterator[Session]:
+        """Within it, verbs share what the first of them reads and opens: settings and data are not
+        read again, and if it is said `why`, nobody else writes until its end."""
+        if self._session is not None:
+            yield self._session
+            return
+        self._session = session = Session(self.folder, why, files)
+        try:
+            yield session
+        finally:
+            self._session = None
+            session.close()
 
-    def _write(self, why: str) -> Store:
-        return _checked(Store.open(self.folder, write=True, why=f"allot {why} {self.folder}"))
+    @contextmanager
+    def _open(self, why: str = "") -> Iterator[Store]:
+        with self.once(why) as session:
+            yield session.open(why)
 
     def look(self) -> State:
         """Where it stands."""
-        with self._read() as store:
-            return look(self.folder, store)
+        with self.once() as session:
+            return session.look()
 
     def _begin(self, store: Store) -> State:
         """Where it stands, with the settings as they are now on record."""
-        state = look(self.folder, store)
+        state = self.look()
         store.add_settings(state.text)
-        keep_rows(store, state.settings, self.folder, state.stock)
+        keep_rows(store, state.settings, state.stock)
         return state
-
-    def claim(self, why: str) -> None:
-        """Raises InputError at once if somebody else is writing, before anything long is begun."""
-        self._write(why).close()
 
     # Measuring
 
@@ -225,13 +236,13 @@ class Campaign:
     def is_begun(self, state: State) -> bool:
         """Whether some of the trainings for the estimates to come are done."""
         jobs = self.list_jobs(state)
-        with self._read() as store:
+        with self._open() as store:
             return any(store.result(job.key) is not None for job in jobs)
 
     def estimate(self, workers: int | None = None, progress: Progress | None = None) -> Measured:
         """What labels are worth, from trainings on those at hand; what is done already is looked
         up, not done again."""
-        with self._write("estimate") as store:
+        with self._open("estimate") as store:
             state = self._begin(store)
             inquiry = self._inquire(state)
             answers = Answers(store, inquiry)
@@ -318,7 +329,7 @@ class Campaign:
     def tell_machine(self) -> str:
         """That trainings so far were done on another kind of CPU; nothing if none were, or if some
         were on this one."""
-        with self._read() as store:
+        with self._open() as store:
             known = [needs["cpu"] for _, needs, _ in store.results(MACHINE)]
         if not known or describe_cpu() in known:
             return ""
@@ -359,7 +370,7 @@ class Campaign:
 
     def record(self, proposal: Proposal) -> Value:
         """Keep a plan."""
-        with self._write("plan") as store:
+        with self._open("plan") as store:
             self._begin(store)
             return store.add_value("plan", proposal.to_dict(), proposal.job.key)
 
@@ -396,7 +407,7 @@ class Campaign:
         named = _name_strategy(strategy, together)
         given = None if path is None else os.fspath(path)
         writer = find_writer(given, connector)
-        with self._write("order") as store:
+        with self._open("order") as store:
             state = self._begin(store)
             state.check_lost()
             form = _form(everything, named or state.settings.strategy)
@@ -409,19 +420,20 @@ class Campaign:
             if value is None:
                 value = _place(store, state, form, writer, place)
             order, name = read_order(store, value), name_order(store, value)
-        show = show_columns(state, {name for _, name in order.items})
-        try:
-            _write_sheet(writer, Sheet(order, name, show, state.stock.targets), place)
-        except InputError as error:
-            if not is_new:
-                raise
-            to = "" if connector is None else f" --to {quote(connector)}"
-            what = (
-                f"is placed all the same; to write its sheet: allot order {quote(self.folder)}{to}"
-                " -o FILE"
-            )
-            raise InputError([*error.mistakes, Mistake(f"order {value.number}", what)]) from None
-        with self._write("order") as store:
+            store.keep_copy()  # so that what is sent is on record twice
+            show = show_columns(state, {name for _, name in order.items})
+            try:
+                _write_sheet(writer, Sheet(order, name, show, state.stock.targets), place)
+            except InputError as error:
+                if not is_new:
+                    raise
+                to = "" if connector is None else f" --to {quote(connector)}"
+                what = (
+                    "is placed all the same; to write its sheet: allot order"
+                    f" {quote(self.folder)}{to} -o FILE"
+                )
+                placed = Mistake(f"order {value.number}", what)
+                raise InputError([*error.mistakes, placed]) from None
             store.put_result(_name_sheet(value), {})
         options = _tell_options(everything, named)
         return Ordered(value, order, place, is_new, options, connector)
@@ -429,7 +441,7 @@ class Campaign:
     def cancel(self, number: int) -> int:
         """Give up what did not come back of an order; its money can be planned again. How many
         labels that were."""
-        with self._write("order") as store:
+        with self._open("order") as store:
             state = self._begin(store)
             store.cancel(number)
             return sum(each == number for each, _, _ in state.open)
@@ -444,17 +456,16 @@ class Campaign:
     ) -> Intake:
         """Take labels back: all that can be used goes in, all else is listed in a file with the
         reason."""
-        with self._write("ingest") as store:
+        with self._open("ingest") as store:
             state = self._begin(store)
             stock = state.stock
-            table = find_rows(state.settings, self.folder)
             parts = read_delivery(
                 path,
                 stock.targets,
                 stock.place,
                 task=task,
                 id_column=id_column,
-                own_id=None if table is None else table.id,
+                own_id=None if stock.rows is None else stock.rows.id,
                 size_of=stock.size_of,
                 keep=self.folder / MASKS,
                 guessed=list_guessed(state.settings, stock),
@@ -462,7 +473,7 @@ class Campaign:
             )
             if found := _take_up(store, state, parts):
                 parts = replace(parts, notes=(*found, *parts.notes))
-                state = look(self.folder, store)
+                state = self.look()
             ever = {(task, name) for _, task, name in store.kept_items(lambda task, name: True)}
             parts = note_strange(parts, state, ever)
             before = {(task, name) for task in stock.targets for name in store.delivered(task)}
@@ -478,7 +489,7 @@ class Campaign:
 
     def buy(self) -> Intake:
         """Take the labels on order from the data set itself, where it has them."""
-        with self._write("ingest") as store:
+        with self._open("ingest") as store:
             state = self._begin(store)
             check_oracle(state)
             if not state.open:
@@ -534,7 +545,7 @@ class Campaign:
     ) -> tuple[Value, Evaluation]:
         """Buy every plan from the data set's own labels, again and again, retrain, and score on the
         test part."""
-        with self._write("evaluate") as store:
+        with self._open("evaluate") as store:
             state = self._begin(store)
             nothing = Trial(BASE, dict.fromkeys(state.settings.names, 0))
             trials = [nothing, *self.list_trials(state, yours, beside)]
@@ -568,10 +579,10 @@ class Campaign:
 
     # Looking
 
-    def summarise(self, data: Dataset | None = None) -> tuple[State, Status]:
-        """Spent, open, expected, next; `data` are its own, if they were read a moment ago."""
-        with self._read() as store:
-            state = look(self.folder, store, data)
+    def summarise(self, files: Files | None = None) -> tuple[State, Status]:
+        """Spent, open, expected, next; `files` are its own, if they were read a moment ago."""
+        with self.once(files=files) as session:
+            store, state = session.open(), session.look()
             recorded = [value.key for value in store.values("plan")]
             return state, summarise(
                 state, len(store.conflicts()), store.latest("evaluation") is not None, recorded
@@ -579,9 +590,9 @@ class Campaign:
 
     def report(self) -> dict[str, JSON]:
         """All that a report shows, as far as it is known."""
-        state, status = self.summarise()
-        ready = state.can_buy and (not state.measures or state.found is not None)
-        with self._read() as store:
+        with self._open() as store:
+            state, status = self.summarise()
+            ready = state.can_buy and (not state.measures or state.found is not None)
             return collect(
                 state,
                 state.propose() if ready else None,
@@ -606,16 +617,6 @@ def _tell_faults(folder: Path, faults: Sequence[str]) -> str:
         f"is not sound, so that it is not packed: {told}. See all of it with: allot verify"
         f" {quote(folder)}"
     )
-
-
-def _checked(store: Store) -> Store:
-    """The store, if its books agree and everything in it can be read."""
-    try:
-        audit.check(store)
-    except BaseException:
-        store.close()
-        raise
-    return store
 
 
 def _name_sheet(order: Value) -> Job:
@@ -742,7 +743,7 @@ def _take_up(store: Store, state: State, parts: Parts) -> list[str]:
                 f"labels of order {name} that another order asks for as well, to be cancelled"
                 f" there: {twice}"
             )
-        state = look(state.folder, store)
+        state = look(state.folder, store, state.files)
     return notes
 
 

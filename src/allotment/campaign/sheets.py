@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from allotment.campaign.state import State
 from allotment.orders.sheet import ANSWER, COLUMNS, LABEL
-from allotment.stock.stock import find_rows
 
 MOST = 12
 """columns of a table; more would hide the one to be filled in"""
@@ -17,26 +16,26 @@ GONE = "not in the data any more; leave it empty"
 def show_columns(state: State, names: Collection[str]) -> dict[str, dict[str, object]]:
     """Columns by name, and in each a cell for every instance: a file, or the first columns of the
     table."""
-    stock, data = state.stock, state.stock.data
-    if data.files:
-        return {"file": _fill(names, stock.place, data.files)}
-    table = find_rows(state.settings, state.folder)
+    stock, files = state.stock, state.stock.data.files
+    # rows with ids may have been taken out of the data since they were ordered
+    there = [name for name in names if name in stock.place]
+    rows = [stock.place[name] for name in there]
+    shown = {"file": [files[row] for row in rows]} if files else _read_cells(state, rows)
+    gone: dict[str, object] = dict.fromkeys(names, GONE)
+    return {column: gone | dict(zip(there, cells, strict=True)) for column, cells in shown.items()}
+
+
+def _read_cells(state: State, rows: Sequence[int]) -> dict[str, Sequence[str]]:
+    """Of the first columns of the table, the cells in these rows; none of what is no table."""
+    table = state.stock.rows
     if table is None:
         return {}
     opened = table.open()
     left_out = {*state.settings.names, table.id, *table.left_out}
     chosen = [name for name in opened.names if name.strip() and name not in left_out][:MOST]
     columns = opened.read(chosen, ())
-    return {
-        (f"{column} (data)" if column in (*COLUMNS, ANSWER, LABEL) else column): _fill(
-            names, stock.place, columns[column].texts
-        )
-        for column in chosen
-    }
-
-
-def _fill(
-    names: Collection[str], place: Mapping[str, int], cells: Sequence[object]
-) -> dict[str, object]:
-    """Rows with ids may have been taken out of the data since they were ordered."""
-    return {name: cells[place[name]] if name in place else GONE for name in names}
+    cells = {}
+    for name in chosen:
+        is_taken = name in (*COLUMNS, ANSWER, LABEL)
+        cells[f"{name} (data)" if is_taken else name] = columns[name].pick(rows).texts
+    return cells

@@ -10,13 +10,20 @@ from typing import Any, NamedTuple
 
 from allotment.amounts import show
 from allotment.campaign.campaign import Campaign
-from allotment.data.dataset import Dataset
+from allotment.campaign.state import Files
 from allotment.data.source import SOURCES, STEPS, DataSettings, KnownTask, Source, read_options
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.method import DEFAULT, METHODS
 from allotment.estimates.request import FOLDS
 from allotment.mistakes import Collected
-from allotment.settings.settings import FILE, NETWORK, Settings, parse_settings, quote
+from allotment.settings.settings import (
+    FILE,
+    NETWORK,
+    Settings,
+    find_root,
+    parse_settings,
+    quote,
+)
 from allotment.settings.template import write_template
 from allotment.stock.stock import Stock, open_stock
 
@@ -26,8 +33,8 @@ class Begun(NamedTuple):
 
     campaign: Campaign
     notes: tuple[str, ...]
-    data: Dataset | None = None
-    """as they were read to be checked"""
+    files: Files | None = None
+    """settings and data, as they were read to be checked"""
 
 
 def begin(
@@ -162,8 +169,8 @@ def _check(
         raise InputError(mistakes)
 
 
-def _check_data(text: str, folder: Path) -> tuple[Dataset, tuple[str, ...]] | None:
-    """That settings and data fit: the data, and what is to be said of them.
+def _check_data(text: str, folder: Path) -> tuple[Files, tuple[str, ...]] | None:
+    """That settings and data fit: both, and what is to be said of them.
 
     Mistakes go without lines, since the file that these would be in is not there yet.
     """
@@ -173,7 +180,8 @@ def _check_data(text: str, folder: Path) -> tuple[Dataset, tuple[str, ...]] | No
         raise InputError(Mistake(each.where, each.what) for each in error.mistakes) from None
     if (folder / FILE).exists():
         return None  # which is what is wrong
-    stock = open_stock(settings, folder)
+    said = settings.data_settings(find_root(settings, folder))
+    stock = open_stock(settings, folder, said=said)
     _check_kinds(settings, stock)
     _check_budget(settings)
     notes = stock.data.notes
@@ -183,7 +191,7 @@ def _check_data(text: str, folder: Path) -> tuple[Dataset, tuple[str, ...]] | No
             ' "neutral"'
         )
         notes += (f"{few} in campaign.toml",)
-    return stock.data, notes
+    return (settings, said), notes
 
 
 def _check_kinds(settings: Settings, stock: Stock) -> None:

@@ -24,13 +24,14 @@ from allotment.campaign.rounds import (
     tell_clashes,
     tell_idle,
 )
-from allotment.data.dataset import Dataset
+from allotment.data.source import DataSettings
 from allotment.errors import Infeasible, InputError, Mistake, cut
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.method import METHODS, Method
 from allotment.formatting import several
 from allotment.job import JSON, Job
 from allotment.ledger.books import find_terms, list_lost
+from allotment.ledger.journal import Position
 from allotment.ledger.store import Store, Value
 from allotment.plan import Outlook, Plan, allocate
 from allotment.problem import Problem
@@ -46,6 +47,9 @@ CHANGES = {
     "seed": "the seed is another",
 }
 """what makes estimates useless; more labels do not, since a curve goes on"""
+
+Files = tuple[Settings, DataSettings]
+"""settings, and what they say of the data, which remembers what was read"""
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,10 @@ class State:
 
     folder: Path
     settings: Settings
-    text: str
+    said: DataSettings = field(repr=False)
+    """what these say of the data, with what was read of them"""
+    position: Position
+    """how far the store had come"""
     stock: Stock = field(repr=False)
     ordered: Mapping[str, tuple[str, ...]] = field(repr=False)
     """of each task, every instance that was ever ordered and not cancelled"""
@@ -127,6 +134,16 @@ class State:
             " earlier state"
         )
         return f"{what}. To put the order on record again, with what it has of labels: {typed}"
+
+    @property
+    def text(self) -> str:
+        """Of the settings."""
+        return self.settings.text
+
+    @property
+    def files(self) -> Files:
+        """What was read, for another look."""
+        return self.settings, self.said
 
     @cached_property
     def account(self) -> Account:
@@ -353,15 +370,15 @@ class State:
         )
 
 
-def look(folder: Path, store: Store, data: Dataset | None = None) -> State:
-    """Read everything once; `data` are the campaign's, if they were read a moment ago."""
+def look(folder: Path, store: Store, read: Files | None = None) -> State:
+    """Where a campaign stands; `read` are its settings and data, if they were read a moment ago."""
     try:
-        settings, text = read_settings(folder)
+        settings, said = read_settings(folder) if read is None else read
     except InputError as error:
         raise InputError([*error.mistakes, *list_missing(store)]) from None
     given = {name: store.delivered(name, settings.conflicts) for name in settings.names}
-    stock = open_stock(settings, folder, given, data)
-    check_rows(store, settings, folder)
+    stock = open_stock(settings, folder, given, said)
+    check_rows(store, stock)
     kept = store.kept_items(stock.has)
     ordered = {
         name: tuple(each for _, task, each in kept if task == name) for name in settings.names
@@ -371,7 +388,8 @@ def look(folder: Path, store: Store, data: Dataset | None = None) -> State:
     return State(
         folder=folder,
         settings=settings,
-        text=text,
+        said=said,
+        position=store.position,
         stock=stock,
         ordered=ordered,
         open=waiting,

@@ -25,8 +25,8 @@ from allotment.estimates.request import FOLDS, Request
 from allotment.job import JSON
 from allotment.learners.learner import Learner, train_many
 from allotment.problem import Problem
-from allotment.settings.settings import NETWORK, Settings, parse_settings
-from allotment.stock.stock import Stock, find_path, open_stock
+from allotment.settings.settings import NETWORK, Settings, find_path, parse_settings
+from allotment.stock.stock import Stock, open_stock
 
 VARIABLE = "ALLOT_LEARNER"
 """names a learner of the user's own, as the option --learner does"""

@@ -122,7 +122,7 @@ def init(folder: str, **given: Any) -> None:
     named = [*(given.pop("targets") or "").split(","), *given.pop("single")]
     targets = [name.strip() for name in named if name.strip()]
     begun = begin(folder, targets=targets, id=given.pop("id_"), **given)
-    state, status = begun.campaign.summarise(begun.data)
+    state, status = begun.campaign.summarise(begun.files)
     page = Page()
     page.text(
         f"{begun.campaign.folder / 'campaign.toml'} is written; every key in it has a comment."
@@ -170,9 +170,8 @@ def estimate(
     from allotment.terminal.campaigns import show_measured
     from allotment.terminal.page import Page
 
-    campaign = _open(folder, learner)
-    campaign.claim("estimate")
-    note_machine(campaign)
+    campaign = _enter(folder, "estimate", learner)
+    note_machine(campaign)  # which is refused at once if somebody else is writing
     with stoppable(f"allot estimate {quote(folder)}"):
         seconds, state = None, campaign.look()
         if dry_run or not campaign.is_begun(state):
@@ -266,7 +265,7 @@ def order(
     from allotment.terminal.campaigns import show_order
     from allotment.terminal.page import Page
 
-    campaign = _open(folder)
+    campaign = _enter(folder, "order")
     if cancel is not None:
         given_up = campaign.cancel(cancel)
         state, found = campaign.summarise()
@@ -337,7 +336,7 @@ def ingest(
 
     if (path is None) != oracle:
         raise click.UsageError("Give the FILE with the labels, or --oracle.")
-    campaign = _open(folder)
+    campaign = _enter(folder, "ingest")
     if path is None:
         intake = campaign.buy()
     else:
@@ -386,7 +385,7 @@ def evaluate(
     from allotment.terminal.campaigns import show_evaluation
     from allotment.terminal.page import Page
 
-    campaign = _open(folder, learner)
+    campaign = _enter(folder, "evaluate", learner)
     yours = [_pairs("--plan", plan.split(",")) for plan in plans]
     for warning in campaign.judge_prices(yours):
         say(f"note: {warning}", err=True)
@@ -433,7 +432,7 @@ def report(folder: str, output: str | None, as_json: bool) -> None:
     """
     from allotment.reports.page import write_page
 
-    campaign = _open(folder)
+    campaign = _enter(folder)
     values = campaign.report()
     if as_json:
         print_json(values)
@@ -546,6 +545,13 @@ def _open(folder: str, learner: str | None = None) -> Campaign:
     from allotment.campaign.campaign import Campaign
 
     return Campaign(folder, learner)
+
+
+def _enter(folder: str, why: str = "", learner: str | None = None) -> Campaign:
+    """A campaign that is read and opened once, until the command ends; for writing, if said why."""
+    campaign = _open(folder, learner)
+    click.get_current_context().with_resource(campaign.once(why))
+    return campaign
 
 
 def note_machine(campaign: Campaign) -> None:

@@ -15,6 +15,7 @@ import click
 from allotment.cli.group import BAD_INPUT, fail
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
+    from allotment.campaign.campaign import Campaign
     from allotment.campaign.state import Proposal, State
     from allotment.errors import InputError
     from allotment.gains import Curve
@@ -30,6 +31,7 @@ class Asked(NamedTuple):
     another budget."""
 
     folder: str
+    campaign: Campaign
     state: State
     proposal: Proposal
     what_if: bool
@@ -74,13 +76,15 @@ def _read_campaign(path: str, budget: str | None, count_implied: bool) -> Given:
 
     if count_implied:
         raise click.UsageError("--count-implied is for problem files.")
-    state, proposal = Campaign(path).plan(budget)
+    campaign = Campaign(path)
+    click.get_current_context().with_resource(campaign.once())
+    state, proposal = campaign.plan(budget)
     plan = proposal.plan
     return Given(
         plan.problem,
         plan.evidence or plan.gains,
         False,
-        Asked(path, state, proposal, budget is not None),
+        Asked(path, campaign, state, proposal, budget is not None),
     )
 
 

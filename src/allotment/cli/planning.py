@@ -76,9 +76,7 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
 
 def _record(asked: Asked) -> None:
     """Keep a campaign's plan, and say so where that is not possible."""
-    from allotment.campaign.campaign import Campaign
-
-    if why := Campaign(asked.folder).try_to_record(asked.proposal):
+    if why := asked.campaign.try_to_record(asked.proposal):
         say(f"note: the plan is not put on record: {why}", err=True)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
 from functools import cached_property
@@ -56,6 +56,12 @@ class Column:
         if self.numbers is not None:
             return np.isnan(self.numbers)
         return np.fromiter((not each for each in self.texts), dtype=bool, count=len(self.texts))
+
+    def pick(self, rows: Sequence[int]) -> Column:
+        """The cells in these rows."""
+        if self.numbers is not None:
+            return replace(self, numbers=self.numbers[list(rows)], lines=None)
+        return replace(self, words=[self.texts[row] for row in rows], lines=None)
 
     def mistakes(self, rows: Iterable[int], what: Callable[[int], str]) -> list[Mistake]:
         """What is wrong in these rows: the first few in full, the others counted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from allotment.data.table_file import TableFile, open_table_file
 from allotment.errors import InputError, make_hints, suggest
@@ -230,12 +231,12 @@ def _check_kinds(
 
 
 def find_id(
-    root: str, taken: Collection[str | None], delimiter: str | None = None
+    table: Any, taken: Collection[str | None], delimiter: str | None = None
 ) -> tuple[str | None, tuple[str, ...]]:
     """The column of a table that names its rows, if one is called so and can; what is to be said
     about it."""
     try:
-        source = open_table_file(root, delimiter)
+        source = open_table_file(table, delimiter)
         called = [
             name for name in source.names if name.strip().casefold() == ID and name not in taken
         ]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from allotment.errors import InputError, Mistake, cut, suggest
 from allotment.mistakes import Collected, Place
@@ -39,6 +39,8 @@ VALUES: Mapping[type, str] = {
     list: "texts with commas between",
 }
 """types that a key can have, and how a value is written on the command line"""
+
+Kind = TypeVar("Kind")
 
 _BOOLS = {"true": True, "false": False}
 
@@ -96,12 +98,22 @@ class DataSettings:
     """where the data lie; None for a source without a root"""
     tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """the tasks that are wanted, and what each says of its labels: `kind`, `classes`"""
+    known: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False, compare=False)
+    """what was read with them so far, by what reads it"""
 
     @property
     def path(self) -> Path:
         """The root of a source that has one."""
         assert self.root is not None
         return self.root
+
+    def once(self, read: Callable[[DataSettings], Kind]) -> Kind:
+        """What `read` makes of these settings, which it is asked for once: a command gives all
+        verbs of a source the same ones."""
+        if read not in self.known:
+            self.known[read] = read(self)
+        found: Kind = self.known[read]
+        return found
 
     def said(self, key: str) -> dict[str, Any]:
         """What the tasks say under one key."""

@@ -445,6 +445,10 @@ class Ledger:
         self._lock = held
 
     @property
+    def is_writable(self) -> bool:
+        return self._lock is not None
+
+    @property
     def position(self) -> Position:
         """How far it has come."""
         with translate(self.path):
@@ -525,10 +529,14 @@ class Ledger:
             raise
         return cls(folder, connection, held)
 
+    def keep_copy(self) -> None:
+        """Copy what it holds now, for the day on which it is harmed."""
+        copies.keep_copy(self._connection, self.folder)
+
     def close(self) -> None:
         try:
             if self._lock is not None:
-                copies.keep_copy(self._connection, self.folder)
+                self.keep_copy()
             self._connection.close()
         finally:
             if self._lock is not None:

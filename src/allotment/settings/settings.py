@@ -132,16 +132,17 @@ class Settings:
         return Problem(self.tasks, self.budget, self.caps)
 
 
-def read_settings(folder: Path) -> tuple[Settings, str]:
-    """The settings of a campaign's folder, and their text; raises InputError with every mistake,
-    its file and line."""
+def read_settings(folder: Path) -> tuple[Settings, DataSettings]:
+    """The settings of a campaign's folder, and what they say of the data, with what was read of
+    these; raises InputError with every mistake, its file and line."""
     text = _read_text(folder / FILE)
     try:
         settings, wrong = parse_settings(text), Placed()
-        _check_root(settings, folder, wrong)
+        given = settings.data_settings(find_root(settings, folder))
+        _check_root(settings, given, wrong)
         if wrong.found:
             raise InputError(wrong.located(find_lines(text)))
-        return settings, text
+        return settings, given
     except InputError as error:
         file = str(folder / FILE)
         found = [
@@ -441,19 +442,17 @@ def _check_target(
         add("loss_weight", f"{weight} is not a finite number of 0 or more")
 
 
-def _check_root(settings: Settings, folder: Path, wrong: Placed) -> None:
+def _check_root(settings: Settings, given: DataSettings, wrong: Placed) -> None:
     """That the data are where they are said to be, and what their source sees at a glance."""
-    source, path = settings.source, _find_data(settings, folder)
-    if path is not None and not path.exists():
+    if given.root is not None and not given.root.exists():
         what = (
-            f"{settings.data['root']!r}: there is no such file or folder ({path}); write where the"
-            " data lie now"
+            f"{settings.data['root']!r}: there is no such file or folder"
+            f" ({given.root.absolute()}); write where the data lie now"
         )
         wrong.add(("data", "root"), "data: root", what)
         return
-    given = settings.data_settings(path)
     with SOURCES.calling(settings.data["name"]):
-        found = source.check(given)
+        found = settings.source.check(given)
     for place, mistake in found:
         wrong.add(place, mistake.where, mistake.what)
     if not found:
@@ -472,17 +471,23 @@ def _check_metrics(settings: Settings, given: DataSettings, wrong: Placed) -> No
             wrong.add(("task", number, "metric"), f"task {name!r}: metric", what)
 
 
-def _find_data(settings: Settings, folder: Path) -> Path | None:
-    """The whole path of the data; None for a source without a root."""
-    if not settings.source.root:
-        return None
-    return Path(os.path.normpath(folder.absolute() / Path(settings.data["root"]).expanduser()))
+def find_root(settings: Settings, folder: Path) -> Path | None:
+    """Where the data lie; None for a source that has no root."""
+    return find_path(folder, settings.data["root"]) if settings.source.root else None
+
+
+def find_path(folder: Path, path: str) -> Path:
+    """A path of the settings: one that is not absolute begins at the campaign's folder, which need
+    not be there yet."""
+    whole = Path(os.path.normpath(folder.absolute() / Path(path).expanduser()))
+    here = Path.cwd()
+    return whole.relative_to(here) if whole.is_relative_to(here) else whole
 
 
 def find_lost(folder: Path) -> Path | None:
     """Where the data of a campaign should be, if they are not there."""
-    path = _find_data(parse_settings(_read_text(folder / FILE)), folder)
-    return None if path is None or path.exists() else path
+    path = find_root(parse_settings(_read_text(folder / FILE)), folder)
+    return None if path is None or path.exists() else path.absolute()
 
 
 def _check_starts(

@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.columns import Column
-from allotment.data.pixels import Unread
 from allotment.data.source import Rows
 from allotment.errors import InputError, Mistake
 from allotment.formatting import several
 from allotment.job import JSON, Job
 from allotment.ledger.store import Store
 from allotment.settings.settings import FILE, Settings
-from allotment.stock.stock import Stock, find_rows
+from allotment.stock.stock import Stock
 
 KIND = "rows"
 """of the results that hold prints; the last one counts"""
@@ -37,29 +36,29 @@ Prints = NDArray[np.uint64]
 """one for each row, made of its features alone: the targets are filled in by and by"""
 
 
-def check_rows(store: Store, settings: Settings, folder: Path) -> None:
+def check_rows(store: Store, stock: Stock) -> None:
     """Raises InputError if rows that labels were ever ordered or delivered for go by another name
     or stand elsewhere.
 
     That holds for cancelled orders and for tasks that were taken out, too: their labels are taken,
     if they come.
     """
-    table = find_rows(settings, folder)
+    table = stock.rows
     last = None if table is None else _find_last(store)
     if table is None or last is None:
         return
     if last.id != table.id:
         if _list_names(store):
-            raise InputError([_tell_renamed(folder, last.id)])
+            raise InputError([_tell_renamed(stock.folder, last.id)])
     elif (
         last.columns
-        and last.digest != (digest := _digest(table.path))
+        and last.digest != (digest := table.open().digest())
         and table.vouched != digest[:SHORT]
     ):
         numbers = sorted({int(name) - 1 for name in _list_names(store) if name.isdecimal()})
         rows = [number for number in numbers if 0 <= number < len(last.prints)]
         if rows:
-            _compare(last, rows, table, _tell_way_out(folder, table, digest))
+            _compare(last, rows, table, _tell_way_out(stock.folder, table, digest))
 
 
 def _compare(last: _Kept, rows: Sequence[int], table: Rows, way_out: str) -> None:
@@ -86,16 +85,16 @@ def _compare(last: _Kept, rows: Sequence[int], table: Rows, way_out: str) -> Non
         raise InputError([Mistake(repr(str(root)), f"{of} have changed or are gone. {way_out}")])
 
 
-def keep_rows(store: Store, settings: Settings, folder: Path, stock: Stock) -> None:
+def keep_rows(store: Store, settings: Settings, stock: Stock) -> None:
     """Put on record which column names the rows and, where none does, the prints, unless they
     are."""
-    table = find_rows(settings, folder)
+    table = stock.rows
     if table is None:
         return
     last, id_ = _find_last(store), table.id
     digest, columns = "", list[str]()
     if id_ is None and stock.data.size <= MOST:
-        digest, columns = _digest(table.path), _list_features(settings, table)
+        digest, columns = table.open().digest(), _list_features(settings, table)
     if (
         last is not None
         and last.id == id_
@@ -228,15 +227,6 @@ def _tell_way_out(folder: Path, table: Rows, digest: str) -> str:
         " under [data] in "
         f"{folder / FILE}{again}"
     )
-
-
-def _digest(path: Path) -> str:
-    """Of the file: where it is the same, its rows need not be read again."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise Unread(str(path), error) from None
 
 
 def _list_features(settings: Settings, table: Rows) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,11 +21,11 @@ from allotment.connect.rows import Size
 from allotment.data.dataset import Dataset, Instances, Target
 from allotment.data.labels import Labels, Split, draw
 from allotment.data.roles import TARGET_KINDS
-from allotment.data.source import SOURCES, Rows
+from allotment.data.source import SOURCES, DataSettings, Rows
 from allotment.errors import InputError, Mistake, suggest
 from allotment.job import JSON, canonical
 from allotment.ledger import disk
-from allotment.settings.settings import Settings
+from allotment.settings.settings import Settings, find_root
 
 OWN = {"own": True}
 """the value of a label that was bought from the data set itself: it is the one that the data
@@ -58,6 +57,8 @@ class Stock:
     """whether the data hold the labels that are to be bought, so that a plan can be judged"""
     folder: Path = Path()
     """of the campaign, for delivered masks"""
+    rows: Rows | None = field(default=None, repr=False)
+    """the table that the data are read from, if they are"""
 
     @cached_property
     def place(self) -> dict[str, int]:
@@ -145,14 +146,17 @@ class Stock:
 
 
 def open_stock(
-    settings: Settings, folder: Path, given: Given | None = None, data: Dataset | None = None
+    settings: Settings, folder: Path, given: Given | None = None, said: DataSettings | None = None
 ) -> Stock:
     """The data of a campaign with the labels at hand; raises InputError with all that does not fit
     the settings.
 
-    `data` are these data, if they were read a moment ago.
+    `said` is what the settings say of the data, if something was read of these a moment ago.
     """
-    data = _choose_targets(_open_data(settings, folder) if data is None else data, settings)
+    said = settings.data_settings(find_root(settings, folder)) if said is None else said
+    with SOURCES.calling(settings.data["name"]):
+        opened, rows = said.once(settings.source.open), settings.source.rows(said)
+    data = _choose_targets(opened, settings)
     ids = _name_instances(data)
     oracle = bool(settings.starts)
     if not oracle:
@@ -162,7 +166,7 @@ def open_stock(
         # labels at hand score themselves, so none are for validation
         parts = data.split(settings.seed, validation=0.0, test=TEST)
         start = _draw_start(data, parts.train, settings, folder)
-    stock = Stock(data, ids, parts, start, {}, oracle, folder)
+    stock = Stock(data, ids, parts, start, {}, oracle, folder, rows)
     stock = replace(stock, given=_without_own(stock, given or {}, settings.conflicts))
     _check_given(stock, settings)
     return stock
@@ -245,32 +249,6 @@ def _without_own(stock: Stock, given: Given, rule: str) -> Given:
 
 def _nobody() -> Instances:
     return np.zeros(0, dtype=np.int64)
-
-
-def find_root(settings: Settings, folder: Path) -> Path | None:
-    """Where the data lie; None for a source that has no root."""
-    return find_path(folder, settings.data["root"]) if settings.source.root else None
-
-
-def find_rows(settings: Settings, folder: Path) -> Rows | None:
-    """The table that the data are read from, if they are."""
-    given = settings.data_settings(find_root(settings, folder))
-    with SOURCES.calling(settings.data["name"]):
-        return settings.source.rows(given)
-
-
-def find_path(folder: Path, path: str) -> Path:
-    """A path of the settings: one that is not absolute begins at the campaign's folder, which need
-    not be there yet."""
-    whole = Path(os.path.normpath(folder.absolute() / Path(path).expanduser()))
-    here = Path.cwd()
-    return whole.relative_to(here) if whole.is_relative_to(here) else whole
-
-
-def _open_data(settings: Settings, folder: Path) -> Dataset:
-    given = settings.data_settings(find_root(settings, folder))
-    with SOURCES.calling(settings.data["name"]):
-        return settings.source.open(given)
 
 
 def _choose_targets(data: Dataset, settings: Settings) -> Dataset:

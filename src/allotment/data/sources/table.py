@@ -13,6 +13,7 @@ from allotment.mistakes import Place
 
 if TYPE_CHECKING:
     from allotment.data.dataset import Dataset
+    from allotment.data.roles import Roles
     from allotment.data.table_file import TableFile
 
 
@@ -38,7 +39,7 @@ class Table(Source):
         options = {key: value for key, value in given.options.items() if key != "rows"}
         try:
             return read_table(
-                given.path,
+                given.once(_open_file),
                 list(given.tasks),
                 kinds=given.said("kind"),
                 classes=given.said("classes"),
@@ -49,25 +50,13 @@ class Table(Source):
 
     def check(self, given: DataSettings) -> Sequence[tuple[Place, Mistake]]:
         """That the table's head has the columns that are named."""
-        from allotment.data.roles import assign_roles
-
         try:
-            table = _open_file(given)
+            given.once(_open_file)
         except InputError as error:
             key = "delimiter" if "delimiter" in given.options else "root"
             return [(("data", key), _place_in_file(each, key)) for each in error.mistakes]
-        group, id_, drop = (given.options.get(key) for key in ("group", "id", "drop"))
         try:
-            assign_roles(
-                table,
-                list(given.tasks),
-                None,
-                group,
-                id_,
-                tuple(drop or ()),
-                given.said("kind"),
-                given.said("classes"),
-            )
+            _assign(given)
         except InputError as error:
             places = _find_places(given)
             return [(places.get(each.where, ("data",)), each) for each in error.mistakes]
@@ -76,10 +65,11 @@ class Table(Source):
     def guess_kind(self, given: DataSettings, task: str) -> str | None:
         from allotment.data.targets import guess_kind
 
-        table, classes = _open_file(given), given.said("classes")
+        table, classes = given.once(_open_file), given.said("classes")
         if task not in table.names:  # several columns are one task
             return None
-        column = table.read([task], [task] if task in classes else [])[task]
+        roles = _assign(given)
+        column = table.read(roles.wanted, roles.as_text)[task]
         return guess_kind(column, classes=classes.get(task))
 
     def settle(self, given: DataSettings) -> tuple[Mapping[str, Any], tuple[str, ...]]:
@@ -90,13 +80,17 @@ class Table(Source):
         if "id" in options:
             return {}, ()
         taken = {*given.tasks, *options.get("drop", ()), options.get("group")}
-        id_, notes = find_id(str(given.path), taken, options.get("delimiter"))
+        try:
+            table = given.once(_open_file)
+        except InputError:  # which is said when the data are read
+            return {}, ()
+        id_, notes = find_id(table, taken)
         return ({} if id_ is None else {"id": id_}), notes
 
     def rows(self, given: DataSettings) -> Rows:
         return Rows(
             given.path,
-            partial(_open_file, given),
+            partial(given.once, _open_file),
             given.options.get("id"),
             tuple(given.options.get("drop", ())),
             given.options.get("rows", ""),
@@ -107,6 +101,23 @@ def _open_file(given: DataSettings) -> TableFile:
     from allotment.data.table_file import open_table_file
 
     return open_table_file(given.path, given.options.get("delimiter"))
+
+
+def _assign(given: DataSettings) -> Roles:
+    """What the settings say that each column is there for."""
+    from allotment.data.roles import assign_roles
+
+    group, id_, drop = (given.options.get(key) for key in ("group", "id", "drop"))
+    return assign_roles(
+        given.once(_open_file),
+        list(given.tasks),
+        None,
+        group,
+        id_,
+        tuple(drop or ()),
+        given.said("kind"),
+        given.said("classes"),
+    )
 
 
 def _name_file(mistake: Mistake, root: Path) -> Mistake:
