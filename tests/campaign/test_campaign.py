@@ -652,14 +652,18 @@ def test_changed_settings_and_data_are_noticed_and_never_mixed() -> None:
 
 
 def test_a_job_refuses_data_and_labels_that_it_was_not_made_for() -> None:
-    from allotment.campaign.work import perform
+    from allotment.campaign.work import make_context, perform
 
     campaign = Campaign(begin("camp"), "own.py:make")
     state = campaign.look()
     needs = campaign.list_jobs(state)[0].needs
-    context = {"folder": "camp", "settings": state.text, "learner": campaign.own}
+    context = make_context(state.settings, state.stock, campaign.learner)
     assert perform(context, "response", needs)["have"] == list(state.stock.have.values())
-    for key, words in (("data", "data: have changed"), ("labels", "labels at hand: have changed")):
+    for key, words in (
+        ("data", "data: have changed"),
+        ("labels", "labels at hand: have changed"),
+        ("learner", "files of the learner: have changed"),
+    ):
         with pytest.raises(al.InputError, match=words):
             perform(context, "response", {**needs, key: "0" * 64})
 

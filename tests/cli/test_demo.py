@@ -189,7 +189,7 @@ def test_nothing_is_ordered_in_a_campaign_of_somebody() -> None:
 
 
 def test_no_more_than_two_processes_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    from allotment.runs import local
+    from allotment.runs.runners.processes import Processes
 
     asked: list[int] = []
 
@@ -203,7 +203,7 @@ def test_no_more_than_two_processes_unless_asked(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("allotment.campaign.campaign.run_jobs", note)
     for cores, more in ((8, []), (1, []), (8, ["--workers", "5"])):
-        monkeypatch.setattr(local, "default_workers", lambda cores=cores: cores)
+        monkeypatch.setattr(Processes, "count_workers", lambda self, cores=cores: cores)
         assert CliRunner().invoke(main, ["demo", "--quick", *more]).exit_code == 130
     assert asked == [2, 1, 5]
 

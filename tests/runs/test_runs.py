@@ -24,8 +24,8 @@ from allotment.job import JSON, Job, canonical
 from allotment.ledger import store
 from allotment.ledger.archive import pack
 from allotment.ledger.store import Store
-from allotment.runs import local
-from allotment.runs.local import WorkFailed, default_workers, run_jobs
+from allotment.runs.runner import WorkFailed, run_jobs
+from allotment.runs.runners import processes
 
 HERE = Path(__file__).parent
 ME = __name__
@@ -182,7 +182,7 @@ def test_processes_that_are_not_forked_give_the_same_bytes(monkeypatch: pytest.M
     """As on macOS and Windows."""
     jobs = [Job("train", {"seed": seed}) for seed in range(3)]
     wanted = collect(jobs, "train", None, 1)
-    monkeypatch.setattr(local, "START", "spawn")
+    monkeypatch.setattr(processes, "START", "spawn")
     assert collect(jobs, "train", None, 2) == wanted
 
 
@@ -230,8 +230,9 @@ def test_the_default_is_one_worker_for_each_core(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    monkeypatch.setattr(local, "QUOTA", tmp_path / "cpu.max")
-    assert default_workers() == cores
+    monkeypatch.setattr(processes, "QUOTA", tmp_path / "cpu.max")
+    count_workers = processes.RUNNER.count_workers
+    assert count_workers() == cores
     for text, workers in (
         ("max 100000", cores),
         ("100000 100000", 1),
@@ -239,7 +240,7 @@ def test_the_default_is_one_worker_for_each_core(
         ("9900000 100000", cores),
     ):
         (tmp_path / "cpu.max").write_text(text)
-        assert default_workers() == workers
+        assert count_workers() == workers
 
 
 # Deaths and failures
@@ -339,7 +340,7 @@ PARENT = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
 from allotment.job import Job
-from allotment.runs.local import run_jobs
+from allotment.runs.runner import run_jobs
 # no guard against being run again in the workers: they must not need one
 sys.path.insert(0, {here!r})
 hanging = {hanging}
@@ -436,8 +437,9 @@ def test_ctrl_c_while_the_server_loads_is_the_parent_s_alone(
     hold = os.open(tmp_path / "held", os.O_RDWR)  # to read and write, since that waits for nobody
     # loaded by the server only, in the place of the real one
     (tmp_path / "torch.py").write_text(LOADED)
+    path_before = filter(None, [os.environ.get("PYTHONPATH")])
     environment = os.environ | {
-        "PYTHONPATH": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), *path_before]),
         "SAID": path,
         "HELD": str(tmp_path / "held"),
     }

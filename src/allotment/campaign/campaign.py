@@ -45,7 +45,7 @@ from allotment.campaign.session import Session
 from allotment.campaign.sheets import show_columns
 from allotment.campaign.state import Files, Proposal, State, look, name_diagnosis, tell_spent
 from allotment.campaign.summary import Status, collect, summarise
-from allotment.campaign.work import PERFORM, Bench, find_own, set_up
+from allotment.campaign.work import PERFORM, Bench, make_context, set_up
 from allotment.connect.connector import CONNECTORS, find_writer
 from allotment.connect.delivery import Parts, read_delivery, write_rejected
 from allotment.errors import Infeasible, InputError, Mistake
@@ -54,6 +54,7 @@ from allotment.estimates.request import FOLDS
 from allotment.files import place_file
 from allotment.formatting import several
 from allotment.job import JSON, Job
+from allotment.learners.choice import find_learner
 from allotment.ledger import archive
 from allotment.ledger.books import find_unknown, name_order, read_order
 from allotment.ledger.lock import Held
@@ -65,7 +66,7 @@ from allotment.orders.order import Order, choose
 from allotment.orders.sheet import Sheet
 from allotment.orders.strategy import RANDOM, SHARING, STRATEGIES
 from allotment.plan import baselines, check_counts
-from allotment.runs.local import default_workers, run_jobs
+from allotment.runs.runner import PROCESSES, RUNNERS, Done, run_jobs
 from allotment.settings.settings import FILE, check_place, parse_settings, quote
 from allotment.standing import Standing
 from allotment.stock.fingerprints import keep_rows
@@ -143,12 +144,18 @@ class Ordered:
 
 
 class Campaign:
-    """The verbs, each of which reads the folder anew unless they are used within `once`; `learner`
-    is FILE.py:FUNCTION for code of the user's own."""
+    """The verbs, each of which reads the folder anew unless they are used within `once`.
 
-    def __init__(self, folder: str | Path, learner: str | None = None):
+    `learner` is the name of an installed one, or FILE.py:FUNCTION for code of the user's own; it
+    goes before the one of the settings. `on` names the runner that trains, local processes if left
+    out.
+    """
+
+    def __init__(self, folder: str | Path, learner: str | None = None, on: str | None = None):
         self.folder = Path(folder)
-        self.own = find_own(learner)
+        self.learner = find_learner(learner)
+        self.on = PROCESSES if on is None else on
+        self._runner = RUNNERS.load(self.on)
         self._session: Session | None = None
 
     @classmethod
@@ -202,21 +209,18 @@ class Campaign:
 
     def set_up(self, state: State) -> Bench:
         """The learner on the labels at hand, in this process."""
-        return set_up(state.settings, state.stock, self.own)
+        return set_up(state.settings, state.stock, self._choose_learner(state))
+
+    def _choose_learner(self, state: State) -> str:
+        return self.learner or state.settings.learner
 
     def price(self, state: State, hourly: Any = None, workers: int | None = None) -> Price:
         """What the trainings to come take on this machine with so many workers, timed where they
         will be done."""
         rate, timed = read_rate(hourly), list[JSON]()
-        job = Job("price", list_needs(state, self.own, 0))
+        job = Job("price", list_needs(state, self._choose_learner(state), 0))
         place = 0 if workers == 0 else 1
-        run_jobs(
-            [job],
-            PERFORM,
-            self._context(state),
-            workers=place,
-            done=lambda _, body: timed.append(body),
-        )
+        self._run(state, [job], place, lambda _, body: timed.append(body))
         alone, together = Price.from_dict(timed[-1]), max(self.count_workers(state, workers), 1)
         return replace(
             alone,
@@ -231,7 +235,7 @@ class Campaign:
 
     def _inquire(self, state: State) -> Inquiry:
         _check_measurable(state)
-        return inquire(state, self.own, cache(lambda: self.set_up(state)))
+        return inquire(state, self._choose_learner(state), cache(lambda: self.set_up(state)))
 
     def is_begun(self, state: State) -> bool:
         """Whether some of the trainings for the estimates to come are done."""
@@ -313,15 +317,7 @@ class Campaign:
             store.put_result(_name_machine(describe_cpu()), {})
         tell(0, len(todo))
         count = self.count_workers(state, workers)
-        run_jobs(
-            todo,
-            PERFORM,
-            self._context(state),
-            workers=count,
-            done=keep,
-            progress=tell,
-            enough=enough,
-        )
+        self._run(state, todo, count, keep, progress=tell, enough=enough)
         if len(done) < len(todo) and progress is not None:
             progress(total - left + sum(done.values()), total - left + sum(done.values()))
         return set(done)
@@ -347,15 +343,17 @@ class Campaign:
         would share a GPU."""
         if workers is not None:
             return workers
-        return default_workers() if state.settings.training.get("device", "cpu") == "cpu" else 1
+        on_cpu = state.settings.training.get("device", "cpu") == "cpu"
+        return self._runner.count_workers() if on_cpu else 1
 
-    def _context(self, state: State) -> JSON:
-        """Where jobs find what they need."""
-        return {
-            "folder": os.path.realpath(self.folder),
-            "settings": state.text,
-            "learner": self.own,
-        }
+    def _run(
+        self, state: State, jobs: Sequence[Job], workers: int, done: Done, **told: Any
+    ) -> None:
+        context = make_context(state.settings, state.stock, self._choose_learner(state))
+        with RUNNERS.calling(self.on):
+            run_jobs(
+                jobs, PERFORM, context, runner=self._runner, workers=workers, done=done, **told
+            )
 
     # Planning and buying
 
@@ -549,7 +547,7 @@ class Campaign:
             state = self._begin(store)
             nothing = Trial(BASE, dict.fromkeys(state.settings.names, 0))
             trials = [nothing, *self.list_trials(state, yours, beside)]
-            jobs = list_evaluations(state, self.own, trials, repeats)
+            jobs = list_evaluations(state, self._choose_learner(state), trials, repeats)
             self._do(store, state, [job for row in jobs for job in row], workers, progress)
             found = combine_evaluations(store, state, trials, jobs)
             key = Job("evaluated", {"jobs": [[job.key for job in row] for row in jobs]}).key

@@ -10,13 +10,15 @@ import numpy as np
 
 from allotment.campaign.evaluation import Evaluation, Trial
 from allotment.campaign.state import State
-from allotment.campaign.work import Bench, count_folds, make_request, print_of
+from allotment.campaign.work import Bench, count_folds, make_request
 from allotment.data.source import STEPS
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.estimating import label
 from allotment.estimates.method import METHODS, SHARED, Method, count_trainings
 from allotment.estimates.request import FOLDS, Request
 from allotment.job import JSON, Job
+from allotment.learners.choice import fingerprint_learner
+from allotment.learners.learner import BUILT_IN
 from allotment.ledger.store import Store, Value
 
 CHUNK = 8
@@ -33,11 +35,11 @@ FIRST_SEED = 1000
 """of evaluations, so that no training of them repeats one of the estimates"""
 
 
-def list_needs(state: State, own: str | None, folds: int) -> dict[str, JSON]:
+def list_needs(state: State, learner: str, folds: int) -> dict[str, JSON]:
     """What all trainings of estimates depend on."""
     needs = state.needs | {
         "labels": state.stock.fingerprint,
-        "learner": print_of(own),
+        "learner": fingerprint_learner(learner),
         "folds": folds,
     }
     return needs | {"data": state.stock.data.fingerprint}
@@ -62,12 +64,12 @@ class Inquiry:
         return self.needs if problem is None else self.needs | {"problem": problem.to_dict()}
 
 
-def inquire(state: State, own: str | None, bench: Callable[[], Bench]) -> Inquiry:
+def inquire(state: State, learner: str, bench: Callable[[], Bench]) -> Inquiry:
     """The jobs for estimates of the labels at hand; `bench` is asked for only where these hang on
     the learner."""
     name, method = state.settings.method, state.method
-    needs = list_needs(state, own, FOLDS if own is None else count_folds(bench()))
-    size = _choose_size(state, own, int(needs["trainings"]))
+    needs = list_needs(state, learner, FOLDS if learner == BUILT_IN else count_folds(bench()))
+    size = _choose_size(state, learner, int(needs["trainings"]))
     problem = state.settings.problem() if method.ends_early else None
     request = make_request(bench, needs, size, problem)
     with METHODS.calling(name):
@@ -84,7 +86,7 @@ def _check_job(job: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def list_evaluations(
-    state: State, own: str | None, trials: Sequence[Trial], repeats: int
+    state: State, learner: str, trials: Sequence[Trial], repeats: int
 ) -> list[list[Job]]:
     """The jobs of each trial; repeat r of every plan has the same seed, so that their differences
     are paired."""
@@ -92,10 +94,10 @@ def list_evaluations(
     shared = {
         "data": stock.data.fingerprint,
         "recipe": state.settings.recipe,
-        "learner": print_of(own),
+        "learner": fingerprint_learner(learner),
     }
     shared |= {"labels": stock.fingerprint}
-    size = _choose_size(state, own, USUAL)
+    size = _choose_size(state, learner, USUAL)
     seeds = [
         [FIRST_SEED + each for each in range(at, min(at + size, repeats))]
         for at in range(0, repeats, size)
@@ -112,11 +114,11 @@ def list_evaluations(
     ]
 
 
-def _choose_size(state: State, own: str | None, total: int) -> int:
+def _choose_size(state: State, learner: str, total: int) -> int:
     """How many of `total` trainings one job is. It depends on no clock and no machine: jobs keep
     their names."""
     data, settings = state.stock.data, state.settings
-    if own is not None or not data.is_in_memory or data.picture_size(0) is not None:
+    if learner != BUILT_IN or not data.is_in_memory or data.picture_size(0) is not None:
         return 1  # images, and most learners of users, train one after the other anyway
     usual = settings.source.recipe.get("steps", STEPS)
     mini_batches = total * int(settings.training.get("steps", usual)) * len(settings.tasks)

@@ -3,14 +3,9 @@ score."""
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import importlib.util
 import os
-import sys
-import traceback
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,32 +14,60 @@ import numpy as np
 from allotment.advice.price import price
 from allotment.data.dataset import Dataset
 from allotment.data.labels import Labels, Split, draw, shuffle
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake
 from allotment.estimates.method import METHODS, SHARED
 from allotment.estimates.request import FOLDS, Request
 from allotment.job import JSON
-from allotment.learners.learner import Learner, train_many
+from allotment.learners.choice import build_learner, fingerprint_learner
+from allotment.learners.learner import BUILT_IN, Learner, train_many
 from allotment.problem import Problem
-from allotment.settings.settings import NETWORK, Settings, find_path, parse_settings
-from allotment.stock.stock import Stock, open_stock
+from allotment.settings.settings import NETWORK, Settings, find_path, find_root, parse_settings
+from allotment.stock.stock import Given, Stock, open_stock
 
-VARIABLE = "ALLOT_LEARNER"
-"""names a learner of the user's own, as the option --learner does"""
-VERBS = ("tasks", "steps", "start", "step", "fork", "score", "predict")
 KEPT = 0.25
 """of the labelled instances, for scoring, where a learner of the user's own can't score on any that
 it is told"""
 PERFORM = "allotment.campaign.work:perform"
 
-Make = Callable[[Dataset, Split], Learner]
+
+@dataclass(frozen=True)
+class Context:
+    """What all jobs of a campaign share, wherever they are done: texts, labels, and where the files
+    lie that they read."""
+
+    settings: str
+    """the text of campaign.toml"""
+    learner: str
+    folder: str
+    """of the campaign, in which delivered masks lie"""
+    data: str | None
+    """the file or folder of the data, of a source that has one"""
+    weights: str | None
+    """the file of trained weights, where the settings name one"""
+    given: Given = field(compare=False, repr=False)
+    """delivered labels; jobs name them by their fingerprint, which tells one set from another"""
+
+
+def make_context(settings: Settings, stock: Stock, learner: str) -> JSON:
+    """The context of jobs about these labels at hand, as plain values."""
+    folder = Path(os.path.realpath(stock.folder))
+    root, weights = find_root(settings, folder), settings.training.get("weights")
+    context = Context(
+        settings=settings.text,
+        learner=learner,
+        folder=str(folder),
+        data=None if root is None else os.path.abspath(root),
+        weights=None if weights is None else os.path.abspath(find_path(folder, weights)),
+        given=stock.given,
+    )
+    return vars(context)
 
 
 def perform(context: JSON, kind: str, needs: JSON) -> JSON:
-    """One job: a pure function of what it needs. `context` says only where that is found."""
-    known = (needs["data"], needs["labels"])
-    bench = _set_up(
-        context["folder"], context["settings"], context["learner"], known, kind == "evaluation"
-    )
+    """One job: a pure function of what it needs. No campaign is opened for it: all else is in the
+    context and in the files that this names."""
+    known = needs["data"], needs["labels"], needs["learner"]
+    bench = _set_up(Context(**context), known, kind == "evaluation")
     if kind == "price":
         given = {key: needs[key] for key in ("method", "trainings", "seed")}
         return price(bench.learner, bench.labels, folds=count_folds(bench), **given).to_dict()
@@ -82,52 +105,54 @@ class Bench:
 
 
 @lru_cache(maxsize=1)
-def _set_up(folder: str, text: str, own: str | None, known: tuple[str, str], test: bool) -> Bench:
-    """Once for all jobs of a process that share it; refused if data or labels are not those that
-    the job names."""
-    from allotment.ledger.store import Store
-
-    settings = parse_settings(text)
-    with Store.open(Path(folder), write=False) as store:
-        given = (
-            {}
-            if test
-            else {name: store.delivered(name, settings.conflicts) for name in settings.names}
-        )
-    stock = open_stock(settings, Path(folder), given)
-    changed = [] if stock.fingerprint == known[1] else ["labels at hand"]
-    if not stock.data.is_slow_to_hash and stock.data.fingerprint != known[0]:
+def _set_up(context: Context, known: tuple[str, str, str], test: bool) -> Bench:
+    """Once for all jobs of a process that share it; refused if data, labels or learner are not
+    those that the job names."""
+    settings = _settle_paths(parse_settings(context.settings), context)
+    stock = open_stock(settings, Path(context.folder), {} if test else context.given)
+    data, labels, learner = known
+    changed = [] if stock.fingerprint == labels else ["labels at hand"]
+    if not stock.data.is_slow_to_hash and stock.data.fingerprint != data:
         changed.append("data")
+    if fingerprint_learner(context.learner) != learner:
+        changed.append("files of the learner")
     if changed:
-        raise InputError(
-            [
-                Mistake(each, "have changed since this began; type the command again")
-                for each in changed
-            ]
-        )
-    return set_up(settings, stock, own, test)
+        what = "have changed since this began; type the command again"
+        raise InputError(Mistake(each, what) for each in changed)
+    return set_up(settings, stock, context.learner, test)
 
 
-def set_up(settings: Settings, stock: Stock, own: str | None = None, test: bool = False) -> Bench:
+def _settle_paths(settings: Settings, context: Context) -> Settings:
+    """The settings with their files where the context says that these lie."""
+    data = {"root": context.data} if context.data is not None else {}
+    training = {"weights": context.weights} if context.weights is not None else {}
+    return replace(
+        settings, data={**settings.data, **data}, training={**settings.training, **training}
+    )
+
+
+def set_up(settings: Settings, stock: Stock, learner: str = BUILT_IN, test: bool = False) -> Bench:
     """A learner on the labels at hand or, for `test`, on all that the data know, scored on the test
     part."""
     nobody = stock.parts.validation[:0]
     if test:
         split = Split(stock.parts.train, stock.parts.test, nobody)
-        return Bench(stock, _make(settings, stock.whole(), split, stock.folder, own), stock.start)
+        return Bench(
+            stock, _make(settings, stock.whole(), split, stock.folder, learner), stock.start
+        )
     data, labels = stock.open(), stock.labels
     split = Split(stock.parts.train, nobody, nobody)
-    if own is None:
-        return Bench(stock, _make(settings, data, split, stock.folder, None), labels)
+    if learner == BUILT_IN:
+        return Bench(stock, _make(settings, data, split, stock.folder, learner), labels)
     everyone = np.unique(np.concatenate([labels[task].instances for task in labels]))
     kept = shuffle(everyone, "validation", settings.seed)[: round(KEPT * len(everyone))]
     split = Split(np.setdiff1d(stock.parts.train, kept), np.sort(kept), nobody)
-    learner = _make(settings, data, split, stock.folder, own)
-    if not hasattr(learner, "with_validation"):
+    made = _make(settings, data, split, stock.folder, learner)
+    if not hasattr(made, "with_validation"):
         labels = Labels(
             {task: mine.keep(~np.isin(mine.instances, kept)) for task, mine in labels.items()}
         )
-    return Bench(stock, learner, labels)
+    return Bench(stock, made, labels)
 
 
 def count_folds(bench: Bench) -> int:
@@ -136,11 +161,9 @@ def count_folds(bench: Bench) -> int:
     return FOLDS if hasattr(bench.learner, "with_validation") else 1
 
 
-def _make(
-    settings: Settings, data: Dataset, split: Split, folder: Path, own: str | None
-) -> Learner:
-    if own is not None:
-        return _make_own(own, data, split)
+def _make(settings: Settings, data: Dataset, split: Split, folder: Path, learner: str) -> Learner:
+    if learner != BUILT_IN:
+        return build_learner(learner, data, split)
     try:
         from allotment.learners.recipe import Recipe
         from allotment.learners.torch_learner import TorchLearner
@@ -160,82 +183,6 @@ def _make(
     weights = settings.training.get("weights")
     file = None if weights is None else find_path(folder, weights)
     return make_learner(setup, weights=file, parts=split, data=data)
-
-
-def find_own(given: str | None) -> str | None:
-    """The user's own learner from the command line or the environment, with its whole path."""
-    named = given or os.environ.get(VARIABLE) or None
-    if named is None:
-        return None
-    path, colon, function = named.rpartition(":")
-    if not colon or not function.isidentifier():
-        raise InputError(
-            [Mistake("learner", f"{named!r} is not FILE.py:FUNCTION, such as mine.py:make")]
-        )
-    return f"{os.path.realpath(Path(path).expanduser())}:{function}"
-
-
-def print_of(own: str | None) -> str:
-    """What tells one learner from another: the bytes of the user's file, or "built-in"."""
-    if own is None:
-        return "built-in"
-    path, _, function = own.rpartition(":")
-    try:
-        return f"{function} {hashlib.sha256(Path(path).read_bytes()).hexdigest()}"
-    except OSError as error:
-        raise InputError(
-            [Mistake("learner", f"{path} cannot be read ({error.strerror})")]
-        ) from None
-
-
-def _make_own(own: str, data: Dataset, split: Split) -> Learner:
-    path, _, function = own.rpartition(":")
-    spec = importlib.util.spec_from_file_location("allotment_own_learner", path)
-    if spec is None or spec.loader is None or not Path(path).is_file():
-        raise InputError([Mistake("learner", f"{path} is not a Python file that is there")])
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look for their module there
-    with _explained(path):
-        spec.loader.exec_module(module)
-    if not callable(make := getattr(module, function, None)):
-        known = [
-            name
-            for name in vars(module)
-            if callable(getattr(module, name)) and not name.startswith("_")
-        ]
-        raise InputError(
-            [Mistake("learner", f"{path} has no function {function!r}; {suggest(function, known)}")]
-        )
-    with _explained(path):
-        learner: Learner = make(data, split)
-    lacking = [verb for verb in VERBS if not hasattr(learner, verb)]
-    if lacking:
-        what = (
-            f"{function} made a {type(learner).__name__} without {', '.join(lacking)};"
-            " docs/learner.md shows how"
-        )
-        raise InputError([Mistake("learner", what)])
-    if missing := [target.name for target in data.targets if target.name not in learner.tasks]:
-        raise InputError(
-            [Mistake("learner", f"{function} made one that does not know {', '.join(missing)}")]
-        )
-    return learner
-
-
-@contextlib.contextmanager
-def _explained(path: str) -> Iterator[None]:
-    """What goes wrong in the user's own code is said with its line there."""
-    try:
-        yield
-    except Exception as error:
-        lines = [
-            each.lineno
-            for each in traceback.extract_tb(error.__traceback__)
-            if each.filename == path
-        ]
-        at = f"{path}:{lines[-1]}" if lines else path
-        what = " ".join(str(error).split())  # torch's have several lines
-        raise InputError([Mistake("learner", f"{at}: {type(error).__name__}: {what}")]) from error
 
 
 def _evaluate(bench: Bench, needs: JSON) -> JSON:

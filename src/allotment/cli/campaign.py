@@ -22,7 +22,12 @@ if TYPE_CHECKING:  # at run time each command loads what it needs, so that --hel
 folder_argument = click.argument("folder", metavar="CAMPAIGN")
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON, for machines.")
 learner_option = click.option(
-    "--learner", metavar="FILE.py:FUNCTION", help="Training code of your own; also ALLOT_LEARNER."
+    "--learner",
+    metavar="NAME|FILE.py:FUNCTION",
+    help="What trains: an installed learner, or code of your own; also ALLOT_LEARNER.",
+)
+on_option = click.option(
+    "--on", metavar="NAME", help="Where trainings run. [default: processes of this machine]"
 )
 workers_option = click.option(
     "--workers",
@@ -143,6 +148,7 @@ _PAIRED = {"costs": "cost", "have": "have", "kinds": "kind", "classes": "classes
 @click.command()
 @folder_argument
 @learner_option
+@on_option
 @workers_option
 @click.option(
     "--hourly",
@@ -154,6 +160,7 @@ _PAIRED = {"costs": "cost", "have": "have", "kinds": "kind", "classes": "classes
 def estimate(
     folder: str,
     learner: str | None,
+    on: str | None,
     workers: int | None,
     hourly: str | None,
     dry_run: bool,
@@ -170,7 +177,7 @@ def estimate(
     from allotment.terminal.campaigns import show_measured
     from allotment.terminal.page import Page
 
-    campaign = _enter(folder, "estimate", learner)
+    campaign = _enter(folder, "estimate", learner, on)
     note_machine(campaign)  # which is refused at once if somebody else is writing
     with stoppable(f"allot estimate {quote(folder)}"):
         seconds, state = None, campaign.look()
@@ -364,6 +371,7 @@ def ingest(
     help="Draws and trainings of each.",
 )
 @learner_option
+@on_option
 @workers_option
 @json_option
 def evaluate(
@@ -371,6 +379,7 @@ def evaluate(
     plans: tuple[str, ...],
     repeats: int,
     learner: str | None,
+    on: str | None,
     workers: int | None,
     as_json: bool,
 ) -> None:
@@ -385,7 +394,7 @@ def evaluate(
     from allotment.terminal.campaigns import show_evaluation
     from allotment.terminal.page import Page
 
-    campaign = _enter(folder, "evaluate", learner)
+    campaign = _enter(folder, "evaluate", learner, on)
     yours = [_pairs("--plan", plan.split(",")) for plan in plans]
     for warning in campaign.judge_prices(yours):
         say(f"note: {warning}", err=True)
@@ -541,15 +550,17 @@ def restore(folder: str) -> None:
     say(f"Next: allot verify {quote(folder)}")
 
 
-def _open(folder: str, learner: str | None = None) -> Campaign:
+def _open(folder: str, learner: str | None = None, on: str | None = None) -> Campaign:
     from allotment.campaign.campaign import Campaign
 
-    return Campaign(folder, learner)
+    return Campaign(folder, learner, on)
 
 
-def _enter(folder: str, why: str = "", learner: str | None = None) -> Campaign:
+def _enter(
+    folder: str, why: str = "", learner: str | None = None, on: str | None = None
+) -> Campaign:
     """A campaign that is read and opened once, until the command ends; for writing, if said why."""
-    campaign = _open(folder, learner)
+    campaign = _open(folder, learner, on)
     click.get_current_context().with_resource(campaign.once(why))
     return campaign
 
@@ -564,7 +575,7 @@ def note_machine(campaign: Campaign) -> None:
 def stoppable(command: str) -> Iterator[None]:
     """Ctrl-C ends the work at once, a training that fails ends it after the others; what is done is
     on disk."""
-    from allotment.runs.local import WorkFailed
+    from allotment.runs.runner import WorkFailed
 
     kept = f"What is done is kept; to go on from there: {command}"
     try:

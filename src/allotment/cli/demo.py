@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allotment.cli.campaign import note_machine, stoppable
+from allotment.cli.campaign import note_machine, on_option, stoppable
 from allotment.cli.files import EXAMPLES, read_example
 from allotment.cli.planning import show_beside
 from allotment.cli.progress import Meter, spell
@@ -59,6 +59,7 @@ MOST_WORKERS = 2
     show_default=True,
     help="Draws other labels to begin with.",
 )
+@on_option
 @click.option(
     "--workers",
     type=click.IntRange(0),
@@ -70,7 +71,9 @@ MOST_WORKERS = 2
     is_flag=True,
     help="Instead, plan the paper's two published instances; trains nothing.",
 )
-def demo(folder: str, quick: bool, seed: int, workers: int | None, paper: bool) -> None:
+def demo(
+    folder: str, quick: bool, seed: int, on: str | None, workers: int | None, paper: bool
+) -> None:
     """A whole campaign on the built-in scenes, in a few minutes.
 
     Six tasks with a few labels each: it measures what more would be worth, plans, orders, buys,
@@ -86,21 +89,21 @@ def demo(folder: str, quick: bool, seed: int, workers: int | None, paper: bool) 
         return
     flags = [*(["--quick"] if quick else []), *(["--seed", str(seed)] if seed else [])]
     with stoppable(shlex.join(["allot", "demo", folder, *flags])):
-        _run(folder, quick, seed, _choose_workers() if workers is None else workers)
+        _run(folder, quick, seed, on, _choose_workers(on) if workers is None else workers)
 
 
-def _choose_workers() -> int:
-    from allotment.runs.local import default_workers
+def _choose_workers(on: str | None) -> int:
+    from allotment.runs.runner import PROCESSES, RUNNERS
 
-    return min(default_workers(), MOST_WORKERS)
+    return min(RUNNERS.load(on or PROCESSES).count_workers(), MOST_WORKERS)
 
 
-def _run(folder: str, quick: bool, seed: int, workers: int) -> None:
+def _run(folder: str, quick: bool, seed: int, on: str | None, workers: int) -> None:
     from allotment.terminal.page import Page
 
     form, page = QUICK if quick else FULL, Page()
     page.title("1. Six tasks, and a few labels of each")
-    campaign = _open(folder, _write_settings(form, quick, seed))
+    campaign = _open(folder, _write_settings(form, quick, seed), on)
     note_machine(campaign)
     _introduce(page, campaign, quick)
     each = _measure(page, campaign, form["repeats"], workers)
@@ -132,21 +135,22 @@ def _write_settings(form: dict[str, int], quick: bool, seed: int) -> str:
     return write_template(data, tasks, budget, "response", training, form["trainings"], seed)
 
 
-def _open(folder: str, text: str) -> Campaign:
+def _open(folder: str, text: str, on: str | None) -> Campaign:
     """The demo in this folder, begun if it is not; nobody's own campaign is ordered for."""
     from allotment.campaign.campaign import Campaign
     from allotment.errors import InputError, Mistake
     from allotment.settings.settings import FILE, parse_settings, read_settings
 
+    campaign = Campaign(folder, on=on)
     if not (Path(folder) / FILE).exists():
-        return Campaign.create(folder, text)
-    if _outline(read_settings(Path(folder))[0]) != _outline(parse_settings(text)):
+        Campaign.create(folder, text)
+    elif _outline(read_settings(Path(folder))[0]) != _outline(parse_settings(text)):
         what = (
             "is another campaign, or a demo with another --quick or --seed; name a new folder:"
             " allot demo FOLDER"
         )
         raise InputError([Mistake(folder, what)])
-    return Campaign(folder)
+    return campaign
 
 
 def _outline(settings: Settings) -> tuple[Any, ...]:

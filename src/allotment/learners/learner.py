@@ -9,8 +9,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.data.labels import Labels
+from allotment.data.dataset import Dataset
+from allotment.data.labels import Labels, Split
 from allotment.machine import settled
+from allotment.plugins import Registry
 
 State = Any
 """whatever a learner keeps between steps; nothing but the learner looks into it"""
@@ -114,6 +116,25 @@ class Learner(Protocol):
         else: values in the form of the labels.
         """
 
+
+LEARNER_VERBS = ("tasks", "steps", "start", "step", "fork", "score", "predict")
+"""what every learner has"""
+BUILT_IN = "built-in"
+"""the learner unless somebody says"""
+MakeLearner = Callable[[Dataset, Split], Learner]
+"""what a package offers: it makes a learner of these data, which trains on `split.train` and is
+scored on `split.validation`"""
+
+
+def _load_built_in() -> MakeLearner:
+    from allotment.learners.torch_learner import TorchLearner
+
+    return TorchLearner
+
+
+LEARNERS: Registry[MakeLearner] = Registry(
+    "learners", "learner", ("__call__",), {BUILT_IN: _load_built_in}
+)
 
 Watch = Callable[[int, State], None]
 

@@ -1,1 +1,1 @@
-"""Jobs are executed here: in this process or on local processes, with the same bytes either way."""
+"""Jobs are executed here, by whichever runner, with the same bytes from each of them."""

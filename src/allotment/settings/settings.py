@@ -20,6 +20,8 @@ from allotment.data.source import SOURCES, DataSettings, Source, find_networks
 from allotment.errors import InputError, Mistake, cut, make_hints, suggest
 from allotment.estimates.method import DEFAULT, METHODS, Method
 from allotment.estimates.request import FOLDS
+from allotment.learners.choice import is_code
+from allotment.learners.learner import BUILT_IN, LEARNERS
 from allotment.learners.metrics import METRICS, check_metric
 from allotment.learners.recipe import check_recipe
 from allotment.ledger.schema import FILE as STORE
@@ -30,6 +32,7 @@ from allotment.toml import find_lines, parse_toml, read_text, refuse_nesting
 
 FILE = "campaign.toml"
 TRAINING: dict[str, type] = {
+    "learner": str,
     "network": str,
     "weights": str,
     "steps": int,
@@ -62,7 +65,10 @@ HINTS = {
     "pool": "is counted from the data: leave it out",
     "gain": "is measured: leave it out, or plan with a problem file (allot example)",
     "implies": "is not part of a campaign yet: leave it out",
-    "learner": "is code, which no file may name: give it with --learner or in ALLOT_LEARNER",
+    "learner": (
+        "an installed one is named below [training]; code, which no file may name, is given with"
+        " --learner or in ALLOT_LEARNER"
+    ),
     "tasks": "unknown key; write [[task]] above each task",
 }
 
@@ -106,6 +112,11 @@ class Settings:
     def source(self) -> Source:
         """The kind of data that it is about."""
         return SOURCES.load(self.data["name"])
+
+    @property
+    def learner(self) -> str:
+        """What trains, unless a command says something else."""
+        return str(self.training.get("learner", BUILT_IN))
 
     def data_settings(self, root: Path | None) -> DataSettings:
         """What the source is given to open the data that lie there."""
@@ -320,9 +331,20 @@ def _read_training(given: Any, source: Source | None, wrong: Placed) -> dict[str
     found = _read_keys(given, TRAINING, "training", wrong)
     if what := _check_network(found.get("network", NETWORK), source):
         wrong.add(("training", "network"), "training: network", what)
+    if what := _check_learner(found.get("learner", BUILT_IN)):
+        wrong.add(("training", "learner"), "training: learner", what)
     for mistake in check_recipe(found):
         wrong.add(("training", mistake.where), f"training: {mistake.where}", mistake.what)
     return found
+
+
+def _check_learner(name: str) -> str:
+    """What is wrong with it; "" if nothing is."""
+    if name in LEARNERS:
+        return ""
+    if is_code(name):
+        return "is code, which no file may name: give it with --learner or in ALLOT_LEARNER"
+    return LEARNERS.tell_unknown(name)
 
 
 def _check_network(network: str, source: Source | None) -> str:

@@ -1,0 +1,1 @@
+"""The built-in runners: each file is one, and its name is the runner's."""
