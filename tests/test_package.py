@@ -34,6 +34,7 @@ ROOMS = (
 INSIDE = {
     "solver": ("bank", "soundness", "model", "dual", "greedy", "listing", "search", "sweep",
     "baselines", "sensitivity"),
+    "runs": ("deaths", "execution", "runner", "conformance"),
     "data.scenes": (
         "arrays", "scene", "drawing", "stage", "solids", "rays", "shading", "pictures", "labels",
         "album", "unrendered",

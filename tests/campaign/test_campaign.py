@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,6 +37,7 @@ from allotment.estimates.paper import Found, Paper
 from allotment.estimates.priors import Prior
 from allotment.estimates.response import Response, join
 from allotment.estimates.worth import fit
+from allotment.job import canonical
 from allotment.ledger.store import Store
 from allotment.plan import Outlook
 from allotment.settings.settings import parse_settings
@@ -666,6 +668,47 @@ def test_a_job_refuses_data_and_labels_that_it_was_not_made_for() -> None:
     ):
         with pytest.raises(al.InputError, match=words):
             perform(context, "response", {**needs, key: "0" * 64})
+
+
+ELSEWHERE = """
+import sys
+from allotment.ledger.store import Store
+
+def refuse(*given, **more):
+    raise SystemExit("a job opened the store")
+
+Store.open = refuse
+from allotment.runs.execution import execute
+print(execute(*sys.stdin.read().splitlines()))
+"""
+
+
+def test_a_job_is_done_elsewhere_from_its_texts_and_the_files_that_they_name() -> None:
+    from allotment.campaign.work import PERFORM, make_context, perform
+    from allotment.runs.execution import write_common, write_job
+
+    folder = begin("camp")
+    shorten(folder, trainings=8)
+    fine("estimate", folder, "--workers", 0, "--learner", "own.py:make")
+    fine("order", folder)
+    answers = {"size": lambda number: number / 7, "look": "old"}
+    fine("ingest", folder, fill(folder / "order-1.csv", Path("filled.csv"), answers))
+    campaign = Campaign(folder, "own.py:make")
+    state = campaign.look()
+    context = make_context(state.settings, state.stock, campaign.learner)
+    assert sum(map(len, context["given"].values())) > 0
+    job = campaign.list_jobs(state)[0]
+    wanted = canonical(perform(json.loads(canonical(context)), job.kind, job.needs))
+    shutil.rmtree(folder)  # with the store, and with the settings
+    Path("elsewhere").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", ELSEWHERE],
+        input=f"{write_common(PERFORM, context)}\n{write_job(job)}",
+        cwd="elsewhere",
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == f'{{"body":{wanted}}}', done.stderr
 
 
 def test_the_same_bytes_from_one_process_and_from_two() -> None:
