@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 
 from allotment.campaign.campaign import Campaign
-from allotment.campaign.jobs import CHUNK
+from allotment.campaign.jobs import TRAININGS_PER_JOB
 from allotment.estimates.chunks import cut
 from allotment.estimates.design import design
 from allotment.estimates.response import run
@@ -178,18 +178,20 @@ def measure(workers: int, given: argparse.Namespace, start: float) -> bool:
 def compare_stacks(steps: int) -> None:
     """What trainings cost in jobs of few instead of many, which is what cheap kills cost in
     speed."""
-    campaign = Campaign(begin("stacks", 2 * CHUNK, steps))
+    campaign = Campaign(begin("stacks", 2 * TRAININGS_PER_JOB, steps))
     bench = campaign.set_up(campaign.look())
-    chosen = cut(design(bench.labels, 2 * CHUNK, 0, 4), 0, CHUNK)
+    chosen = cut(design(bench.labels, 2 * TRAININGS_PER_JOB, 0, 4), 0, TRAININGS_PER_JOB)
     best: dict[int, float] = {}
     for _ in range(3):
-        for together in (CHUNK, 4, 2, 1):
+        for together in (TRAININGS_PER_JOB, 4, 2, 1):
             began = time.process_time()
             with settled():
                 run(bench.learner, bench.labels, chosen, together=together, untrained=0)
             best[together] = min(best.get(together, float("inf")), time.process_time() - began)
-    told = ", ".join(f"{together}: {used / best[CHUNK]:.2f}" for together, used in best.items())
-    print(f"CPU of a training by the size of its job, beside jobs of {CHUNK}: {told}")
+    told = ", ".join(
+        f"{together}: {used / best[TRAININGS_PER_JOB]:.2f}" for together, used in best.items()
+    )
+    print(f"CPU of a training by the size of its job, beside jobs of {TRAININGS_PER_JOB}: {told}")
 
 
 def main() -> None:

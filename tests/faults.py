@@ -379,9 +379,9 @@ def mark_commits(shim: Shim) -> None:
 
 
 def count_rows(connection: sqlite3.Connection) -> dict[str, int]:
-    from allotment.ledger.schema import COLUMNS, MIGRATIONS
+    from allotment.ledger.schema import MIGRATIONS, TABLE_COLUMNS
 
-    tables = COLUMNS[len(MIGRATIONS)]
+    tables = TABLE_COLUMNS[len(MIGRATIONS)]
     return {
         name: connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0] for name in tables
     }

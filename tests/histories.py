@@ -35,7 +35,7 @@ from helpers.campaigns import begin
 from allotment.campaign.campaign import Campaign
 from allotment.errors import Infeasible, InputError
 from allotment.ledger.books import name_order
-from allotment.ledger.schema import FILE as STORE
+from allotment.ledger.schema import STORE_FILE
 from allotment.ledger.store import Store
 
 TASKS = ("size", "look")
@@ -384,9 +384,9 @@ class History:
         newer.close()
         if same or not longer:
             return "no older store"
-        for path in self.folder.glob(f"{STORE}*"):
+        for path in self.folder.glob(f"{STORE_FILE}*"):
             path.unlink()
-        shutil.copy(Path("backup", STORE), self.folder)
+        shutil.copy(Path("backup", STORE_FILE), self.folder)
         with pytest.raises(InputError, match="is older than its own copy"):
             self.campaign.look()
         self.campaign.restore()

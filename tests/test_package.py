@@ -24,6 +24,7 @@ TESTS = Path(__file__).parent
 
 # From left to right: a room imports only from rooms to its left (docs/method.md, README).
 ROOMS = (
+    "arrays", "progress",
     "errors", "mistakes", "plugins", "amounts", "formatting", "cells", "machine", "files",
     "standing", "problem", "toml", "gains", "problem_file", "limits", "solver", "plan", "overview",
     "frontiers", "curve_conformance", "data",

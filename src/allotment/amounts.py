@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
 
-LARGEST = 10**15
+LARGEST_AMOUNT = 10**15
+"""of money or labels; what is larger is taken for a mistake"""
 FINEST = 12  # decimal places
 
 
@@ -18,7 +19,7 @@ def exact(value: object) -> Fraction:
 
     Raises ValueError with a sentence for people.
     """
-    if type(value) is int and -LARGEST <= value <= LARGEST:  # most are
+    if type(value) is int and -LARGEST_AMOUNT <= value <= LARGEST_AMOUNT:  # most are
         return Fraction(value)
     if isinstance(value, bool) or not isinstance(value, str | int | Fraction | Decimal | float):
         if isinstance(value, numbers.Number) and hasattr(value, "item"):  # a number of numpy's
@@ -31,7 +32,7 @@ def exact(value: object) -> Fraction:
     if isinstance(number, Decimal):
         number = _round(number, value)
     fraction = Fraction(number)
-    if abs(fraction) > LARGEST:
+    if abs(fraction) > LARGEST_AMOUNT:
         raise ValueError(f"{short(value)} is too large (the limit is 10^15)")
     if fraction.denominator > 10**FINEST:
         raise ValueError(f"{short(value)} has too many digits (at most {FINEST} decimal places)")
@@ -53,7 +54,7 @@ def _round(number: Decimal, value: object) -> Decimal | int:
     if number and number.adjusted() < -FINEST:
         raise ValueError(f"{short(value)} is too small to count (the limit is 10^-{FINEST})")
     if number and number.adjusted() > 15:  # before 10^400 becomes an integer of 400 digits
-        return LARGEST + 1
+        return LARGEST_AMOUNT + 1
     # a million digits would take Fraction minutes
     rounded = number.quantize(Decimal(10) ** -FINEST, context=Context(prec=40))
     if rounded != number:
@@ -63,7 +64,7 @@ def _round(number: Decimal, value: object) -> Decimal | int:
 
 def whole(value: object) -> int:
     """A whole number; raises ValueError with a sentence for people."""
-    if type(value) is int and -LARGEST <= value <= LARGEST:
+    if type(value) is int and -LARGEST_AMOUNT <= value <= LARGEST_AMOUNT:
         return value
     fraction = exact(value)
     if fraction.denominator != 1:

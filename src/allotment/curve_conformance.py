@@ -16,8 +16,9 @@ from decimal import Decimal
 
 import numpy as np
 
+from allotment.arrays import Array
 from allotment.errors import InputError
-from allotment.gains import CURVES, LAST_DIGITS, Array, Coupled, Curve, Geometric, find_lacking
+from allotment.gains import CURVES, LAST_DIGITS, Coupled, Curve, Geometric, find_lacking
 from allotment.plan import Plan, allocate, value_of
 from allotment.problem import Problem, Task
 from allotment.solver.soundness import Stretch, check_stretch
@@ -170,12 +171,12 @@ class CurveTests:
     def test_what_it_does_not_know_is_refused(self) -> None:
         for curve in self._curves():
             plain = curve.to_dict() | {"no such parameter": 1}
-            told = ""
+            message = ""
             try:
                 type(curve).from_dict(plain)
             except InputError as error:
-                told = str(error)
-            assert "no such parameter" in told, "a parameter that there is not is taken"
+                message = str(error)
+            assert "no such parameter" in message, "a parameter that there is not is taken"
 
     # --- plans ---
 

@@ -3,7 +3,7 @@
 AllotmentError
 ├── InputError       something given is wrong: every mistake at once, with its key (exit code 2)
 │   ├── Damaged      a campaign's store says what no store can say
-│   ├── Held         somebody else writes to the campaign just now
+│   ├── Busy         somebody else writes to the campaign just now
 │   ├── Unread       a file could not be read, so that nothing is known of it
 │   └── Unscored     validation labels that cannot score a task
 ├── Infeasible       all of it is valid, but no plan meets it: which limits clash (exit code 1)
@@ -71,11 +71,11 @@ def reading(what: str) -> Iterator[None]:
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
         if isinstance(error, AllotmentError):
             raise
-        told = (
+        message = (
             f"is not in the form that to_dict writes ({cut(f'{type(error).__name__}: {error}')});"
             " write it again"
         )
-        raise InputError([Mistake(what, told)]) from None
+        raise InputError([Mistake(what, message)]) from None
 
 
 def cut(text: object, most: int = 100) -> str:

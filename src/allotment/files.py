@@ -18,6 +18,8 @@ from allotment.machine import is_alive, sync_file, sync_folder
 HALF = ".half-"
 """how names of files begin while they are being written; the number of the process that does comes
 next"""
+MOST_UNPACKING = 200
+"""times that a large file may be larger when unpacked: what is steeper is made to fill memory"""
 KEEP = "everything that was finished is kept"
 LONGEST_PATH = 200
 """letters of a path in a message"""

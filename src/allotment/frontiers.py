@@ -109,17 +109,17 @@ def frontier(problem: Problem, gains: Mapping[str, Curve] | Evidence) -> Frontie
     return Frontier(problem, gains, budgets, values, by_name, dense, evidence)
 
 
-Points = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
+FrontierPoints = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
 """budgets in units, values, counts (tasks, budgets); beyond the floors where they come from a
 model"""
 
 
-def _every_budget(model: Model) -> Points:
+def _every_budget(model: Model) -> FrontierPoints:
     values, counts = sweep(model)
     return np.arange(len(values)), values, counts
 
 
-def _corners(model: Model) -> Points:
+def _corners(model: Model) -> FrontierPoints:
     """Budgets at which one price of money leaves nothing over: there the answer to that price is
     the exact plan."""
     part = whole(model)
@@ -136,7 +136,7 @@ def _corners(model: Model) -> Points:
     return units, np.array([model.worth(plans[int(unit)]) for unit in units]), counts
 
 
-def _samples(problem: Problem, gains: dict[str, Curve]) -> Points:
+def _samples(problem: Problem, gains: dict[str, Curve]) -> FrontierPoints:
     """Exact plans at budgets spread evenly, where several limits leave no such corners."""
     low, high = (
         math.ceil(problem.price(floors_of(problem)) / problem.unit),

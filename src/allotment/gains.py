@@ -21,13 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.amounts import exact, short
+from allotment.arrays import Array
 from allotment.errors import InputError, Mistake, cut, make_hints, suggest
 from allotment.plugins import Registry
 from allotment.problem import show_exact
 
-Array: TypeAlias = NDArray[np.float64]
-
-MOST_PARTS = 1_000
+MOST_CURVES = 1_000
 """curves in one sum"""
 LOOKS = 129
 """places that are looked at together where the best count is searched for"""
@@ -492,8 +491,8 @@ class Sum(Curve):
         given = values["parts"]
         if not isinstance(given, list) or not given:
             raise InputError([Mistake("parts", "must be a list of curves")])
-        if (count := len(given)) > MOST_PARTS:
-            what = f"there are {count:,}, the limit is {MOST_PARTS:,}; leave some out"
+        if (count := len(given)) > MOST_CURVES:
+            what = f"there are {count:,}, the limit is {MOST_CURVES:,}; leave some out"
             raise InputError([Mistake("parts", what)])
         parts: list[Curve] = []
         mistakes: list[Mistake] = []
@@ -724,8 +723,8 @@ class Reading:
         except Exception as error:
             if cls in FAMILIES.values():
                 raise
-            told = cut(f"{type(error).__name__}: {error}", 200)  # it is somebody else's code
-            what = f"{cls.__name__} cannot be made of these values ({told})"
+            message = cut(f"{type(error).__name__}: {error}", 200)  # it is somebody else's code
+            what = f"{cls.__name__} cannot be made of these values ({message})"
             raise InputError([Mistake("", what)]) from error
 
     def _find(self, name: Any) -> type[Curve]:

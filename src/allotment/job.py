@@ -18,12 +18,17 @@ from allotment import __version__
 from allotment.amounts import short
 from allotment.errors import InputError, Mistake, cut
 
+SHA256 = re.compile(r"[0-9a-f]{64}")
+"""a hash as it is written: a key, a mask's name"""
+
 JSON: TypeAlias = Any
 """None, bool, int, float, str, and lists and dicts (with text as keys) of them"""
 
-DEEPEST = 60  # levels; also the end of a list that contains itself
+DEEPEST_VALUE = 60
+"""levels of lists and objects within each other; also the end of a list that contains itself"""
 LONGEST_NUMBER = 1024  # bits
-MOST_MISTAKES = 20
+MOST_VALUE_MISTAKES = 20
+"""mistakes in one value that are listed; the others are like them"""
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
 
 
@@ -35,9 +40,9 @@ def canonical(value: JSON) -> str:
     '{"a":null,"b":[1,2.5]}'
     """
     wrong: list[Mistake] = []
-    plain = _plain(value, None, wrong, DEEPEST)
+    plain = _plain(value, None, wrong, DEEPEST_VALUE)
     if wrong:
-        raise InputError(wrong[:MOST_MISTAKES])
+        raise InputError(wrong[:MOST_VALUE_MISTAKES])
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -133,7 +138,9 @@ def _plain(value: JSON, place: _Place | None, wrong: list[Mistake], levels: int)
         wrong.append(Mistake(_spell(place), what))
     elif not levels:
         wrong.append(
-            Mistake(_spell(place), f"is nested more than {DEEPEST} levels deep; make it flatter")
+            Mistake(
+                _spell(place), f"is nested more than {DEEPEST_VALUE} levels deep; make it flatter"
+            )
         )
     elif isinstance(value, Mapping):
         for key in value:

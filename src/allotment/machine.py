@@ -23,7 +23,7 @@ from typing import Any
 THREADS = 1
 """of torch in one training: sums of several threads round differently, and two trainings at once
 are faster than one with two threads"""
-LIMITS = (
+CPU_VARIABLES = (
     *(
         "ONEDNN_MAX_CPU_ISA",
         "ONEDNN_DEFAULT_FPMATH_MODE",
@@ -153,7 +153,7 @@ def make_folder(path: Path) -> None:
 
 def describe_cpu() -> str:
     """The kind of CPU, in words; the same words are the same kind."""
-    limits = [f"{name}={value}" for name in LIMITS if (value := os.environ.get(name))]
+    limits = [f"{name}={value}" for name in CPU_VARIABLES if (value := os.environ.get(name))]
     return ", ".join([_name_cpu(), *limits])
 
 

@@ -11,15 +11,15 @@ from typing import ParamSpec, TypeAlias, TypeVar
 
 from allotment.errors import InputError, Mistake, cut, shorten
 
-SHOWN = 5
+MOST_LISTED = 5
 """mistakes of one kind that are listed; the others are counted"""
 MOST_COLLECTED = 20
 """mistakes of several steps that are said at once"""
 MOST_STEPS = 6
 """parts that are read of the name of a key, as in `gain: parts[1].reduction`"""
 
-Found = TypeVar("Found")
-Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
+Arguments = ParamSpec("Arguments")
 Place: TypeAlias = tuple[str | int, ...]
 """the way to a key: ("task", 1, "gain", "reduction") is in the second task"""
 
@@ -31,8 +31,8 @@ class Collected:
         self.found: list[Mistake] = []
 
     def attempt(
-        self, step: Callable[Given, Found], *given: Given.args, **named: Given.kwargs
-    ) -> Found | None:
+        self, step: Callable[Arguments, Returned], *given: Arguments.args, **named: Arguments.kwargs
+    ) -> Returned | None:
         try:
             return step(*given, **named)
         except InputError as error:

@@ -87,8 +87,8 @@ class Registry(Generic[T]):
         except Exception as error:
             if self.version_of(name) is None:
                 raise
-            told = cut(f"{type(error).__name__}: {error}", 200)
-            what = f"failed ({told}); mend or uninstall it"
+            message = cut(f"{type(error).__name__}: {error}", 200)
+            what = f"failed ({message}); mend or uninstall it"
             raise InputError([Mistake(self.describe(name), what)]) from error
 
     @cached_property
@@ -103,8 +103,8 @@ class Registry(Generic[T]):
         try:
             loaded: T = point.load()
         except Exception as error:  # it is somebody else's code
-            told = cut(f"{type(error).__name__}: {error}", 200)
-            what = f"cannot be loaded from {_name_home(point)} ({told}); mend or uninstall it"
+            message = cut(f"{type(error).__name__}: {error}", 200)
+            what = f"cannot be loaded from {_name_home(point)} ({message}); mend or uninstall it"
             raise InputError([Mistake(where, what)]) from error
         if lacking := [verb for verb in self.verbs if not hasattr(loaded, verb)]:
             what = f"{_name_home(point)} offers one without {', '.join(lacking)}"

@@ -17,7 +17,7 @@ from allotment.problem import Cap, Problem, Task
 from allotment.toml import find_lines, parse_toml, read_text, refuse_nesting
 
 TOP_KEYS = ("budget", "count_implied", "task", "cap")
-HINTS = {
+PROBLEM_HINTS = {
     "budget": "is missing; write budget = 6300 (all there is to spend) above the first [[task]]",
     "name": 'is missing; write name = "seg"',
     "cost": "is missing; write cost = 20, the price of one label",
@@ -28,6 +28,7 @@ HINTS = {
     "gain": "belongs to a task; write [task.gain] below the keys of its [[task]]",
     "gains": "unknown key; write [task.gain] below the keys of its [[task]]",
 }
+"""what to write for a key that is missing or not allowed in a problem file"""
 
 Made = TypeVar("Made", Task, Cap)
 
@@ -88,7 +89,7 @@ def _document(plain: dict[str, Any], wrong: Placed) -> Document | None:
     hint = make_hints(TOP_KEYS)
     for key in plain:
         if key not in TOP_KEYS:
-            wrong.add((key,), cut(key, 60), HINTS.get(key) or f"unknown key; {hint(key)}")
+            wrong.add((key,), cut(key, 60), PROBLEM_HINTS.get(key) or f"unknown key; {hint(key)}")
     if plain.get("task", []) == [] and "tasks" not in plain:
         wrong.add(
             ("task",), "task", "there is no task; write [[task]] and below it a name and a cost"
@@ -158,13 +159,13 @@ def _made(entry: _Entry, make: Callable[[dict[str, Any]], Made], wrong: Placed) 
 def _give_hints(mistakes: Iterable[Mistake]) -> Iterator[Mistake]:
     """The same mistakes, with what to write for a key that is missing."""
     for mistake in mistakes:
-        missing = mistake.what == "is missing" and mistake.where in HINTS
-        yield replace(mistake, what=HINTS[mistake.where]) if missing else mistake
+        missing = mistake.what == "is missing" and mistake.where in PROBLEM_HINTS
+        yield replace(mistake, what=PROBLEM_HINTS[mistake.where]) if missing else mistake
 
 
 def _budget(plain: dict[str, Any], wrong: Placed) -> Any:
     if "budget" not in plain:
-        wrong.add((), "budget", HINTS["budget"])
+        wrong.add((), "budget", PROBLEM_HINTS["budget"])
     elif isinstance(plain["budget"], dict | list):
         wrong.add(
             ("budget",),

@@ -18,17 +18,17 @@ from allotment.errors import InputError, Mistake
 from allotment.mistakes import Place
 from allotment.problem import MOST_CAPS, MOST_TASKS
 
-LARGEST_FILE = 5_000_000
-"""bytes"""
+LARGEST_TOML = 5_000_000
+"""bytes of a file"""
 MOST_SIGNS = 150_000
 """line ends, equals signs, commas and dots of a text: each takes the parser some microseconds"""
-DEEPEST = 30
+MOST_KEY_PARTS = 30
 """parts of a dotted key: the parser's work grows with their square"""
 DEEPEST_PLACE = 8
 """parts of a place that has a line of its own; what lies deeper has the line of what it is in"""
 
 _PART = r"""(?:[\w-]+|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*')[ \t]*+\.[ \t]*+"""
-_DEEP = re.compile(rf"(?:^|[\[{{,])[ \t]*+((?:{_PART}){{{DEEPEST}}})", re.MULTILINE)
+_DEEP = re.compile(rf"(?:^|[\[{{,])[ \t]*+((?:{_PART}){{{MOST_KEY_PARTS}}})", re.MULTILINE)
 _TABLES = {
     kind: (re.compile(rf"^[ \t]*+\[\[[ \t]*+{kind}[ \t]*+\]\]", re.MULTILINE), most)
     for kind, most in (("task", MOST_TASKS), ("cap", MOST_CAPS))
@@ -61,8 +61,8 @@ def _find_unfit(status: os.stat_result) -> str:
             "is a pipe or a device; save the problem to a file first, or give - to read standard"
             " input"
         )
-    if status.st_size > LARGEST_FILE:
-        size, limit = status.st_size / 10**6, LARGEST_FILE // 10**6
+    if status.st_size > LARGEST_TOML:
+        size, limit = status.st_size / 10**6, LARGEST_TOML // 10**6
         return f"has {size:.1f} MB, the limit is {limit} MB; is it the right file?"
     return ""
 
@@ -114,11 +114,11 @@ def _refuse_much(text: str) -> None:
             f"has {count:,} line ends, equals signs, commas and dots, the limit is {MOST_SIGNS:,}"
         )
         raise InputError([Mistake("", f"{what}; is it the right file?")])
-    if text.count(".") >= DEEPEST and (deep := _DEEP.search(text)):
+    if text.count(".") >= MOST_KEY_PARTS and (deep := _DEEP.search(text)):
         line = text.count("\n", 0, deep.start(1)) + 1
         what = (
-            f"a key has more than {DEEPEST} parts between dots, the limit; a task is a few levels"
-            " deep"
+            f"a key has more than {MOST_KEY_PARTS} parts between dots, the limit; a task is a few"
+            " levels deep"
         )
         raise InputError([Mistake("", what, line)])
 

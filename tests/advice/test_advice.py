@@ -16,7 +16,7 @@ from helpers.planted_transfer import known
 import allotment as al
 from allotment.advice.backtest import Backtest, backtest
 from allotment.advice.doctor import Diagnosis, diagnose
-from allotment.advice.price import TIMED, TOGETHER, Price, price
+from allotment.advice.price import STACKED_TRAININGS, TIMED, Price, price
 from allotment.data.labels import Labels
 from allotment.errors import InputError
 from allotment.estimates.curves import Points, fit_paper
@@ -101,7 +101,7 @@ def test_a_curve_says_what_hangs_on_it_and_what_would_mend_it() -> None:
     }
     assert found["cls"].grade == "sound"
     assert found["seg"].grade != "sound"
-    assert "repetitions" in found["seg"].mend
+    assert "repetitions" in found["seg"].remedy
     fits = {name: fit_paper(each, draws=40, steps=300) for name, each in points.items()}
     again = diagnose(EVEN, planned, points=points, fits=fits)
     assert {each.name: each.grade for each in again.findings if each.kind == "curve"}[
@@ -183,7 +183,7 @@ def test_tasks_that_learn_are_saturated_or_dead() -> None:
     dead = task_of(found, "kp")
     assert dead.grade == "unusable"
     assert dead.why.startswith("near chance: with 300 labels it scores 0.")
-    assert dead.mend == "buy 30 labels of it and estimate again before it is given up"
+    assert dead.remedy == "buy 30 labels of it and estimate again before it is given up"
     assert task_of(found, "seg").share > 0.05  # as lively as the others, it would get its part
 
 
@@ -246,7 +246,7 @@ def test_cells_are_graded_by_what_is_known_of_them() -> None:
     assert found["cls to seg"].grade == "sound"
     assert found["seg to kp"].grade == "unusable"
     assert "standard errors" in found["seg to kp"].why
-    assert "probes in place of 30" in found["seg to kp"].mend
+    assert "probes in place of 30" in found["seg to kp"].remedy
     assert found["cls to seg"].share > found["seg to cls"].share  # without it less would go to cls
     blurred = known([[1, 0.5, 0], [0, 1, 0], [0, 0, 1]], "pooled", units=8, noise=0.8)
     weak = diagnose(EVEN, combine(blurred, {}, dict.fromkeys(NAMES, 300)), transfer=blurred)
@@ -297,7 +297,7 @@ def test_a_diagnosis_of_every_method_goes_to_json_and_back(method: str) -> None:
     for each in found.findings:
         assert each.grade in ("sound", "weak", "unusable")
         assert 0 <= each.share <= 1
-        assert each.grade == "sound" or each.mend
+        assert each.grade == "sound" or each.remedy
         assert "\n" not in str(each)
 
 
@@ -367,7 +367,7 @@ def test_a_stack_is_rehearsed_where_trainings_are_short() -> None:
             return [train(self, labels, seed) for labels, seed in runs]
 
     clock = Ticking()
-    asked = price(Stacking(), LABELS, trainings=2 * TOGETHER, folds=1, clock=clock)
+    asked = price(Stacking(), LABELS, trainings=2 * STACKED_TRAININGS, folds=1, clock=clock)
     assert asked.seconds == pytest.approx(2.0)
 
 

@@ -33,7 +33,7 @@ from allotment.campaign.jobs import size_of
 from allotment.campaign.rounds import Account, Tranche, price_of, propose, rebase, take_rest
 from allotment.campaign.summary import tell_outlook
 from allotment.data.source import find_networks
-from allotment.estimates.paper import Found, Paper
+from allotment.estimates.paper import Paper, PieceResult
 from allotment.estimates.priors import Prior
 from allotment.estimates.response import Response, join
 from allotment.estimates.worth import fit
@@ -883,7 +883,7 @@ def test_probing_that_is_enough_ends_and_stays_ended(monkeypatch: pytest.MonkeyP
     curves = [job for job in jobs if job.needs["piece"][0] == "curve"]
     assert len(jobs) - len(curves) > 2
 
-    def is_enough(paper: Paper, found: list[Found]) -> bool:
+    def is_enough(paper: Paper, found: list[PieceResult]) -> bool:
         return len(found) == len(curves) + 2
 
     told: list[tuple[int, int]] = []

@@ -274,7 +274,7 @@ def test_codes_in_a_lock_do_not_reach_the_terminal(evil: Path) -> None:
     (evil / "campaign.lock").unlink()
     os.mkfifo(evil / "campaign.lock")
     # and does not wait for somebody to write into it
-    assert lock.read_holder(evil / lock.FILE) is None
+    assert lock.read_holder(evil / lock.LOCK_FILE) is None
 
 
 def test_codes_in_an_archive_do_not_reach_the_terminal(evil: Path) -> None:

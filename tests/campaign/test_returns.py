@@ -299,7 +299,7 @@ def test_rows_that_can_not_be_read_are_listed_by_their_place_alone(tmp_path: Pat
 def test_long_rows_are_not_kept_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "MOST_KEPT", 100 << 10)
+    monkeypatch.setattr(guard, "MOST_REFUSED_LETTERS", 100 << 10)
     content = "id,Größe\n" + f"a,{'x' * 80}\n" * 2000 + f"a,{'x' * 200}\n"
     parts = take(tmp_path / "x.csv", content)
     assert (len(parts.rejected), len(parts.rows)) == (2001, 2001)

@@ -9,7 +9,7 @@ from helpers.campaigns import begin
 
 from allotment.campaign.campaign import Campaign
 from allotment.errors import InputError
-from allotment.ledger.lock import Held
+from allotment.ledger.lock import Busy
 from allotment.ledger.store import Store
 
 
@@ -60,7 +60,7 @@ def test_nobody_else_writes_until_a_session_for_writing_ends(folder: Path) -> No
     campaign = Campaign(folder)
     with campaign.once("order"):
         campaign.look()
-        with pytest.raises(Held, match="allot order camp"):
+        with pytest.raises(Busy, match="allot order camp"):
             Store.open(folder, write=True)
         with Store.open(folder, write=False) as store:
             assert not store.orders()

@@ -308,10 +308,10 @@ def test_devices_and_names_in_settings_are_those_that_exist() -> None:
 
 
 def test_tasks_of_complete_data_have_the_kinds_that_settings_take_them_for() -> None:
-    from allotment.data.taskonomy import TARGETS as TASKONOMY
-    from allotment.data.voc import TARGETS as VOC
+    from allotment.data.taskonomy import TASKONOMY_TARGETS
+    from allotment.data.voc import VOC_TARGETS
 
-    for name, targets in (("voc", VOC), ("taskonomy", TASKONOMY)):
+    for name, targets in (("voc", VOC_TARGETS), ("taskonomy", TASKONOMY_TARGETS)):
         for target in targets:
             assert SOURCES.load(name).tasks[target.name].kind == target.kind
             assert not target.metric or not check_metric(target.metric, target.kind)

@@ -35,7 +35,7 @@ from helpers.survival import (
 )
 
 import allotment
-from allotment.campaign.jobs import CHUNK, PARTS
+from allotment.campaign.jobs import JOBS_OF_LONG_RUNS, TRAININGS_PER_JOB
 from allotment.job import Job
 from allotment.ledger.store import Store
 
@@ -158,7 +158,7 @@ def kill_many(
         "kills by command:",
         [f"{COMMANDS[number][0]} ({number}): {where[number]}" for number in sorted(where)],
     )
-    assert redone <= CHUNK * sum(where[number] for number in MEASURING)
+    assert redone <= TRAININGS_PER_JOB * sum(where[number] for number in MEASURING)
     return where, redone
 
 
@@ -175,7 +175,7 @@ def test_killed_at_200_moments_it_ends_with_the_same_bytes(
 ) -> None:
     where, redone = kill_many(nursery, tmp_path, undisturbed, 200, seed=10)
     assert set(where) >= WORKING
-    assert redone > CHUNK  # some came in the middle of trainings
+    assert redone > TRAININGS_PER_JOB  # some came in the middle of trainings
 
 
 @pytest.mark.long
@@ -275,14 +275,14 @@ def test_the_papers_estimate_goes_on_where_it_was_killed(
 def test_a_kill_costs_one_job_at_most_and_less_than_a_twentieth_of_a_long_estimate(
     nursery: Nursery, tmp_path: Path
 ) -> None:
-    rng, trainings, redone = random.Random(4), 2 * PARTS, []
+    rng, trainings, redone = random.Random(4), 2 * JOBS_OF_LONG_RUNS, []
     commands = [INIT, ["edit", "trainings", str(trainings)], ESTIMATE]
     given = {"commands": commands, "long": 0}  # so that a run counts as long that is not
     whole = nursery.ask("run", prepare(tmp_path / "whole"), **given)
     holds, begun = nursery.ask("look", tmp_path / "whole"), whole["done"][1]["ticks"]
     assert whole["trained"] == trainings
     # with the prints of the rows and the kind of CPU
-    assert len(holds["tables"]["results"]) == PARTS + 2
+    assert len(holds["tables"]["results"]) == JOBS_OF_LONG_RUNS + 2
     for number in range(8):
         at = prepare(tmp_path / f"{number}")
         killed = nursery.ask("run", at, **given, ticks=rng.randint(begun + 1, whole["ticks"]))

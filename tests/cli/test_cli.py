@@ -26,8 +26,8 @@ from allotment.cli import main
 from allotment.formatting import amounts, number, numbers, percent
 from allotment.problem import TASK_KEYS
 from allotment.problem_file import parse_problem
-from allotment.terminal import Column, fit, shorten
-from allotment.toml import LARGEST_FILE
+from allotment.terminal import TextColumn, fit, shorten
+from allotment.toml import LARGEST_TOML
 
 ALLOT = [sys.executable, "-m", "allotment.cli"]
 TASKONOMY = {
@@ -570,7 +570,7 @@ def test_errors(code: int, args: list[str], words: str, voc: Path) -> None:
 
 
 def test_stdin_that_is_no_problem() -> None:
-    assert refused(2, "plan", "-", stdin=b"#" * (LARGEST_FILE + 1)) == [
+    assert refused(2, "plan", "-", stdin=b"#" * (LARGEST_TOML + 1)) == [
         "<stdin>: has more than 5 MB; is it the right file?"
     ]
     assert refused(2, "plan", "-", stdin=b"budget = 3\n\xff") == [
@@ -899,9 +899,9 @@ def test_money_is_exact() -> None:
 
 def test_columns_are_fitted_without_cutting_a_number() -> None:
     columns = [
-        Column("plan", ["equal images"], "name"),
-        Column("segmentation", ["12345678"], "task"),
-        Column("v", ["1"]),
+        TextColumn("plan", ["equal images"], "name"),
+        TextColumn("segmentation", ["12345678"], "task"),
+        TextColumn("v", ["1"]),
     ]
     assert [column.head for column in fit(columns, None)] == ["plan", "segmentation", "v"]
     assert [column.head for column in fit(columns, 27)] == ["plan", "segme…tion", "v"]

@@ -17,7 +17,15 @@ from allotment.advice.price import Price
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.evaluation import Evaluation, Trial
 from allotment.cli import main
-from allotment.cli.demo import BESIDE, BUDGET, FULL, QUICK, TASKS, _show_gains, _write_settings
+from allotment.cli.demo import (
+    BUDGET,
+    DEMO_BASELINES,
+    DEMO_TASKS,
+    FULL_DEMO,
+    QUICK_DEMO,
+    _show_gains,
+    _write_settings,
+)
 from allotment.ledger.store import Store
 from allotment.terminal.page import Page
 
@@ -58,7 +66,7 @@ def test_the_whole_way_in_seconds_and_again_in_no_time() -> None:
         name: len(state.stock.labels[name]) - len(state.stock.start[name])
         for name in state.settings.names
     }
-    assert spent == sum(TASKS[name]["cost"] * count for name, count in bought.items())
+    assert spent == sum(DEMO_TASKS[name]["cost"] * count for name, count in bought.items())
     assert left + spent == state.settings.budget
     with Store.open(folder, write=False) as store:
         (evaluation,) = store.values("evaluation")
@@ -117,7 +125,7 @@ def test_the_table_of_gains_fits_any_terminal(
     page = Page()
     page.width = width
     _show_gains(
-        page, Evaluation(tuple(TASKS), (1.0,) * 6, (True,) * 6, tuple(trials), base, scores)
+        page, Evaluation(tuple(DEMO_TASKS), (1.0,) * 6, (True,) * 6, tuple(trials), base, scores)
     )
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= max(width, 48)
@@ -146,7 +154,9 @@ def test_stopped_anywhere_it_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) 
         done = {key for key, _, _ in store.results("response")}
     assert len(done) == 1
     assert demo(*shlex.split(again[1])[1:]).exit_code == 0
-    assert calls["left"] == 2 - 1 - QUICK["trainings"]  # one was cut short, none was done twice
+    assert (
+        calls["left"] == 2 - 1 - QUICK_DEMO["trainings"]
+    )  # one was cut short, none was done twice
     with Store.open(Path("my demo"), write=False) as store:
         assert done < {key for key, _, _ in store.results("response")}
 
@@ -154,7 +164,7 @@ def test_stopped_anywhere_it_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("wrong", [["--quick", "--seed", "1"], []])
 def test_what_another_form_of_it_found_is_not_passed_off_as_its_own(wrong: list[str]) -> None:
     """Figures of --quick mean nothing, and those of one seed are not those of another."""
-    Campaign.create("mine", _write_settings(QUICK, True, 0))
+    Campaign.create("mine", _write_settings(QUICK_DEMO, True, 0))
     before = Path("mine/campaign.sqlite").read_bytes()
     result = demo(*wrong, "mine")
     assert result.exit_code == 2
@@ -210,12 +220,12 @@ def test_no_more_than_two_processes_unless_asked(monkeypatch: pytest.MonkeyPatch
 
 def test_the_full_demo_is_what_the_issue_of_a_newcomer_asks_for() -> None:
     """Six tasks, unequal prices and labels at hand, more than one repeat; `make demo` types it."""
-    assert list(TASKS) == ["classes", "segmentation", "depth", "normals", "edges", "keypoints"]
-    assert len({task["cost"] for task in TASKS.values()}) >= 4
-    assert len({task["have"] for task in TASKS.values()}) >= 4
-    assert FULL["repeats"] >= 3
-    assert set(BESIDE) >= {"equal budget", "equal images", "neutral"}
-    assert int(BUDGET) >= 2 * sum(task["cost"] for task in TASKS.values())
+    assert list(DEMO_TASKS) == ["classes", "segmentation", "depth", "normals", "edges", "keypoints"]
+    assert len({task["cost"] for task in DEMO_TASKS.values()}) >= 4
+    assert len({task["have"] for task in DEMO_TASKS.values()}) >= 4
+    assert FULL_DEMO["repeats"] >= 3
+    assert set(DEMO_BASELINES) >= {"equal budget", "equal images", "neutral"}
+    assert int(BUDGET) >= 2 * sum(task["cost"] for task in DEMO_TASKS.values())
     assert re.search(
         r"^demo: install\n\t@\$\(BIN\)/allot demo", (ROOT / "Makefile").read_text(), re.MULTILINE
     )

@@ -857,7 +857,7 @@ def test_archives_that_explode_as_a_whole(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(guard, "MOST_UNPACKED", 99_999)
     with pytest.raises(InputError, match="unpacks to more than"):
         take(path)
-    monkeypatch.setattr(guard, "LARGEST_LISTING", 5000)
+    monkeypatch.setattr(guard, "LARGEST_DELIVERY_LIST", 5000)
     with pytest.raises(InputError, match="far too many files"):
         take(path)
 
@@ -904,7 +904,7 @@ def test_folders_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     deep.mkdir(parents=True)
     assert "is more than 30 folders deep" in reasons(take(tmp_path / "m"))
     write_masks(tmp_path / "n", {f"{number}.png": b"" for number in range(20)})
-    monkeypatch.setattr(guard, "MOST_FILES", 10)
+    monkeypatch.setattr(guard, "MOST_DELIVERED_FILES", 10)
     with pytest.raises(InputError, match="holds more than 10 files"):
         take(tmp_path / "n")
 
@@ -962,7 +962,7 @@ def test_a_quote_that_is_never_closed_costs_one_row_however_long_the_file(tmp_pa
 def test_what_is_rejected_is_counted_where_it_is_too_much_to_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "MOST_LISTED", 5)
+    monkeypatch.setattr(guard, "MOST_REFUSALS", 5)
     monkeypatch.setattr(delivery, "MOST_LABELS", 3)
     rows = "".join(f"{name},1\n" for name in IDS[:4] if name != "=1+1") + "nobody,1\n" * 10
     parts = take(tmp_path / "x.csv", f"id,age\n{rows}")

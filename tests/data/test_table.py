@@ -258,7 +258,7 @@ def test_a_column_that_turns_into_text_far_down(
         "a,b,y\n" + "".join(f"{k},{'007' if k < 90 else 'x'},{k % 2}\n" for k in range(100)),
     )
     whole = read_table(path, "y")
-    monkeypatch.setattr(table_file, "CHUNK", 30)
+    monkeypatch.setattr(table_file, "CELLS_AT_ONCE", 30)
     same(read_table(path, "y"), whole)
     assert whole.columns[1].form == "categorical"
 
@@ -784,7 +784,7 @@ def test_lines_and_files_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(table_file, "MOST_CELLS", 60)
     with pytest.raises(InputError, match="more than 60 cells"):
         read_table(path, "y")
-    monkeypatch.setattr(table_file, "LONGEST_LINE", 100)
+    monkeypatch.setattr(table_file, "LONGEST_TABLE_LINE", 100)
     with pytest.raises(InputError, match=r"line 1: .*line of more than"):
         read_table(write(tmp_path, "x," * 100 + "y\n"), "y")
 
@@ -958,7 +958,7 @@ def test_a_bomb_behind_a_plain_beginning_is_found_while_it_is_read(
     head = b"x,y\n" + b"".join(b"%d,%d\n" % (x, y) for x, y in dice.tolist())
     path = packed(tmp_path, head + b"1,%s\n" % (b"2" * 300) * 20_000)
     monkeypatch.setattr(table_file, "LARGE", 2**12)
-    monkeypatch.setattr(table_file, "CHUNK", 2**10)
+    monkeypatch.setattr(table_file, "CELLS_AT_ONCE", 2**10)
     assert table_file.open_table_file(path).names == ("x", "y")  # as much as the beginning shows
     with pytest.raises(InputError, match="the limit is 200 times its size"):
         read_table(path, "y")

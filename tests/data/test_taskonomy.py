@@ -28,7 +28,7 @@ from PIL import Image
 from allotment.data.dataset import VOID, Dataset
 from allotment.data.folder import FolderData, montage
 from allotment.data.labels import split
-from allotment.data.taskonomy import CLASSES, read_taskonomy
+from allotment.data.taskonomy import TASKONOMY_CLASSES, read_taskonomy
 from allotment.errors import InputError
 
 DATA = os.environ.get("ALLOT_TEST_DATA")
@@ -60,8 +60,8 @@ def test_it_is_a_data_set(tmp_path: Path) -> None:
         ("keypoints", "loss", "l1"),
         ("edges", "loss", "l1"),
     ]
-    assert data.targets[0].classes == CLASSES
-    assert len(CLASSES) == 17
+    assert data.targets[0].classes == TASKONOMY_CLASSES
+    assert len(TASKONOMY_CLASSES) == 17
     shapes = {
         target.name: data.values(target.name, everything(data)).shape for target in data.targets
     }
@@ -148,7 +148,7 @@ def square(*first: object, dtype: type = np.uint8, rest: object = 0) -> NDArray[
 def test_segmentation(tmp_path: Path) -> None:
     data = rewrite(tmp_path, "segmentation", square(0, 1, 2, 3, 17, rest=1))
     assert data.values("segmentation", np.array([0]))[0, 0, :6].tolist() == [VOID, 0, 1, 2, 16, 0]
-    assert [CLASSES[at] for at in (0, 2, 16)] == ["background", "chair", "vase"]
+    assert [TASKONOMY_CLASSES[at] for at in (0, 2, 16)] == ["background", "chair", "vase"]
 
 
 def test_normals(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from allotment.data.augment import FILL
 from allotment.data.dataset import VOID, Dataset
 from allotment.data.folder import montage
 from allotment.data.labels import draw
-from allotment.data.voc import CLASSES, VocData, read_voc
+from allotment.data.voc import VOC_CLASSES, VocData, read_voc
 from allotment.errors import InputError
 
 DATA = os.environ.get("ALLOT_TEST_DATA")
@@ -69,7 +69,10 @@ def test_classes_come_from_masks_and_not_from_void(root: Path) -> None:
     found = data.values("classes", everything(data))
     assert found.dtype == np.float32
     for row, name in zip(found, data.ids, strict=True):
-        assert [CLASSES[at] for at in np.flatnonzero(row)] == [CLASSES[int(name[-1]) - 1], "person"]
+        assert [VOC_CLASSES[at] for at in np.flatnonzero(row)] == [
+            VOC_CLASSES[int(name[-1]) - 1],
+            "person",
+        ]
     # at 16 pixels a side the person's single pixel is gone from the mask, but not from the classes
     assert (data.values("segmentation", everything(data)) == 15).sum() < 6
 
@@ -245,7 +248,7 @@ def test_sides_that_are_none(root: Path, side: int) -> None:
 
 
 def test_sides_that_no_memory_holds(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "MOST_KEPT", 6 * 3 * 99 * 99)
+    monkeypatch.setattr(folder, "LARGEST_ARRAY", 6 * 3 * 99 * 99)
     assert read_voc(root, side=99).inputs(np.array([0])).shape == (1, 3, 99, 99)
     assert (
         "choose a smaller one"
@@ -318,7 +321,7 @@ def test_a_million_lines_of_junk(root: Path) -> None:
 
 def test_a_list_without_end(root: Path) -> None:
     with (root / "ImageSets/Segmentation/val.txt").open("wb") as file:
-        file.truncate(voc.MOST_LISTED + 1)
+        file.truncate(voc.LARGEST_LIST + 1)
     assert "bytes, more than" in mistakes_of(lambda: read_voc(root))[0]
 
 
@@ -382,7 +385,7 @@ def test_real_voc() -> None:
     assert (data.trained, data.size - data.trained) == (3357, 669)
     with (where / "class_labels_from_masks.csv").open(newline="") as file:
         rows = list(csv.reader(file))
-    assert tuple(rows[0][1:]) == CLASSES
+    assert tuple(rows[0][1:]) == VOC_CLASSES
     listed = {row[0]: list(map(float, row[1:])) for row in rows[1:]}
     found = data.values("classes", everything(data))
     assert {name: row.tolist() for name, row in zip(data.ids, found, strict=True)} == listed

@@ -214,7 +214,7 @@ def test_bad_curves_are_flagged(truth, noise, named) -> None:
     assert sum(bool(named & set(each.flags)) for each in verdicts) >= 80
     for each in verdicts:
         assert (each.fit is None) == (each.grade == "unusable")
-        assert len(each.why) == len(each.mend) == len(each.flags)
+        assert len(each.why) == len(each.remedy) == len(each.flags)
 
 
 @pytest.mark.parametrize("memory", [False, True])
@@ -236,7 +236,7 @@ def test_a_straight_curve_says_that_no_end_is_in_sight() -> None:
     assert (verdict.grade, verdict.flags) == ("weak", ("straight",))
     assert verdict.fit is not None
     assert verdict.fit.low > 0.999
-    assert "9600" in verdict.mend[0]
+    assert "9600" in verdict.remedy[0]
 
 
 def test_edges_of_verdicts() -> None:

@@ -16,7 +16,7 @@ from allotment.data.labels import Labels, TaskLabels, draw, split
 from allotment.errors import InputError
 from allotment.estimates.curves import Points
 from allotment.estimates.reduction import (
-    Price,
+    CurvePrice,
     ensemble_curve,
     price_ensemble,
     price_subsets,
@@ -282,7 +282,7 @@ def test_the_price_is_what_is_done() -> None:
             lambda each: subset_curve(
                 each, labels, "a", (10, 20, 40), 3, progress=lambda *now: told.append(now)
             ),
-            Price(9, 3 * (10 + 20 + 40)),
+            CurvePrice(9, 3 * (10 + 20 + 40)),
         ),
         (
             lambda each: price_ensemble(
@@ -298,7 +298,7 @@ def test_the_price_is_what_is_done() -> None:
                 repetitions=3,
                 progress=lambda *now: told.append(now),
             ),
-            Price(4 + 9, 4 * 40 + 3 * (40 + 45 + 90)),
+            CurvePrice(4 + 9, 4 * 40 + 3 * (40 + 45 + 90)),
         ),
     ):
         learner = Scripted([np.zeros(99)] * 4)

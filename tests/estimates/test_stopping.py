@@ -12,12 +12,12 @@ from helpers.mistakes import mistakes_of
 from helpers.planted_transfer import LABELS, TASKS, Planted, measure_all, plant, probes_of
 
 from allotment.estimates.probes import probe_training
-from allotment.estimates.stopping import Known, enough_for, plateau_reached, plateau_share
+from allotment.estimates.stopping import KnownReductions, enough_for, plateau_reached, plateau_share
 from allotment.estimates.transfer import affinity
 from allotment.problem import Problem, Task
 
 PROBLEM = Problem([Task(name, cost) for name, cost in zip(TASKS, (1, 3, 3, 2), strict=True)], 2000)
-RATES = Known(dict(zip(TASKS, (0.997, 0.998, 0.996, 0.999), strict=True)))
+RATES = KnownReductions(dict(zip(TASKS, (0.997, 0.998, 0.996, 0.999), strict=True)))
 
 
 def stop_of(learner: Planted, seed: int, problem: Problem = PROBLEM, **settings: Any) -> int:
@@ -80,21 +80,23 @@ def test_the_share_is_that_of_plans_found_by_trying_all() -> None:
             mean[np.argmax(gathered @ (matrix @ [1.0, 2.5]))] >= (1 - within) * mean.max()
             for matrix in transfer.draws(60, 0)
         ]
-        shares.append(plateau_share(transfer, Known(rates), Problem(tasks, 120), within=within))
+        shares.append(
+            plateau_share(transfer, KnownReductions(rates), Problem(tasks, 120), within=within)
+        )
         assert shares[-1] == np.mean(inside)
     assert 0 < shares[0] < shares[1] < shares[2]
-    assert plateau_reached(transfer, Known(rates), Problem(tasks, 120), within=0.9)
-    assert not plateau_reached(transfer, Known(rates), Problem(tasks, 120), within=1e-9)
+    assert plateau_reached(transfer, KnownReductions(rates), Problem(tasks, 120), within=0.9)
+    assert not plateau_reached(transfer, KnownReductions(rates), Problem(tasks, 120), within=1e-9)
 
 
 @pytest.mark.parametrize(
     "known",
     [
-        Known({"a": 0.96, "b": 0.98, "c": 0.97}, first={"a": 3.0, "b": 0.5, "c": 1.0}),
-        Known({"a": 0.96, "b": 0.98, "c": 0.97}, letter=True),
+        KnownReductions({"a": 0.96, "b": 0.98, "c": 0.97}, first={"a": 3.0, "b": 0.5, "c": 1.0}),
+        KnownReductions({"a": 0.96, "b": 0.98, "c": 0.97}, letter=True),
     ],
 )
-def test_the_share_counts_what_the_method_counts(known: Known) -> None:
+def test_the_share_counts_what_the_method_counts(known: KnownReductions) -> None:
     """Own first gains, the paper's row sums, and a task that nobody could probe: all plans are
     tried by hand."""
     gains = np.random.default_rng(3).normal([[1, 0.4], [0.1, 1]], 1.5, (120, 2, 2))
@@ -132,7 +134,10 @@ def test_the_share_counts_what_the_method_counts(known: Known) -> None:
 
 def test_where_nothing_is_known_of_a_cell_the_paper_s_estimator_does_not_stop() -> None:
     gains = np.random.default_rng(0).normal([[1, 0.4], [0.1, 1]], 0.001, (40, 2, 2))
-    problem, known = Problem([Task("a", 2), Task("b", 3)], 120), Known({"a": 0.96, "b": 0.98})
+    problem, known = (
+        Problem([Task("a", 2), Task("b", 3)], 120),
+        KnownReductions({"a": 0.96, "b": 0.98}),
+    )
     assert plateau_reached(affinity(probes_of(gains, 8), "paper"), known, problem)
     gains[:, :, 1] = 0.0  # no probe has anything to divide by
     assert plateau_share(affinity(probes_of(gains, 8), "paper"), known, problem) == 0
@@ -143,7 +148,7 @@ def test_mistakes_are_named_together() -> None:
     text = mistakes_of(
         plateau_share,
         transfer,
-        Known({"a": 0.9}, {"b": 1.0}),
+        KnownReductions({"a": 0.9}, {"b": 1.0}),
         Problem([Task("a", 1), Task("c", 1)], 9),
         within=1.5,
     )

@@ -100,7 +100,7 @@ def _use(folder: Path) -> None:
 def _look(folder: Path) -> None:
     """Everything that can be asked of a store."""
     with Store.open(folder, write=False) as held:
-        for table in schema.COLUMNS[len(schema.MIGRATIONS)]:
+        for table in schema.TABLE_COLUMNS[len(schema.MIGRATIONS)]:
             list(held.table(table))
         for kind in ("plan", "estimates", "evaluation", "diagnosis", "rows"):
             held.values(kind)
@@ -120,7 +120,7 @@ def _look(folder: Path) -> None:
 
 def _read_store(data: bytes, place: Path) -> None:
     (place / "campaign").mkdir()
-    (place / "campaign" / schema.FILE).write_bytes(data)
+    (place / "campaign" / schema.STORE_FILE).write_bytes(data)
     told: list[InputError] = []
     for step in (_look, _use):
         try:
@@ -135,7 +135,7 @@ def _read_campaign(data: bytes, place: Path) -> None:
     """What `allot status`, `plan` and `report` say of a folder with somebody's store."""
     folder = place / "campaign"
     folder.mkdir()
-    (folder / schema.FILE).write_bytes(data)
+    (folder / schema.STORE_FILE).write_bytes(data)
     (folder / "campaign.toml").write_text(SETTINGS.replace("budget = 100", "budget = 400"))
     campaign, told = Campaign(folder), list[AllotmentError]()
     for step in (campaign.summarise, campaign.report, campaign.plan):
@@ -149,10 +149,10 @@ def _read_campaign(data: bytes, place: Path) -> None:
 
 def _plain_store(folder: Path) -> bytes:
     """A store in one file, without a log beside it."""
-    with closing(sqlite3.connect(folder / schema.FILE)) as held:
+    with closing(sqlite3.connect(folder / schema.STORE_FILE)) as held:
         held.execute("PRAGMA journal_mode = DELETE")
         held.execute("VACUUM")
-    return (folder / schema.FILE).read_bytes()
+    return (folder / schema.STORE_FILE).read_bytes()
 
 
 def _make_archives() -> Iterable[bytes]:
@@ -171,7 +171,7 @@ def _make_stores() -> Iterable[bytes]:
         shutil.rmtree(Path(top) / "campaign")
         (Path(top) / "campaign").mkdir()
         old = gzip.decompress((FIXTURES / "campaign-v1.sqlite.gz").read_bytes())
-        (Path(top) / "campaign" / schema.FILE).write_bytes(old)
+        (Path(top) / "campaign" / schema.STORE_FILE).write_bytes(old)
         yield _plain_store(Path(top) / "campaign")
 
 

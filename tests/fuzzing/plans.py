@@ -294,8 +294,8 @@ def _read_cell(data: bytes, place: Path) -> None:
 
 
 def _read_lock(data: bytes, place: Path) -> None:
-    (place / lock.FILE).write_bytes(data)
-    holder = lock.read_holder(place / lock.FILE)
+    (place / lock.LOCK_FILE).write_bytes(data)
+    holder = lock.read_holder(place / lock.LOCK_FILE)
     said = lock._say_who(holder)
     assert len(said) < 30_000
 

@@ -438,14 +438,14 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
 
 def read_tables(folder: Path, check: bool = False) -> dict[str, list[str]]:
     """Every row of the store but for its time."""
-    from allotment.ledger.schema import COLUMNS, MIGRATIONS
+    from allotment.ledger.schema import MIGRATIONS, TABLE_COLUMNS
     from allotment.ledger.store import Store
 
     found = {}
     with Store.open(folder, write=False) as store:
         if check:
             store.check()
-        for name in set(COLUMNS[len(MIGRATIONS)]) - {"journal"}:  # whose hashes know the time
+        for name in set(TABLE_COLUMNS[len(MIGRATIONS)]) - {"journal"}:  # whose hashes know the time
             rows = [
                 {key: cell for key, cell in row.items() if key != "at"} for row in store.table(name)
             ]

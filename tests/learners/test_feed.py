@@ -14,7 +14,7 @@ from allotment.data.dataset import ArrayData, BaseData, Target
 from allotment.data.labels import Labels, draw, split
 from allotment.errors import InputError
 from allotment.learners.conformance import LearnerTests
-from allotment.learners.feed import Cropped, Held, Store, Wanted
+from allotment.learners.feed import Cropped, Decoded, TensorStore, Wanted
 from allotment.learners.learner import train
 from allotment.learners.recipe import Recipe
 from allotment.learners.torch_learner import TorchLearner
@@ -111,7 +111,7 @@ def test_another_step_has_another_crop() -> None:
 
 def test_every_image_is_decoded_once() -> None:
     folder = Folder(make_images())
-    feed = Held(folder, torch.device("cpu"))
+    feed = Decoded(folder, torch.device("cpu"))
     first = feed.inputs(np.array([3, 4, 3]))
     again = feed.inputs(np.array([4, 5]))
     assert torch.equal(first[1], again[0])
@@ -120,7 +120,7 @@ def test_every_image_is_decoded_once() -> None:
 
 
 def test_a_store_keeps_the_shape_that_it_is_asked_in() -> None:
-    store = Store(
+    store = TensorStore(
         10,
         lambda instances: torch.from_numpy(instances).float()[:, None] * torch.ones(2),
         at_once=False,

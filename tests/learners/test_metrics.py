@@ -14,16 +14,15 @@ from helpers.learners import make_images, make_table
 from scipy import stats
 from sklearn import metrics as sk
 
-from allotment.data.dataset import KINDS, VOID, Target
+from allotment.data.dataset import KINDS, PIXEL_KINDS, VOID, Target
 from allotment.data.labels import Labels, split
 from allotment.learners.learner import Measure
 from allotment.learners.metric_conformance import MetricTests
 from allotment.learners.metrics import (
-    CHANCE,
-    MAPS,
+    CHANCE_ERROR,
     METRICS,
     SKILLS,
-    USUAL,
+    USUAL_METRICS,
     Running,
     chance_error,
     metric_of,
@@ -192,7 +191,7 @@ def test_every_metric_points_the_right_way() -> None:
 
 
 def test_every_kind_has_a_usual_metric() -> None:
-    for kind, name in USUAL.items():
+    for kind, name in USUAL_METRICS.items():
         classes_of = ("a", "b") if kind in ("classification", "multilabel", "segmentation") else ()
         found = metric_of(Target("x", kind, classes_of))
         assert (found.name if found else "loss") == name
@@ -204,7 +203,7 @@ def test_every_kind_has_a_usual_metric() -> None:
         (metric.name, kind)
         for metric in map(METRICS.load, METRICS)
         for kind in metric.kinds
-        if kind in MAPS
+        if kind in PIXEL_KINDS
     ],
 )
 def test_a_metric_over_parts_is_the_metric_of_the_whole(name: str, kind: str) -> None:
@@ -277,7 +276,7 @@ def test_separation_of_several_labels_leaves_out_what_is_unknown(seed: int) -> N
     assert SKILLS["multilabel"](said, values) == pytest.approx(np.mean(wanted), abs=1e-12)
     counts = [(np.nansum(column), np.sum(column == 0)) for column in values[:, :4].T]
     errors = [2 * np.sqrt((ones + zeros + 1) / (12 * ones * zeros)) for ones, zeros in counts]
-    assert CHANCE(said, values) == pytest.approx(np.mean(errors), rel=1e-12)
+    assert CHANCE_ERROR(said, values) == pytest.approx(np.mean(errors), rel=1e-12)
 
 
 @pytest.mark.parametrize("decimals", [0, 9])
@@ -299,7 +298,7 @@ def test_the_skill_of_numbers_leaves_out_what_is_unknown(seed: int) -> None:
     said, true = numbers(seed)
     known = np.random.default_rng(seed).random(len(true)) < 0.6
     partly = np.where(known, true, np.nan)
-    for function, wanted in ((rank_correlation, RANKS), (chance_error, CHANCE)):
+    for function, wanted in ((rank_correlation, RANKS), (chance_error, CHANCE_ERROR)):
         assert function(said, partly) == pytest.approx(wanted(said[known], true[known]), abs=1e-12)
         assert np.isnan(function(said, np.full(len(true), np.nan)))
     assert rank_correlation(said, partly) == pytest.approx(
@@ -334,12 +333,12 @@ def test_labels_of_one_class_have_neither_skill_nor_chance() -> None:
     said = two(np.linspace(0, 1, 9))
     for true in (np.zeros(9, dtype=np.int64), np.ones(9, dtype=np.int64)):
         assert np.isnan(SEPARATION(said, true))
-        assert np.isnan(CHANCE(said, true))
+        assert np.isnan(CHANCE_ERROR(said, true))
     for metric, empty in (
         (SEPARATION, said[:0]),
         (RANKS, np.zeros(0)),
-        (CHANCE, said[:0]),
-        (CHANCE, np.zeros(0)),
+        (CHANCE_ERROR, said[:0]),
+        (CHANCE_ERROR, np.zeros(0)),
     ):
         assert np.isnan(metric(empty, np.zeros(0)))
 
@@ -355,7 +354,9 @@ def test_the_error_by_chance_is_that_of_all_orders_of_two_classes(ones: int, zer
         true = np.isin(np.arange(size), chosen).astype(np.int64)
         found.append(SEPARATION(two(np.linspace(0, 1, size)), true))
     assert np.mean(found) == pytest.approx(0, abs=1e-12)
-    assert CHANCE(two(np.linspace(0, 1, size)), true) == pytest.approx(np.std(found), rel=1e-12)
+    assert CHANCE_ERROR(two(np.linspace(0, 1, size)), true) == pytest.approx(
+        np.std(found), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("true", [[1.0, 2, 3, 4, 5, 6], [1.0, 1, 1, 2, 2, 7]])
@@ -363,7 +364,7 @@ def test_the_error_by_chance_is_that_of_all_orders_of_numbers(true: list[float])
     said = [np.array(order, dtype=float) for order in itertools.permutations(range(6))]
     found = [RANKS(each, np.array(true)) for each in said]
     assert np.mean(found) == pytest.approx(0, abs=1e-12)
-    assert CHANCE(said[0], np.array(true)) == pytest.approx(np.std(found), rel=1e-12)
+    assert CHANCE_ERROR(said[0], np.array(true)) == pytest.approx(np.std(found), rel=1e-12)
 
 
 def simulate(
@@ -378,7 +379,7 @@ def simulate(
 @pytest.mark.parametrize("positives", [2, 30, 100])
 def test_the_error_by_chance_is_that_of_simulated_answers(positives: int) -> None:
     true = (np.arange(200) < positives).astype(float)[:, None]
-    wanted = CHANCE(np.zeros((200, 1)), true)
+    wanted = CHANCE_ERROR(np.zeros((200, 1)), true)
     assert simulate(SKILLS["multilabel"], (200, 1), true) == pytest.approx(wanted, rel=0.06)
     # equal answers vary less: there the error is on the safe side
     coarse = simulate(
@@ -386,7 +387,9 @@ def test_the_error_by_chance_is_that_of_simulated_answers(positives: int) -> Non
     )
     assert 0.8 * wanted < coarse < wanted
     numbers_ = np.random.default_rng(0).normal(size=60)
-    assert simulate(RANKS, (60,), numbers_) == pytest.approx(CHANCE(numbers_, numbers_), rel=0.06)
+    assert simulate(RANKS, (60,), numbers_) == pytest.approx(
+        CHANCE_ERROR(numbers_, numbers_), rel=0.06
+    )
 
 
 def test_of_several_classes_the_error_by_chance_is_an_upper_end() -> None:
@@ -394,16 +397,16 @@ def test_of_several_classes_the_error_by_chance_is_an_upper_end() -> None:
     varies less."""
     rng = np.random.default_rng(2)
     values = (rng.random((120, 5)) < 0.3).astype(float)
-    wanted = CHANCE(np.zeros((120, 5)), values)
+    wanted = CHANCE_ERROR(np.zeros((120, 5)), values)
     apart = simulate(SKILLS["multilabel"], (120, 5), values)
     assert apart == pytest.approx(wanted / np.sqrt(5), rel=0.1)
     same = np.repeat(values[:, :1], 5, axis=1)
     alike = simulate(
         lambda said, true: SKILLS["multilabel"](np.repeat(said, 5, axis=1), true), (120, 1), same
     )
-    assert alike == pytest.approx(CHANCE(same, same), rel=0.06)
+    assert alike == pytest.approx(CHANCE_ERROR(same, same), rel=0.06)
     kinds = rng.integers(0, 4, 120)
-    assert simulate(SEPARATION, (120, 4), kinds) < CHANCE(np.zeros((120, 4)), kinds)
+    assert simulate(SEPARATION, (120, 4), kinds) < CHANCE_ERROR(np.zeros((120, 4)), kinds)
 
 
 # --- as a learner tells it ---
@@ -428,7 +431,7 @@ def test_a_learner_tells_the_skill_of_labels_that_it_has() -> None:
         known = parts.validation[~missing[task][parts.validation]]
         said, true = learner.predict(state, task, known), data.labels[task][known]
         if task == "yes":
-            wanted, error = count_pairs(said[:, 1], true), CHANCE(said, true)
+            wanted, error = count_pairs(said[:, 1], true), CHANCE_ERROR(said, true)
         else:
             wanted, error = stats.spearmanr(said, true).statistic, (len(known) - 1) ** -0.5
         assert learner.score(state, task).skill == pytest.approx(wanted, abs=1e-6)
@@ -439,8 +442,8 @@ def test_a_learner_tells_the_skill_of_labels_that_it_has() -> None:
 
 
 def test_labels_of_pixels_have_no_order_to_be_skilled_in() -> None:
-    assert {*SKILLS, *MAPS} == {*KINDS}
-    assert not {*SKILLS} & {*MAPS}
+    assert {*SKILLS, *PIXEL_KINDS} == {*KINDS}
+    assert not {*SKILLS} & {*PIXEL_KINDS}
     data = make_images(count=12, size=16, side=7)
     learner = TorchLearner(
         data, split(data, 0, 0.5, 0.1), Recipe(steps=5, batch_size=4, device="cpu")

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from allotment.data.labels import draw
-from allotment.data.voc import CLASSES
+from allotment.data.voc import VOC_CLASSES
 from allotment.errors import InputError
 from allotment.learners.backbones import Stages
 from allotment.learners.learner import train
@@ -85,7 +85,7 @@ def test_crops_of_any_size_train_the_papers_recipe(folder: Path) -> None:
     ):
         assert torch.equal(a, b)
     assert learner.predict(state, "segmentation", learner.split.test).shape == (3, 21, 48, 48)
-    assert learner.predict(state, "classes", learner.split.test).shape == (3, len(CLASSES))
+    assert learner.predict(state, "classes", learner.split.test).shape == (3, len(VOC_CLASSES))
     rates = [group["lr"] for group in state.optimiser.param_groups]
     assert rates[1] > rates[0] > 0.0001
 

@@ -106,7 +106,7 @@ def snapshot(folder: Path) -> set[tuple[str, int]]:
 
 def tables_of(folder: Path) -> dict[str, list[Any]]:
     with Store.open(folder, write=False) as held:
-        return {table: list(held.table(table)) for table in schema.COLUMNS[1]}
+        return {table: list(held.table(table)) for table in schema.TABLE_COLUMNS[1]}
 
 
 # There and back
@@ -430,11 +430,11 @@ def test_members_that_share_their_bytes(members: Members, tmp_path: Path, refuse
 def test_too_many_members(
     members: Members, tmp_path: Path, refuse: Refuse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "MOST_FILES", 50)
+    monkeypatch.setattr(archive, "MOST_ARCHIVED_FILES", 50)
     many = {**members, **{f"labels/{number:064x}.png": png() for number in range(200)}}
     path = zipped(relisted(many), tmp_path / "x.zip")
     refuse(path, "the limit is 50")
-    monkeypatch.setattr(archive, "LARGEST_LISTING", 5000)
+    monkeypatch.setattr(archive, "LARGEST_MEMBER_LIST", 5000)
     monkeypatch.setattr(zipfile, "ZipFile", None)  # it must not get as far as reading the list
     refuse(path, "lists more than 50 files")
 
@@ -442,7 +442,7 @@ def test_too_many_members(
 def test_packing_keeps_to_the_limits(
     campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "MOST_FILES", 2)
+    monkeypatch.setattr(archive, "MOST_ARCHIVED_FILES", 2)
     with pytest.raises(InputError, match="an archive holds 2"):
         pack(campaign, tmp_path / "x.zip")
 
@@ -456,7 +456,7 @@ def test_a_disk_too_small(packed: Path, refuse: Refuse, monkeypatch: pytest.Monk
 def test_lines_without_end(
     members: Members, tmp_path: Path, refuse: Refuse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(archive, "LONGEST_ARCHIVE_LINE", 1000)
     long = {**members, "settings.jsonl": b'{"text": "' + b"x" * 10_000}
     refuse(zipped(long, tmp_path / "x.zip"), "settings.jsonl: is not JSON")
 
@@ -524,7 +524,7 @@ def test_wrong_types_everywhere(members: Members, quick: Path) -> None:
     cage = quick / "cage"
     cage.mkdir()
     taken = refused = 0
-    for table, columns in schema.COLUMNS[1].items():
+    for table, columns in schema.TABLE_COLUMNS[1].items():
         rows = rows_of(members, table)
         for column, kind in columns.items():
             for odd in ODD:

@@ -54,7 +54,7 @@ def folder() -> Path:
 
 def edit(folder: Path, *statements: str) -> None:
     """Change a store as a careless hand would, and leave no trace in its declarations."""
-    connection = sqlite3.connect(folder / schema.FILE, isolation_level=None)
+    connection = sqlite3.connect(folder / schema.STORE_FILE, isolation_level=None)
     declared = connection.execute(
         "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
     ).fetchall()
@@ -70,8 +70,8 @@ def edit(folder: Path, *statements: str) -> None:
 def sign_again(folder: Path) -> None:
     """Write the journal anew, as a forger would."""
     edit(folder, f"DELETE FROM {journal.TABLE}")
-    connection = sqlite3.connect(folder / schema.FILE)
-    journal.enter_all(connection, schema.COLUMNS[1])
+    connection = sqlite3.connect(folder / schema.STORE_FILE)
+    journal.enter_all(connection, schema.TABLE_COLUMNS[1])
     connection.commit()
     connection.close()
     shutil.rmtree(folder / copies.FOLDER, ignore_errors=True)
@@ -79,7 +79,7 @@ def sign_again(folder: Path) -> None:
 
 def tables_of(folder: Path) -> dict[str, list[Any]]:
     with Store.open(folder, write=False) as store:
-        return {table: list(store.table(table)) for table in schema.COLUMNS[2]}
+        return {table: list(store.table(table)) for table in schema.TABLE_COLUMNS[2]}
 
 
 # --- rows that are not as they were written ---
@@ -125,7 +125,7 @@ def test_what_was_changed_is_named_by_every_command_and_can_be_put_back(
 ) -> None:
     whole, before = tables_of(folder), fine("status", folder)
     edit(folder, statement)
-    harmed = (folder / schema.FILE).read_bytes()
+    harmed = (folder / schema.STORE_FILE).read_bytes()
     for command in COMMANDS:
         result = allot(command[0], folder)
         assert result.exit_code == 2, command
@@ -137,7 +137,7 @@ def test_what_was_changed_is_named_by_every_command_and_can_be_put_back(
     assert told.exit_code == 2
     assert re.search(said, told.stdout)
     assert "allot restore camp" in told.stdout
-    assert (folder / schema.FILE).read_bytes() == harmed
+    assert (folder / schema.STORE_FILE).read_bytes() == harmed
     told = fine("restore", folder)
     assert "What was there is kept as camp/harmed-1.sqlite." in told
     assert "may not be in the copy" not in told
@@ -147,9 +147,9 @@ def test_what_was_changed_is_named_by_every_command_and_can_be_put_back(
 
 
 def test_every_cell_of_every_table_is_under_the_hash(folder: Path) -> None:
-    whole = (folder / schema.FILE).read_bytes()
+    whole = (folder / schema.STORE_FILE).read_bytes()
     seen = 0
-    for table, columns in schema.COLUMNS[2].items():
+    for table, columns in schema.TABLE_COLUMNS[2].items():
         for column, kind in columns.items():
             if not list(tables_of(folder)[table]) or (table, column) in KEYS:
                 continue
@@ -164,12 +164,12 @@ def test_every_cell_of_every_table_is_under_the_hash(folder: Path) -> None:
                 Store.open(folder, write=False)
             with pytest.raises(InputError, match="is damaged"):
                 Store.open(folder, write=True)
-            (folder / schema.FILE).write_bytes(whole)
+            (folder / schema.STORE_FILE).write_bytes(whole)
             seen += 1
     assert seen > 25
 
 
-KEYS = {(table, name) for table in schema.COLUMNS[2] for name in ("order_id",)}
+KEYS = {(table, name) for table in schema.TABLE_COLUMNS[2] for name in ("order_id",)}
 """columns that point at rows, which SQLite itself guards"""
 
 
@@ -188,7 +188,7 @@ def test_a_view_in_the_place_of_a_table_is_refused_before_it_is_asked(folder: Pa
         "WITH RECURSIVE n(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM n) SELECT a AS id, 1, 1, 1, 1"
         " FROM n"
     )
-    connection = sqlite3.connect(folder / schema.FILE, isolation_level=None)
+    connection = sqlite3.connect(folder / schema.STORE_FILE, isolation_level=None)
     connection.execute("ALTER TABLE labels RENAME TO other")
     connection.execute(f"CREATE VIEW labels AS {endless}")
     connection.close()
@@ -222,7 +222,7 @@ def test_a_view_in_the_place_of_a_table_is_refused_before_it_is_asked(folder: Pa
     ],
 )
 def test_declarations_that_are_not_ours(folder: Path, declared: str) -> None:
-    connection = sqlite3.connect(folder / schema.FILE, isolation_level=None)
+    connection = sqlite3.connect(folder / schema.STORE_FILE, isolation_level=None)
     connection.execute(declared)
     connection.close()
     assert re.search(
@@ -288,7 +288,7 @@ def test_copies_are_the_last_three_and_the_newest_has_everything(folder: Path) -
     kept = copies.list_copies(folder)
     with Store.open(folder, write=False) as store:
         position = store.position
-    assert len(kept) == copies.MOST
+    assert len(kept) == copies.MOST_COPIES
     assert kept[-1].number == position.number
     assert copies.find_position_of(kept[-1].path) == position
 
@@ -296,7 +296,7 @@ def test_copies_are_the_last_three_and_the_newest_has_everything(folder: Path) -
 @pytest.mark.parametrize("content", [b"", b"garbage" * 3000, b"SQLite format 3\0" + b"\0" * 9000])
 def test_a_file_that_is_no_store_any_more_can_be_put_right(folder: Path, content: bytes) -> None:
     whole = tables_of(folder)
-    (folder / schema.FILE).write_bytes(content)
+    (folder / schema.STORE_FILE).write_bytes(content)
     told = allot("verify", folder)
     assert told.exit_code == 2, told.output
     assert "allot restore camp" in told.output
@@ -373,7 +373,7 @@ def test_a_restore_that_was_stopped_can_be_begun_again(
     module = os if stopped == "rename" else shutil
 
     def stop(*given: Any) -> None:
-        if stopped == "rename" and not str(given[0]).endswith(schema.FILE):
+        if stopped == "rename" and not str(given[0]).endswith(schema.STORE_FILE):
             return os.replace(*given)
         raise KeyboardInterrupt
 
@@ -405,7 +405,7 @@ def test_an_older_store_is_noticed_and_gives_way_to_the_newest_copy(early: Path)
     before = fine("status", early)
     for path in early.glob("campaign.sqlite*"):
         path.unlink()
-    shutil.copy(Path("early", schema.FILE), early)
+    shutil.copy(Path("early", schema.STORE_FILE), early)
     for command in (
         ["status"],
         ["plan"],

@@ -339,7 +339,7 @@ def test_times_are_noted_but_change_nothing(
             assert value.at == at
             rows = [
                 {k: v for k, v in row.items() if k != "at"}
-                for t in schema.COLUMNS[1]
+                for t in schema.TABLE_COLUMNS[1]
                 for row in held.table(t)
             ]
         kept.append(rows)
@@ -351,7 +351,7 @@ def test_times_are_noted_but_change_nothing(
 
 def test_no_row_can_be_changed_or_removed(held: Store) -> None:
     fill(held)
-    for table, columns in schema.COLUMNS[1].items():
+    for table, columns in schema.TABLE_COLUMNS[1].items():
         assert list(held.table(table)), table
         for sql in (f"UPDATE {table} SET {next(iter(columns))} = 7", f"DELETE FROM {table}"):
             with pytest.raises(sqlite3.IntegrityError, match="ever overwritten"):
@@ -494,13 +494,13 @@ def test_the_second_writer_is_told_who_the_first_is(folder: Path) -> None:
     assert f"process {holder.pid} on " in said
     assert "(allot estimate), since 20" in said
     assert f"kill {holder.pid}" in said
-    found = lock.read_holder(folder / lock.FILE)
+    found = lock.read_holder(folder / lock.LOCK_FILE)
     assert found is not None
     assert found.pid == holder.pid
     with Store.open(folder, write=False) as reader:
         assert reader.settings() == "mine"
     holder.communicate("")
-    assert lock.read_holder(folder / lock.FILE) is None
+    assert lock.read_holder(folder / lock.LOCK_FILE) is None
     Store.open(folder, write=True).close()
 
 
@@ -508,10 +508,10 @@ def test_a_dead_process_holds_nothing(folder: Path) -> None:
     holder = start_holder(folder)
     holder.kill()
     holder.communicate()
-    assert json.loads((folder / lock.FILE).read_text())["pid"] == holder.pid
+    assert json.loads((folder / lock.LOCK_FILE).read_text())["pid"] == holder.pid
     with Store.open(folder, write=True, why="mine") as held:
         assert held.settings() == "mine"
-        found = lock.read_holder(folder / lock.FILE)
+        found = lock.read_holder(folder / lock.LOCK_FILE)
         assert found is not None
         assert (found.pid, found.command) == (os.getpid(), "mine")
 
@@ -529,18 +529,18 @@ def test_one_process_does_not_write_twice_at_once(folder: Path) -> None:
     "text", ["", "{", "[]", '{"pid": "x"}', "\xff", "[" * 20000, '{"pid": 1}', "null"]
 )
 def test_a_lock_file_may_hold_anything(folder: Path, text: str) -> None:
-    (folder / lock.FILE).write_text(text)
-    assert lock.read_holder(folder / lock.FILE) is None
+    (folder / lock.LOCK_FILE).write_text(text)
+    assert lock.read_holder(folder / lock.LOCK_FILE) is None
     with Store.open(folder, write=True):
-        (folder / lock.FILE).write_text(text)
+        (folder / lock.LOCK_FILE).write_text(text)
         with pytest.raises(InputError, match="another process writes"):
             Store.open(folder, write=True)
 
 
 def test_a_lock_is_no_link_to_elsewhere(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("mine")
-    (folder / lock.FILE).unlink()
-    (folder / lock.FILE).symlink_to(tmp_path / "elsewhere")
+    (folder / lock.LOCK_FILE).unlink()
+    (folder / lock.LOCK_FILE).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InputError):
         Store.open(folder, write=True)
     assert (tmp_path / "elsewhere").read_text() == "mine"
@@ -572,7 +572,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
 
 def test_a_newer_store_is_refused_and_left_alone(folder: Path) -> None:
-    path = folder / schema.FILE
+    path = folder / schema.STORE_FILE
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 7")
     connection.close()
@@ -584,7 +584,7 @@ def test_a_newer_store_is_refused_and_left_alone(folder: Path) -> None:
 
 
 def test_another_sqlite_file_is_no_store(tmp_path: Path) -> None:
-    connection = sqlite3.connect(tmp_path / schema.FILE)
+    connection = sqlite3.connect(tmp_path / schema.STORE_FILE)
     connection.execute("CREATE TABLE a (b)")
     connection.close()
     with pytest.raises(InputError, match="another SQLite file"):
@@ -593,7 +593,7 @@ def test_another_sqlite_file_is_no_store(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 1000, b"SQLite format 3\0" + b"\0" * 5000])
 def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / schema.FILE).write_bytes(content)
+    (tmp_path / schema.STORE_FILE).write_bytes(content)
     for write in (True, False):
         with pytest.raises(InputError, match=r"damaged|another SQLite file"):
             Store.open(tmp_path, write=write)
@@ -606,12 +606,12 @@ def read_everything(folder: Path) -> None:
             held.results(kind)
         held.result(probe(1).key)
         held.artifact(probe(3, "weights").key)
-        for kind in (*store.VALUES, "order"):
+        for kind in (*store.VALUE_KINDS, "order"):
             held.values(kind)
             held.latest(kind)
         for task in ("seg", "cls"):
             held.ordered(task)
-            for rule in store.RULES:
+            for rule in store.CONFLICT_RULES:
                 held.delivered(task, rule)
         held.open_items()
         held.cancelled()
@@ -624,7 +624,7 @@ def test_a_damaged_file_gives_a_clear_error_and_nothing_else(folder: Path, tmp_p
     with Store.open(folder, write=True) as held:
         fill(held)
     read_everything(folder)
-    whole = (folder / schema.FILE).read_bytes()
+    whole = (folder / schema.STORE_FILE).read_bytes()
     damaged = 0
     draw = random.Random(5)
     for _ in range(300):
@@ -640,7 +640,7 @@ def test_a_damaged_file_gives_a_clear_error_and_nothing_else(folder: Path, tmp_p
         other = tmp_path / "other"
         shutil.rmtree(other, ignore_errors=True)
         other.mkdir()
-        (other / schema.FILE).write_bytes(content)
+        (other / schema.STORE_FILE).write_bytes(content)
         try:
             read_everything(other)
             with Store.open(other, write=True) as opened:
@@ -1039,10 +1039,10 @@ def die(verb: str, folder: Path, path: Path) -> list[Path]:
 
 
 def test_a_file_that_was_being_placed_is_cleared_by_the_next_who_writes(folder: Path) -> None:
-    (folder / disk.MASKS).mkdir()
+    (folder / disk.MASK_FOLDER).mkdir()
     left = [
         half
-        for at in (folder, folder / disk.MASKS)
+        for at in (folder, folder / disk.MASK_FOLDER)
         for half in die("place", folder, at / "order-1.csv")
     ]
     Store.open(folder, write=False).close()
@@ -1078,12 +1078,12 @@ def test_what_a_living_process_writes_stays(folder: Path) -> None:
 def test_killed_while_it_was_created(tmp_path: Path) -> None:
     folder = tmp_path / "campaign"
     (folder / f"{disk.HALF}abc").mkdir(parents=True)
-    (folder / f"{disk.HALF}abc" / schema.FILE).write_bytes(b"half a store")
+    (folder / f"{disk.HALF}abc" / schema.STORE_FILE).write_bytes(b"half a store")
     with pytest.raises(InputError, match="is not a campaign"):
         Store.open(folder, write=False)
     with Store.create(folder) as held:
         held.add_settings("a")
-    assert sorted(os.listdir(folder)) == [lock.FILE, schema.FILE, copies.FOLDER]
+    assert sorted(os.listdir(folder)) == [lock.LOCK_FILE, schema.STORE_FILE, copies.FOLDER]
 
 
 # Other versions
@@ -1133,7 +1133,7 @@ def test_bringing_up_to_date_waits_for_no_writer(
 
 @pytest.mark.parametrize("write", [True, False])
 def test_a_store_of_the_first_format_opens_for_ever(tmp_path: Path, write: bool) -> None:
-    (tmp_path / schema.FILE).write_bytes(
+    (tmp_path / schema.STORE_FILE).write_bytes(
         gzip.decompress((FIXTURES / "campaign-v1.sqlite.gz").read_bytes())
     )
     with Store.open(tmp_path, write=write) as held:

@@ -42,7 +42,9 @@ ISAS: dict[str, dict[str, str]] = {
 @functools.cache
 def trained(threads: int = 1, **environment: str) -> Any:
     """What tests/helpers/trainings.py prints on such a machine."""
-    inherited = {key: value for key, value in os.environ.items() if key not in machine.LIMITS}
+    inherited = {
+        key: value for key, value in os.environ.items() if key not in machine.CPU_VARIABLES
+    }
     inherited |= {"OMP_NUM_THREADS": str(threads), "TRAINING_THREADS": str(threads), **environment}
     inherited["OPENBLAS_NUM_THREADS"] = str(threads)  # numpy's own
     done = subprocess.run(
@@ -166,11 +168,11 @@ def test_the_guard_computes_the_same(stride: Any, channels: int, groups: int, pa
 def test_no_built_in_network_has_such_a_layer_unguarded() -> None:
     """The usual one trains without the guard, since it needs none."""
     torch = pytest.importorskip("torch")
-    from allotment.data.scenes.labels import TARGETS
+    from allotment.data.scenes.labels import SCENE_TARGETS
     from allotment.learners.layers import PointConv
     from allotment.learners.torch_learner import _usual_network
 
-    for layer in _usual_network((3, 24, 24), TARGETS, 1).modules():
+    for layer in _usual_network((3, 24, 24), SCENE_TARGETS, 1).modules():
         if isinstance(layer, torch.nn.Conv2d) and not isinstance(layer, PointConv):
             assert layer.kernel_size != (1, 1) or layer.stride == (1, 1)
 
@@ -245,10 +247,10 @@ def test_kinds_of_cpu(text: str, system: str, kind: str) -> None:
 def test_a_cpu_that_is_told_to_be_an_older_one_is_another_kind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in machine.LIMITS:
+    for name in machine.CPU_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     kinds = {machine.describe_cpu()}
-    for name, value in itertools.product(machine.LIMITS[:3], ("AVX2", "default")):
+    for name, value in itertools.product(machine.CPU_VARIABLES[:3], ("AVX2", "default")):
         monkeypatch.setenv(name, value)
         kinds.add(machine.describe_cpu())
         monkeypatch.delenv(name)

@@ -32,7 +32,7 @@ from allotment.reports.charts import (
     name_ticks,
 )
 from allotment.reports.style import DARK, LIGHT, STYLE
-from allotment.reports.values import PARTS
+from allotment.reports.values import PART_CHECKS
 from allotment.reports.words import decide
 
 VOID = {"meta"}
@@ -305,7 +305,7 @@ def test_every_part_may_be_missing() -> None:
     "curves": "What more labels bring",
              "transfer": "What tasks do", "verdicts": "How far this", "rounds": "Rounds",
              "evaluation": "What it brought", "about": "How it was measured"}  # fmt: skip
-    assert set(heads) | {"title", "decision", "outlook"} == set(PARTS)
+    assert set(heads) | {"title", "decision", "outlook"} == set(PART_CHECKS)
     for size in (0, 1, 2, len(heads) - 1):
         for kept in itertools.combinations(heads, size):
             page = Page(render({key: whole[key] for key in kept}))
@@ -313,7 +313,9 @@ def test_every_part_may_be_missing() -> None:
             assert len(shown) == size
             assert all(any(heads[key] in text for text in shown) for key in kept)
             assert (
-                Page(render({**dict.fromkeys(PARTS), **{key: whole[key] for key in kept}})).text
+                Page(
+                    render({**dict.fromkeys(PART_CHECKS), **{key: whole[key] for key in kept}})
+                ).text
                 == page.text
             )
 

@@ -182,7 +182,7 @@ def test_processes_that_are_not_forked_give_the_same_bytes(monkeypatch: pytest.M
     """As on macOS and Windows."""
     jobs = [Job("train", {"seed": seed}) for seed in range(3)]
     wanted = collect(jobs, "train", None, 1)
-    monkeypatch.setattr(processes, "START", "spawn")
+    monkeypatch.setattr(processes, "START_METHOD", "spawn")
     assert collect(jobs, "train", None, 2) == wanted
 
 

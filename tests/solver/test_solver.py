@@ -321,7 +321,12 @@ def test_a_thousand_tasks() -> None:
 
 
 def test_a_search_cut_short_says_by_how_much_it_can_be_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, little in {"MOST_REGIONS": 1, "LONGEST_LIST": 2, "SHORT_LIST": 2, "FEW": 1}.items():
+    for name, little in {
+        "MOST_REGIONS": 1,
+        "LONGEST_LIST": 2,
+        "SHORT_LIST": 2,
+        "MOST_TIES": 1,
+    }.items():
         monkeypatch.setattr(search, name, little)
     worse = open_ended = 0
     for index in range(150):

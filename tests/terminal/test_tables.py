@@ -22,7 +22,7 @@ from allotment.cli.files import read_example
 from allotment.plan import Outlook
 from allotment.terminal import page as pages
 from allotment.terminal.campaigns import judge, show_evaluation, show_measured
-from allotment.terminal.page import FEW, Column, Page, split
+from allotment.terminal.page import MOST_SIDE_BY_SIDE, Page, TextColumn, split
 
 TASKS = ("classes", "segmentation", "depth", "normals", "edges", "keypoints")
 
@@ -55,7 +55,9 @@ def read_tables(printed: str) -> Iterator[tuple[list[str], list[list[str]]]]:
             yield rows[0], rows[1:]
 
 
-@pytest.mark.parametrize("tasks", [TASKS[:2], TASKS, tuple(f"task {n}" for n in range(FEW))])
+@pytest.mark.parametrize(
+    "tasks", [TASKS[:2], TASKS, tuple(f"task {n}" for n in range(MOST_SIDE_BY_SIDE))]
+)
 @pytest.mark.parametrize("width", [40, 50, 64, 80, 100, 140, 200])
 def test_an_evaluation_keeps_its_tasks_on_any_terminal(
     tasks: tuple[str, ...], width: int, capsys: pytest.CaptureFixture[str]
@@ -84,14 +86,14 @@ def test_an_evaluation_is_one_table_where_there_is_room(capsys: pytest.CaptureFi
         show_evaluation(Narrow(width), evaluated(TASKS))
         assert len(list(read_tables(capsys.readouterr().out))) == count
     page = Page()  # no terminal: as wide as it needs to be
-    show_evaluation(page, evaluated([f"task {n}" for n in range(FEW + 5)]))
+    show_evaluation(page, evaluated([f"task {n}" for n in range(MOST_SIDE_BY_SIDE + 5)]))
     assert len(list(read_tables(capsys.readouterr().out))) == 1
 
 
 def test_an_evaluation_of_many_tasks_says_where_they_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show_evaluation(Narrow(80), evaluated([f"task {n}" for n in range(FEW + 1)]))
+    show_evaluation(Narrow(80), evaluated([f"task {n}" for n in range(MOST_SIDE_BY_SIDE + 1)]))
     printed = capsys.readouterr().out
     assert "do not fit in here; --json has them.)" in printed
     assert {"--json"} <= options("evaluate")
@@ -99,13 +101,13 @@ def test_an_evaluation_of_many_tasks_says_where_they_are(
 
 
 def test_parts_are_few_and_even_and_lose_nothing() -> None:
-    columns = [Column(f"{n}" * 10, ["x"]) for n in range(6)]
+    columns = [TextColumn(f"{n}" * 10, ["x"]) for n in range(6)]
     assert [len(part) for part in split(columns, None)] == [6]
     assert [len(part) for part in split(columns, 72)] == [6]
     assert [len(part) for part in split(columns, 71)] == [3, 3]
     assert [len(part) for part in split(columns, 24)] == [2, 2, 2]
     assert [len(part) for part in split(columns, 5)] == [1] * 6
-    uneven = [Column("x" * size, [""]) for size in (1, 1, 1, 30, 30)]
+    uneven = [TextColumn("x" * size, [""]) for size in (1, 1, 1, 30, 30)]
     for width in (36, 50, 71):
         parts = split(uneven, width)
         assert [column for part in parts for column in part] == uneven

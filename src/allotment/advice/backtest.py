@@ -4,7 +4,7 @@ from the rest."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
@@ -19,16 +19,14 @@ from allotment.learners.learner import Learner, train_many
 from allotment.machine import settled
 from allotment.plan import allocate, baselines
 from allotment.problem import Problem, Task
+from allotment.progress import NamedProgress
 
 ALWAYS = ("equal budget", "neutral")
 """plans that every method is held against"""
-SHARE = 4
-"""one in so many labels is taken as the labels at hand"""
+ONE_IN = 4
+"""one label in so many is taken as the labels at hand"""
 FEWEST = 8
 """labels of some task: below this a quarter of them teaches nothing"""
-
-Progress = Callable[[int, int, str], None]
-"""told how many repeats are done, of how many, and what comes next"""
 
 
 @dataclass(frozen=True)
@@ -87,10 +85,10 @@ class Backtest:
             for row in rows
         ]
         have = ", ".join(f"{task} {count}" for task, count in self.have.items())
-        told = (
+        message = (
             f"{several(self.repeats, 'repeat')}; each plans from {have} and spends {self.budget}."
         )
-        return "\n".join([*lines, told, self._verdict()])
+        return "\n".join([*lines, message, self._verdict()])
 
     def _verdict(self) -> str:
         if all(each == row[0] for row in self.counts for each in row):
@@ -134,8 +132,8 @@ def _mean(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _show(mean: float, error: float, sign: bool = False) -> str:
-    told = f"{mean:+.2f}" if sign else f"{mean:.2f}"
-    return told if math.isnan(error) else f"{told} ± {error:.2f}"
+    message = f"{mean:+.2f}" if sign else f"{mean:.2f}"
+    return message if math.isnan(error) else f"{message} ± {error:.2f}"
 
 
 @settled(load=False)
@@ -149,7 +147,7 @@ def backtest(
     *,
     trainings: int | None = None,
     retrainings: int = 2,
-    progress: Progress | None = None,
+    progress: NamedProgress | None = None,
 ) -> Backtest:
     """Plans by each method, equal budget and neutral, from a quarter of the labels, trained out on
     the other three.
@@ -224,7 +222,7 @@ Orders = Mapping[str, Any]
 
 def _cut(orders: Orders) -> tuple[Orders, Orders]:
     """The quarter that is taken to be at hand, and what can be bought."""
-    sizes = {task: math.ceil(len(order) / SHARE) for task, order in orders.items()}
+    sizes = {task: math.ceil(len(order) / ONE_IN) for task, order in orders.items()}
     quarter = {task: order[: sizes[task]] for task, order in orders.items()}
     return quarter, {task: order[sizes[task] :] for task, order in orders.items()}
 

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from allotment.arrays import Array
 from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.estimates.curves import Fit, Points
 from allotment.estimates.estimates import Estimates
@@ -23,25 +23,23 @@ from allotment.problem import Problem
 from allotment.solver.baselines import equal_budget
 from allotment.standing import PERCENT, Standing
 
-Array = NDArray[np.float64]
-
-SAME = 0.01
-"""% or labels: nothing that a sentence should call more or less"""
+NO_DIFFERENCE = 0.01
+"""% or labels: less than this no sentence should call more or less"""
 IDLE = 0.25
 """a task that gains less than this share of the mean over tasks is dead or saturated"""
-SETTLED = 0.9
+SURE_FROM = 0.9
 """how likely something must be to count as known"""
 FIRM = 1.645
 """standard errors by which a denominator must lie above 0"""
 WIDE = 0.6
 """width of a cell's interval that still tells a third of a label from none"""
-ENOUGH = 4.0
-"""times as many trainings: the labels at hand are one sample, and beyond that trainings repeat its
-accidents"""
-MOST = 100
-"""times as much of something is not worth advising"""
-SMALL = 0.01
-"""of the budget: findings on which less hangs are counted, not told"""
+MOST_MORE_TRAININGS = 4.0
+"""times as many trainings as were run: the labels at hand are one sample, and beyond that trainings
+repeat its accidents"""
+MOST_TIMES_MORE = 100
+"""times as much of something as there is; more is not worth advising"""
+SMALL_SHARE = 0.01
+"""of the budget: findings on which less hangs are counted, not listed"""
 
 
 GRADES = ("sound", "weak", "unusable")
@@ -59,13 +57,13 @@ class Finding:
     why: str
     share: float
     """of the budget that would be spent elsewhere without it"""
-    mend: str = ""
+    remedy: str = ""
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Finding:
         """The finding that was written by its fields."""
-        found = cls(**plain)
-        texts = (found.name, found.why, found.mend)
+        found = cls(**{"remedy" if key == "mend" else key: plain[key] for key in plain})
+        texts = (found.name, found.why, found.remedy)
         if found.kind not in _TITLES or found.grade not in GRADES:
             known = f"kinds are {', '.join(_TITLES)}; grades are {', '.join(GRADES)}"
             raise InputError([Mistake("findings", f"{found.kind!r}, {found.grade!r}: {known}")])
@@ -73,14 +71,18 @@ class Finding:
             raise InputError([Mistake("findings", "need texts, and a share of 0 or more")])
         return found
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, where the remedy is called `mend`."""
+        return {"mend" if key == "remedy" else key: value for key, value in asdict(self).items()}
+
     def __str__(self) -> str:
         hangs = (
             f"{percent(self.share)} of the budget hangs on it."
             if self.share
             else "The plan does not hang on it."
         )
-        mend = f" To mend it: {self.mend}." if self.mend else ""
-        return f"{self.title}: {self.grade}. {_sentence(self.why)} {hangs}{mend}"
+        remedy = f" To mend it: {self.remedy}." if self.remedy else ""
+        return f"{self.title}: {self.grade}. {_sentence(self.why)} {hangs}{remedy}"
 
     @property
     def title(self) -> str:
@@ -138,22 +140,22 @@ class Diagnosis:
             f"  equal budget  {_list(self.equal)}",
         ]
         bad = self.graded("weak", "unusable")
-        large = [each for each in bad if each.share >= SMALL or each.kind == "method"]
+        large = [each for each in bad if each.share >= SMALL_SHARE or each.kind == "method"]
         if bad:
             lines += ["", "What to be careful about:", *(f"- {each}" for each in large)]
         if small := len(bad) - len(large):
             figures = several(small, "other figure" if large else "figure")
             on = "it" if small == 1 else "each"
             lines.append(
-                f"- {figures}: not to be trusted, but less than {percent(SMALL)} of the budget"
-                f" hangs on {on}."
+                f"- {figures}: not to be trusted, but less than {percent(SMALL_SHARE)} of the"
+                f" budget hangs on {on}."
             )
         if good := self.graded("sound"):
             kinds = [sum(each.kind == kind for each in good) for kind in _TITLES]
-            told = [
+            titles = [
                 several(count, kind) for kind, count in zip(_TITLES, kinds, strict=True) if count
             ]
-            lines += ["", f"Sound: {', '.join(told)}."]
+            lines += ["", f"Sound: {', '.join(titles)}."]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,7 +163,7 @@ class Diagnosis:
         plain = {key: getattr(self, key) for key in ("counts", "equal", "unit")}
         return plain | {
             "outlook": self.outlook.to_dict(),
-            "findings": [asdict(each) for each in self.findings],
+            "findings": [each.to_dict() for each in self.findings],
         }
 
     @classmethod
@@ -200,16 +202,19 @@ def _headline(found: Diagnosis) -> str:
         range_ += f", better than equal budget with a chance of {look.chance:.0%}".replace(
             "%", " %"
         )
-    if abs(look.mean) < SAME:
-        told = f"The plan promises as much as equal budget: {range_}."
+    if abs(look.mean) < NO_DIFFERENCE:
+        message = f"The plan promises as much as equal budget: {range_}."
     else:
         how = "more" if look.mean > 0 else "less"
-        told = f"The plan promises {_two(abs(look.mean))}{unit} {how} than equal budget: {range_}."
+        message = (
+            f"The plan promises {_two(abs(look.mean))}{unit} {how} than equal budget: {range_}."
+        )
     if any(each.kind == "method" for each in found.graded("unusable")):
         return (
-            f"The plan cannot be relied on: its method found nothing to go by (see below). {told}"
+            "The plan cannot be relied on: its method found nothing to go by (see below)."
+            f" {message}"
         )
-    return _HEADLINES[found.standing].format(told)
+    return _HEADLINES[found.standing].format(message)
 
 
 _HEADLINES = {
@@ -320,7 +325,7 @@ class _Bench:
 
 # --- the method as a whole ---
 
-_FIRST = "measure (allot estimate; in Python al.estimate)"
+_MEASURE_FIRST = "measure (allot estimate; in Python al.estimate)"
 
 
 def _judge_method(
@@ -339,14 +344,14 @@ def _judge_method(
             " rate of their own"
         )
         grade = "unusable" if len(fallbacks) == len(bench.estimates.tasks) else "weak"
-        mend = f"more labels of {', '.join(fallbacks)}, or " if grade == "weak" else ""
+        remedy = f"more labels of {', '.join(fallbacks)}, or " if grade == "weak" else ""
         return Finding(
             "method",
             name,
             grade,
             given,
             share,
-            f"{mend}method 'response', which needs no rate of each task",
+            f"{remedy}method 'response', which needs no rate of each task",
         )
     if transfer is not None and (
         vague := [each for each in transfer.tasks if transfer.firmness[each] < FIRM]
@@ -355,27 +360,27 @@ def _judge_method(
         return Finding("method", name, "weak", why, share, "more trainings, or method 'response'")
     if not trainings and not points:
         why = "nothing was measured: the plan follows prices and labels at hand alone"
-        return Finding("method", name, "weak", why, share, _FIRST)
-    if look.low > 0 or look.chance >= SETTLED:
+        return Finding("method", name, "weak", why, share, _MEASURE_FIRST)
+    if look.low > 0 or look.chance >= SURE_FROM:
         return Finding(
             "method", name, "sound", f"{percent(look.chance)} of its draws beat equal budget", share
         )
     why = f"its draws disagree: {_two(look.low)} to {_two(look.high)} over equal budget"
-    if max(abs(look.low), abs(look.high)) < SAME:
+    if max(abs(look.low), abs(look.high)) < NO_DIFFERENCE:
         why = "it can't tell its plan from equal budget"
     times = ((look.high - look.low) / 2 / look.mean) ** 2 if look.mean > 0 else math.inf
-    if times <= ENOUGH:
-        mend = (
+    if times <= MOST_MORE_TRAININGS:
+        remedy = (
             f"about {max(math.ceil(trainings * times), trainings + 1)} trainings in place of"
             f" {trainings}"
         )
-        return Finding("method", name, "weak", why, share, mend)
+        return Finding("method", name, "weak", why, share, remedy)
     first = _list({task: _tranche(bench, task) for task in bench.estimates.tasks})
-    mend = (
+    remedy = (
         f"no number of trainings on these labels would tell; buy a first part ({first}) and"
         " estimate again"
     )
-    return Finding("method", name, "weak", why, share, mend)
+    return Finding("method", name, "weak", why, share, remedy)
 
 
 # --- tasks ---
@@ -387,8 +392,8 @@ def _judge_task(task: str, bench: _Bench, response: Response | None) -> Finding:
         bench.moved(worths=_like_others(given, bench.weights, at)) if len(given.tasks) > 1 else 0.0
     )
 
-    def find(grade: str, why: str, mend: str = "") -> Finding:
-        return Finding("task", task, grade, why, share, mend)
+    def find(grade: str, why: str, remedy: str = "") -> Finding:
+        return Finding("task", task, grade, why, share, remedy)
 
     tranche = (
         f"buy {several(_tranche(bench, task), 'label')} of it and estimate again before it is"
@@ -397,7 +402,7 @@ def _judge_task(task: str, bench: _Bench, response: Response | None) -> Finding:
     if not given.have[at]:
         return find("unusable", "it has no label yet, so that nothing is known of it", tranche)
     if not given.about.get("trainings", 1):
-        return find("unusable", "nothing was measured of it", _FIRST)
+        return find("unusable", "nothing was measured of it", _MEASURE_FIRST)
     if response is not None and task in response.tasks and not find_scored(response, task).any():
         few = "one label can't be both trained on and scored on"
         many = "no training on its labels could be scored: they are too few, or all alike"
@@ -413,37 +418,41 @@ def _judge_task(task: str, bench: _Bench, response: Response | None) -> Finding:
             if level.is_constant
             else "an untrained network"
         )
-        told = f"near chance: with {several(given.have[at], 'label')} it scores {level.score:.3g}"
-        return find("unusable", f"{told}, {chance} {level.chance:.3g}", tranche)
+        message = (
+            f"near chance: with {several(given.have[at], 'label')} it scores {level.score:.3g}"
+        )
+        return find("unusable", f"{message}, {chance} {level.chance:.3g}", tranche)
     count, gains = _own_gains(given)
     idle = float(np.mean(gains[:, at] < IDLE * gains.mean())) if gains.mean() > 0 else 1.0
-    low, middle, high = np.quantile(gains[:, at], [(1 - SETTLED) / 2, 0.5, (1 + SETTLED) / 2])
+    low, middle, high = np.quantile(gains[:, at], [(1 - SURE_FROM) / 2, 0.5, (1 + SURE_FROM) / 2])
     known = unit_of(given) == PERCENT
     if not known and task in given.about.get("fallbacks", ()):
         why = "its own curve says nothing, so that how soon its labels are worth less is not known"
         return find("unusable", why, f"method 'response', or {tranche}")
-    told = (
+    message = (
         f": with {several(count, 'more label')} it gains {_two(low)} to {_two(high)} %"
         if known
         else ""
     )
-    if idle >= SETTLED:
-        return find("sound", f"saturated, or nearly so{told}")
-    if idle > 1 - SETTLED:
+    if idle >= SURE_FROM:
+        return find("sound", f"saturated, or nearly so{message}")
+    if idle > 1 - SURE_FROM:
         return find(
-            "weak", f"may be dead or saturated (a chance of {percent(idle)}){told}", tranche
+            "weak", f"may be dead or saturated (a chance of {percent(idle)}){message}", tranche
         )
     if low < middle / 3:
         trainings = int(given.about.get("trainings", 0))
-        times = min(((middle - low) / (middle * 2 / 3)) ** 2, ENOUGH)
-        mend = (
+        times = min(((middle - low) / (middle * 2 / 3)) ** 2, MOST_MORE_TRAININGS)
+        remedy = (
             f"about {max(math.ceil(trainings * times), trainings + 1)} trainings in place of"
             f" {trainings}"
         )
         return find(
-            "weak", f"it learns, but how fast is not known{told}", f"{mend}, or more labels at hand"
+            "weak",
+            f"it learns, but how fast is not known{message}",
+            f"{remedy}, or more labels at hand",
         )
-    return find("sound", f"it learns{told}")
+    return find("sound", f"it learns{message}")
 
 
 def _own_gains(given: Estimates) -> tuple[int, Array]:
@@ -489,15 +498,15 @@ def _judge_curve(task: str, points: Points, fit: Fit | None, bench: _Bench) -> F
         )
         share = bench.moved(shapes=shapes)
     why = "; ".join(verdict.why) or f"it rises by {verdict.rise:.2g} and bends as the law says"
-    mend = "; ".join(verdict.mend)
+    remedy = "; ".join(verdict.remedy)
     if task in (borrowed := given.about.get("fallbacks", ())):
         rate = "a usual rate" if len(borrowed) == len(given.tasks) else "the others' mean rate"
         why += f"; {rate} stands in for its own"
-    return Finding("curve", task, verdict.grade, why, share, mend)
+    return Finding("curve", task, verdict.grade, why, share, remedy)
 
 
 def _judge_cells(transfer: Transfer, bench: _Bench) -> list[Finding]:
-    low, high = transfer.interval(SETTLED)
+    low, high = transfer.interval(SURE_FROM)
     called, probes = transfer.called(), transfer.counts.sum(axis=0)
     found = []
     for i, source in enumerate(transfer.tasks):
@@ -506,7 +515,7 @@ def _judge_cells(transfer: Transfer, bench: _Bench) -> list[Finding]:
                 continue
             firm, width = transfer.firmness[target], float(high[i, j] - low[i, j])
             share = _hangs_on(transfer, bench, i, j)
-            told = f"{low[i, j]:.2g} to {high[i, j]:.2g} of its own"
+            interval = f"{low[i, j]:.2g} to {high[i, j]:.2g} of its own"
             if firm < FIRM or not math.isfinite(width):
                 grade, why = (
                     "unusable",
@@ -514,15 +523,15 @@ def _judge_cells(transfer: Transfer, bench: _Bench) -> list[Finding]:
                 )
                 times = (2 * FIRM / max(firm, 0.1)) ** 2
             elif called[i, j] or width <= WIDE:
-                grade, why, times = "sound", f"a label is worth {told}", 0.0
+                grade, why, times = "sound", f"a label is worth {interval}", 0.0
             else:
                 grade, why, times = (
                     "weak",
-                    f"a label is worth anything from {told}",
+                    f"a label is worth anything from {interval}",
                     (width / WIDE) ** 2,
                 )
-            mend = "" if not times else _more_probes(times, float(probes[j]), transfer.estimator)
-            found.append(Finding("cell", f"{source} to {target}", grade, why, share, mend))
+            remedy = "" if not times else _more_probes(times, float(probes[j]), transfer.estimator)
+            found.append(Finding("cell", f"{source} to {target}", grade, why, share, remedy))
     return found
 
 
@@ -542,6 +551,6 @@ def _more_probes(times: float, probes: float, estimator: str) -> str:
     other = ", or method 'taba-pooled'" if estimator == "paper" else ""
     if probes < 1:
         return f"more trainings, since none was probed for it{other}"
-    if times > MOST:
-        return f"more than {MOST * probes:.0f} probes; plan without it{other}"
+    if times > MOST_TIMES_MORE:
+        return f"more than {MOST_TIMES_MORE * probes:.0f} probes; plan without it{other}"
     return f"about {math.ceil(times * max(probes, 1))} probes in place of {probes:.0f}{other}"

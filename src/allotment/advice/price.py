@@ -24,7 +24,7 @@ WARM, TIMED = 2, 5
 QUICK = 0.5
 """seconds: a training that is over in less is rehearsed whole, since stacked ones take far less
 than their steps say"""
-TOGETHER = 8
+STACKED_TRAININGS = 8
 """trainings in one stack, as methods run them"""
 
 
@@ -56,19 +56,19 @@ class Price:
     def __str__(self) -> str:
         if not self.trainings:
             return f"Method {self.method} trains nothing and costs nothing."
-        told = (
+        message = (
             f"Method {self.method}: {several(self.trainings, 'training')},"
             f" {several(self.steps, 'step')}, "
         )
-        told += f"about {_duration(self.seconds)} on this machine."
+        message += f"about {_duration(self.seconds)} on this machine."
         if self.money is not None:
             money = _or_less(self.money, 0.01, f"{self.money:.2f}")
-            told += f" At {number(self.hourly or 0.0)} an hour that is {money}"
+            message += f" At {number(self.hourly or 0.0)} an hour that is {money}"
             if self.share is not None:
                 share = _or_less(self.share * 100, 0.001, percent(self.share), " %")
-                told += f", {share} of the {number(self.budget or 0.0)} for labels"
-            told += "."
-        return told
+                message += f", {share} of the {number(self.budget or 0.0)} for labels"
+            message += "."
+        return message
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; `from_dict` reads them back."""
@@ -84,9 +84,9 @@ class Price:
         return cls(**{key: plain[key] for key in known})
 
 
-def _or_less(value: float, least: float, told: str, unit: str = "") -> str:
+def _or_less(value: float, least: float, message: str, unit: str = "") -> str:
     """What was told, unless it is so little that the figure would have a power of ten."""
-    return f"less than {least}{unit}" if 0 < value < least else told
+    return f"less than {least}{unit}" if 0 < value < least else message
 
 
 def _duration(seconds: float) -> str:
@@ -172,7 +172,7 @@ def _time(request: Request, clock: Callable[[], float]) -> tuple[float, float, f
     if hasattr(learner, "stack") and 0 < (size := learner.steps(labels) * len(tasks)) < QUICK / max(
         alone, 1e-9
     ):
-        stacked = _rehearse(request, clock) / TOGETHER / size
+        stacked = _rehearse(request, clock) / STACKED_TRAININGS / size
     return alone, stacked, score
 
 
@@ -187,5 +187,5 @@ def _rehearse(request: Request, clock: Callable[[], float]) -> float:
     """Seconds for a whole stack of trainings."""
     learner, labels = _choose_part(request)
     begin = clock()
-    train_many(learner, [(labels, request.seed + place) for place in range(TOGETHER)])
+    train_many(learner, [(labels, request.seed + place) for place in range(STACKED_TRAININGS)])
     return clock() - begin

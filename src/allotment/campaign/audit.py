@@ -22,12 +22,12 @@ from allotment.formatting import several
 from allotment.job import JSON
 from allotment.ledger import copies
 from allotment.ledger.books import balance
-from allotment.ledger.disk import MASKS
+from allotment.ledger.disk import MASK_FOLDER
 from allotment.ledger.journal import Position
-from allotment.ledger.schema import COLUMNS, Damaged, damaged
+from allotment.ledger.schema import TABLE_COLUMNS, Damaged, damaged
 from allotment.ledger.store import Store
 from allotment.plan import Outlook, Plan
-from allotment.settings.settings import FILE, parse_settings
+from allotment.settings.settings import SETTINGS_FILE, parse_settings
 
 NEEDS = tuple(key for key in SHARED if key != "package")
 """that all estimates say; those of built-in methods come from no package"""
@@ -129,7 +129,7 @@ def judge_folder(folder: Path) -> list[str]:
     """Why a campaign that came from elsewhere is none that every command can work with."""
     with Store.open(folder, write=False) as store:
         faults = list_faults(store)
-        wrong = judge_settings(folder) if (folder / FILE).exists() else []
+        wrong = judge_settings(folder) if (folder / SETTINGS_FILE).exists() else []
         missing = [str(mistake) for mistake in list_missing(store)] if wrong and not faults else []
     return faults + wrong + missing
 
@@ -142,18 +142,18 @@ def list_faults(store: Store) -> list[str]:
 def judge_settings(folder: Path) -> list[str]:
     """What is wrong with the settings themselves; their data may be elsewhere."""
     try:
-        parse_settings((folder / FILE).read_text("utf-8-sig"))
+        parse_settings((folder / SETTINGS_FILE).read_text("utf-8-sig"))
     except InputError as error:
-        return [f"{FILE}: {mistake}" for mistake in error.mistakes]
+        return [f"{SETTINGS_FILE}: {mistake}" for mistake in error.mistakes]
     except FileNotFoundError:
-        return [f"{FILE} is gone"]
+        return [f"{SETTINGS_FILE} is gone"]
     except ValueError as error:
-        return [f"{FILE} cannot be read ({error})"]
+        return [f"{SETTINGS_FILE} cannot be read ({error})"]
     return []
 
 
 def _tell_rows(store: Store, harmed: bool) -> str:
-    total = sum(store.count(table) for table in COLUMNS[1])
+    total = sum(store.count(table) for table in TABLE_COLUMNS[1])
     state = "harmed" if harmed else f"all as they were written (hash {store.position.hash})"
     return f"{several(total, 'row')}, {state}"
 
@@ -267,6 +267,8 @@ def _judge_masks(store: Store) -> tuple[list[str], int]:
         for value in values
         if isinstance(value, dict) and isinstance(value.get("png"), str)
     }
-    harmed = [name for name in sorted(names) if not is_sound(store.folder / MASKS, name)]
-    mend = "put it back from a copy, or ingest its delivery again"
-    return [f"{MASKS}/{name}.png is gone or not what it was; {mend}" for name in harmed], len(names)
+    harmed = [name for name in sorted(names) if not is_sound(store.folder / MASK_FOLDER, name)]
+    remedy = "put it back from a copy, or ingest its delivery again"
+    return [
+        f"{MASK_FOLDER}/{name}.png is gone or not what it was; {remedy}" for name in harmed
+    ], len(names)

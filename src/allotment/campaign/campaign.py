@@ -43,7 +43,14 @@ from allotment.campaign.jobs import (
 from allotment.campaign.rounds import rebase
 from allotment.campaign.session import Session
 from allotment.campaign.sheets import show_columns
-from allotment.campaign.state import Files, Proposal, State, look, name_diagnosis, tell_spent
+from allotment.campaign.state import (
+    CampaignState,
+    Files,
+    Proposal,
+    look,
+    name_diagnosis,
+    tell_spent,
+)
 from allotment.campaign.summary import Status, collect, summarise
 from allotment.campaign.work import PERFORM, Bench, make_context, set_up
 from allotment.connect.connector import CONNECTORS, find_writer
@@ -57,28 +64,27 @@ from allotment.job import JSON, Job
 from allotment.learners.choice import find_learner
 from allotment.ledger import archive
 from allotment.ledger.books import find_unknown, name_order, read_order
-from allotment.ledger.lock import Held
+from allotment.ledger.disk import MASK_FOLDER
+from allotment.ledger.lock import Busy
 from allotment.ledger.recovery import Restored, restore
-from allotment.ledger.schema import FILE as STORE
+from allotment.ledger.schema import STORE_FILE
 from allotment.ledger.store import Store, Value
 from allotment.machine import describe_cpu
 from allotment.orders.order import Order, choose
 from allotment.orders.sheet import Sheet
 from allotment.orders.strategy import RANDOM, SHARING, STRATEGIES
 from allotment.plan import baselines, check_counts
+from allotment.progress import Progress
 from allotment.runs.runner import PROCESSES, RUNNERS, Done, run_jobs
-from allotment.settings.settings import FILE, check_place, parse_settings, quote
+from allotment.settings.settings import SETTINGS_FILE, check_place, parse_settings, quote
 from allotment.standing import Standing
 from allotment.stock.fingerprints import keep_rows
-from allotment.stock.stock import MASKS, OWN
+from allotment.stock.stock import OWN
 
 MACHINE = "machine"
 """kind of the result that names a CPU on which some of the trainings were done"""
 REPEATS = 10
 """of an evaluation, as in the paper (P16)"""
-
-Progress = Callable[[int, int], None]
-"""told how many trainings are done, and of how many"""
 
 
 @dataclass(frozen=True)
@@ -163,15 +169,15 @@ class Campaign:
         """A new folder with these settings; nothing is made unless the settings are right."""
         parse_settings(text)
         folder = Path(folder)
-        if (folder / FILE).exists():
+        if (folder / SETTINGS_FILE).exists():
             what = f"is a campaign already; look at it with: allot status {quote(folder)}"
             raise InputError([Mistake(str(folder), what)])
         check_place(folder)
         # by one that was stopped before it had written its settings
-        begun = (folder / STORE).exists()
+        begun = (folder / STORE_FILE).exists()
         with Store.open(folder, write=True) if begun else Store.create(folder) as store:
             store.add_settings(text)
-            place_file(folder / FILE, text.encode())
+            place_file(folder / SETTINGS_FILE, text.encode())
         return cls(folder)
 
     @contextmanager
@@ -193,12 +199,12 @@ class Campaign:
         with self.once(why) as session:
             yield session.open(why)
 
-    def look(self) -> State:
+    def look(self) -> CampaignState:
         """Where it stands."""
         with self.once() as session:
             return session.look()
 
-    def _begin(self, store: Store) -> State:
+    def _begin(self, store: Store) -> CampaignState:
         """Where it stands, with the settings as they are now on record."""
         state = self.look()
         store.add_settings(state.text)
@@ -207,14 +213,14 @@ class Campaign:
 
     # Measuring
 
-    def set_up(self, state: State) -> Bench:
+    def set_up(self, state: CampaignState) -> Bench:
         """The learner on the labels at hand, in this process."""
         return set_up(state.settings, state.stock, self._choose_learner(state))
 
-    def _choose_learner(self, state: State) -> str:
+    def _choose_learner(self, state: CampaignState) -> str:
         return self.learner or state.settings.learner
 
-    def price(self, state: State, hourly: Any = None, workers: int | None = None) -> Price:
+    def price(self, state: CampaignState, hourly: Any = None, workers: int | None = None) -> Price:
         """What the trainings to come take on this machine with so many workers, timed where they
         will be done."""
         rate, timed = read_rate(hourly), list[JSON]()
@@ -229,15 +235,15 @@ class Campaign:
             budget=float(state.settings.problem().budget),
         )
 
-    def list_jobs(self, state: State) -> list[Job]:
+    def list_jobs(self, state: CampaignState) -> list[Job]:
         """What estimates of the labels at hand are made of."""
         return self._inquire(state).jobs
 
-    def _inquire(self, state: State) -> Inquiry:
+    def _inquire(self, state: CampaignState) -> Inquiry:
         _check_measurable(state)
         return inquire(state, self._choose_learner(state), cache(lambda: self.set_up(state)))
 
-    def is_begun(self, state: State) -> bool:
+    def is_begun(self, state: CampaignState) -> bool:
         """Whether some of the trainings for the estimates to come are done."""
         jobs = self.list_jobs(state)
         with self._open() as store:
@@ -295,7 +301,7 @@ class Campaign:
     def _do(
         self,
         store: Store,
-        state: State,
+        state: CampaignState,
         jobs: Sequence[Job],
         workers: int | None,
         progress: Progress | None,
@@ -338,7 +344,7 @@ class Campaign:
         )
         return f"{kinds} rounds differently. {kept}"
 
-    def count_workers(self, state: State, workers: int | None = None) -> int:
+    def count_workers(self, state: CampaignState, workers: int | None = None) -> int:
         """How many processes train unless somebody says: one for each core, but one where they
         would share a GPU."""
         if workers is not None:
@@ -347,7 +353,7 @@ class Campaign:
         return self._runner.count_workers() if on_cpu else 1
 
     def _run(
-        self, state: State, jobs: Sequence[Job], workers: int, done: Done, **told: Any
+        self, state: CampaignState, jobs: Sequence[Job], workers: int, done: Done, **told: Any
     ) -> None:
         context = make_context(state.settings, state.stock, self._choose_learner(state))
         with RUNNERS.calling(self.on):
@@ -357,7 +363,7 @@ class Campaign:
 
     # Planning and buying
 
-    def plan(self, budget: Any = None) -> tuple[State, Proposal]:
+    def plan(self, budget: Any = None) -> tuple[CampaignState, Proposal]:
         """Where it stands, and the best plan for the money that is left; `budget` is another one
         for all of it."""
         state = self.look()
@@ -378,7 +384,7 @@ class Campaign:
         try:
             self.record(proposal)
         except InputError as error:
-            if not isinstance(error, Held) and os.access(self.folder, os.W_OK):  # a full disk, say
+            if not isinstance(error, Busy) and os.access(self.folder, os.W_OK):  # a full disk, say
                 raise
             return str(error)
         return ""
@@ -465,7 +471,7 @@ class Campaign:
                 id_column=id_column,
                 own_id=None if stock.rows is None else stock.rows.id,
                 size_of=stock.size_of,
-                keep=self.folder / MASKS,
+                keep=self.folder / MASK_FOLDER,
                 guessed=list_guessed(state.settings, stock),
                 connector=connector,
             )
@@ -506,7 +512,7 @@ class Campaign:
 
     def list_trials(
         self,
-        state: State,
+        state: CampaignState,
         yours: Sequence[Mapping[str, Any]] = (),
         beside: Collection[str] | None = None,
     ) -> list[Trial]:
@@ -577,7 +583,7 @@ class Campaign:
 
     # Looking
 
-    def summarise(self, files: Files | None = None) -> tuple[State, Status]:
+    def summarise(self, files: Files | None = None) -> tuple[CampaignState, Status]:
         """Spent, open, expected, next; `files` are its own, if they were read a moment ago."""
         with self.once(files=files) as session:
             store, state = session.open(), session.look()
@@ -610,9 +616,9 @@ def _name_archive(folder: Path) -> Path:
 
 
 def _tell_faults(folder: Path, faults: Sequence[str]) -> str:
-    told = "; ".join(faults[:3]) + (" and more" if faults[3:] else "")
+    message = "; ".join(faults[:3]) + (" and more" if faults[3:] else "")
     return (
-        f"is not sound, so that it is not packed: {told}. See all of it with: allot verify"
+        f"is not sound, so that it is not packed: {message}. See all of it with: allot verify"
         f" {quote(folder)}"
     )
 
@@ -627,7 +633,9 @@ def _name_machine(cpu: str) -> Job:
     return Job(MACHINE, {"cpu": cpu})
 
 
-def _diagnose(store: Store, state: State, value: Value, estimates: Estimates) -> Diagnosis | None:
+def _diagnose(
+    store: Store, state: CampaignState, value: Value, estimates: Estimates
+) -> Diagnosis | None:
     if not state.can_buy:
         return None
     problem = state.rest()
@@ -676,7 +684,9 @@ def _write_sheet(writer: str, sheet: Sheet, place: str) -> None:
         connector.write(sheet, place)
 
 
-def _place(store: Store, state: State, form: Mapping[str, JSON], writer: str, place: str) -> Value:
+def _place(
+    store: Store, state: CampaignState, form: Mapping[str, JSON], writer: str, place: str
+) -> Value:
     """Put a plan and an order of it on record, if its sheet can be written; the same plan is
     ordered once in a form."""
     if not state.is_affordable:
@@ -713,7 +723,7 @@ def _place(store: Store, state: State, form: Mapping[str, JSON], writer: str, pl
     )
 
 
-def _take_up(store: Store, state: State, parts: Parts) -> list[str]:
+def _take_up(store: Store, state: CampaignState, parts: Parts) -> list[str]:
     """Put orders on record that a sheet of this campaign speaks of and that are not: what was sent
     is to be paid."""
     lost: dict[str, list[tuple[str, str]]] = {}
@@ -746,7 +756,7 @@ def _take_up(store: Store, state: State, parts: Parts) -> list[str]:
 
 
 def _record_lost(
-    store: Store, state: State, name: str, items: tuple[tuple[str, str], ...]
+    store: Store, state: CampaignState, name: str, items: tuple[tuple[str, str], ...]
 ) -> Value:
     try:
         problem = state.rest()
@@ -776,13 +786,13 @@ def _name_order(store: Store, needs: dict[str, JSON]) -> str:
     return Job("order", needs).key
 
 
-def _find_open(store: Store, state: State) -> Value | None:
+def _find_open(store: Store, state: CampaignState) -> Value | None:
     """The last order of which some did not come back yet."""
     open_orders = {number for number, _, _ in state.open}
     return next((value for value in reversed(store.orders()) if value.number in open_orders), None)
 
 
-def _check_measurable(state: State) -> None:
+def _check_measurable(state: CampaignState) -> None:
     if not state.measures:
         go_on = f"go on with: allot plan {quote(state.folder)}"
         what = f"{state.settings.method} measures nothing; {go_on}"

@@ -9,19 +9,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from allotment.amounts import show
-from allotment.campaign.state import State
+from allotment.arrays import Array
+from allotment.campaign.state import CampaignState
 from allotment.data.source import list_complete
 from allotment.errors import InputError, Mistake, reading
 from allotment.problem import Problem
 
-Array = NDArray[np.float64]
-
 BASE = "labels at hand"
 """the training on what there was before anything was bought: all gains are over it"""
-SAME = "equal images*"
+SAME_IMAGES = "equal images*"
 """the paper's baseline of equal numbers of new labels, all tasks on the same instances"""
 LEVEL = 0.9
 _STUDENT = (
@@ -189,7 +187,7 @@ def list_trials(
         if all(counts != trial.counts for trial in trials):
             trials.append(Trial(name, dict(counts)))
         if name == "equal images":
-            trials.append(Trial(SAME, dict(counts), same=True))
+            trials.append(Trial(SAME_IMAGES, dict(counts), same=True))
     return trials
 
 
@@ -207,7 +205,7 @@ def _name_yours(count: int) -> list[str]:
     return [f"yours {number}" if number > 1 else "yours" for number in range(1, count + 1)]
 
 
-def check_oracle(state: State) -> None:
+def check_oracle(state: CampaignState) -> None:
     """Raises InputError unless plans can be tried out: somebody must have the labels that would be
     bought."""
     if not state.stock.oracle:
@@ -219,7 +217,7 @@ def check_oracle(state: State) -> None:
         raise InputError([Mistake("", what)])
 
 
-def whole_problem(state: State) -> Problem:
+def whole_problem(state: CampaignState) -> Problem:
     """The problem as it was when nothing had been bought."""
     stock = replace(state.stock, given={})
     plain = state.settings.problem().to_dict()

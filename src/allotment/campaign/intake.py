@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from allotment.campaign.state import State
+from allotment.campaign.state import CampaignState
 from allotment.connect.delivery import Label, Parts
 from allotment.job import JSON
 from allotment.ledger.store import Delivery
 from allotment.settings.settings import Settings
 from allotment.stock.stock import Stock
 
-FEW_LABELS = 20
-"""may well be without one of the classes"""
-MOST_NAMED = 10
-"""classes that are told"""
+ENOUGH_FOR_CLASSES = 20
+"""labels that are taken to show all classes; fewer may well be without one"""
+MOST_CLASSES_SHOWN = 10
+"""classes that a note lists"""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Intake:
     differ: int = 0
     """and those of which the data have another"""
     rule: str = "first"
-    """which of several answers counts"""
+    """which of several labels of one item counts"""
 
     @property
     def new(self) -> int:
@@ -66,7 +66,7 @@ class Intake:
         }
 
 
-def note_strange(parts: Parts, state: State, ever: Collection[tuple[str, str]]) -> Parts:
+def note_strange(parts: Parts, state: CampaignState, ever: Collection[tuple[str, str]]) -> Parts:
     """The same with a word on labels that nobody ordered: perhaps it is another table, or another
     campaign's sheet.
 
@@ -100,13 +100,14 @@ def compare_with_data(
             first[task].setdefault(name, value)
     if not any(first.values()):
         return []
-    whole, laid = stock.whole(), replace(stock, given=first).open()
+    whole, delivered = stock.whole(), replace(stock, given=first).open()
     found = []
     for task, values in first.items():
         for name in values:
             place = np.array([stock.place[name]], dtype=np.int64)
             had, came = (
-                np.asarray(data.values(task, place), dtype=np.float64) for data in (whole, laid)
+                np.asarray(data.values(task, place), dtype=np.float64)
+                for data in (whole, delivered)
             )
             found.append(np.array_equal(had, came, equal_nan=True))
     return found
@@ -120,15 +121,15 @@ def list_guessed(settings: Settings, stock: Stock) -> list[str]:
     return [name for name in with_classes if "classes" not in settings.targets.get(name, {})]
 
 
-def tell_guessed(state: State) -> list[str]:
+def tell_guessed(state: CampaignState) -> list[str]:
     """What is to be said of classes that few labels show."""
     notes = []
     for name in list_guessed(state.settings, state.stock):
         classes, count = state.stock.targets[name].classes, int(state.stock.data.known(name).sum())
-        if len(classes) > 1 and count >= FEW_LABELS:
+        if len(classes) > 1 and count >= ENOUGH_FOR_CLASSES:
             continue
-        shown = ", ".join(each[:40] for each in classes[:MOST_NAMED]) + (
-            ", ..." if len(classes) > MOST_NAMED else ""
+        shown = ", ".join(each[:40] for each in classes[:MOST_CLASSES_SHOWN]) + (
+            ", ..." if len(classes) > MOST_CLASSES_SHOWN else ""
         )
         labels = "label" if count == 1 else f"{count} labels"
         more = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from allotment.campaign.evaluation import Evaluation, Trial
-from allotment.campaign.state import State
+from allotment.campaign.state import CampaignState
 from allotment.campaign.work import Bench, count_folds, make_request
 from allotment.data.source import STEPS
 from allotment.estimates.estimates import Estimates
@@ -21,21 +21,21 @@ from allotment.learners.choice import fingerprint_learner
 from allotment.learners.learner import BUILT_IN
 from allotment.ledger.store import Store, Value
 
-CHUNK = 8
+TRAININGS_PER_JOB = 8
 """trainings of one job on a table, which are stacked: many take hardly longer than one"""
 LONG = 100_000
 """mini-batches of a run, a minute or so, from which on being stopped costs more than what stacks
 save"""
-PARTS = 30
-"""into which a long run is cut, so that one of them is far less than a twentieth of it"""
-USUAL = 60
+JOBS_OF_LONG_RUNS = 30
+"""jobs into which a long run is cut, so that one of them is far less than a twentieth of it"""
+EVALUATION_TRAININGS = 60
 """trainings that an evaluation is taken to be: the names of its jobs don't depend on how many plans
 are tried"""
 FIRST_SEED = 1000
 """of evaluations, so that no training of them repeats one of the estimates"""
 
 
-def list_needs(state: State, learner: str, folds: int) -> dict[str, JSON]:
+def list_needs(state: CampaignState, learner: str, folds: int) -> dict[str, JSON]:
     """What all trainings of estimates depend on."""
     needs = state.needs | {
         "labels": state.stock.fingerprint,
@@ -64,7 +64,7 @@ class Inquiry:
         return self.needs if problem is None else self.needs | {"problem": problem.to_dict()}
 
 
-def inquire(state: State, learner: str, bench: Callable[[], Bench]) -> Inquiry:
+def inquire(state: CampaignState, learner: str, bench: Callable[[], Bench]) -> Inquiry:
     """The jobs for estimates of the labels at hand; `bench` is asked for only where these hang on
     the learner."""
     name, method = state.settings.method, state.method
@@ -86,7 +86,7 @@ def _check_job(job: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def list_evaluations(
-    state: State, learner: str, trials: Sequence[Trial], repeats: int
+    state: CampaignState, learner: str, trials: Sequence[Trial], repeats: int
 ) -> list[list[Job]]:
     """The jobs of each trial; repeat r of every plan has the same seed, so that their differences
     are paired."""
@@ -97,7 +97,7 @@ def list_evaluations(
         "learner": fingerprint_learner(learner),
     }
     shared |= {"labels": stock.fingerprint}
-    size = _choose_size(state, learner, USUAL)
+    size = _choose_size(state, learner, EVALUATION_TRAININGS)
     seeds = [
         [FIRST_SEED + each for each in range(at, min(at + size, repeats))]
         for at in range(0, repeats, size)
@@ -114,7 +114,7 @@ def list_evaluations(
     ]
 
 
-def _choose_size(state: State, learner: str, total: int) -> int:
+def _choose_size(state: CampaignState, learner: str, total: int) -> int:
     """How many of `total` trainings one job is. It depends on no clock and no machine: jobs keep
     their names."""
     data, settings = state.stock.data, state.settings
@@ -122,7 +122,11 @@ def _choose_size(state: State, learner: str, total: int) -> int:
         return 1  # images, and most learners of users, train one after the other anyway
     usual = settings.source.recipe.get("steps", STEPS)
     mini_batches = total * int(settings.training.get("steps", usual)) * len(settings.tasks)
-    return CHUNK if mini_batches <= LONG else min(CHUNK, max(1, total // PARTS))
+    return (
+        TRAININGS_PER_JOB
+        if mini_batches <= LONG
+        else min(TRAININGS_PER_JOB, max(1, total // JOBS_OF_LONG_RUNS))
+    )
 
 
 def size_of(job: Job) -> int:
@@ -201,7 +205,7 @@ def _name(needs: dict[str, JSON], earlier: list[JSON]) -> Job:
 
 
 def combine_evaluations(
-    store: Store, state: State, trials: Sequence[Trial], jobs: Sequence[Sequence[Job]]
+    store: Store, state: CampaignState, trials: Sequence[Trial], jobs: Sequence[Sequence[Job]]
 ) -> Evaluation:
     """The table that finished jobs add up to; the first trial is that of the labels at hand
     alone."""
@@ -222,7 +226,7 @@ def combine_evaluations(
 
 
 def count_left_over(
-    store: Store, state: State, inquiry: Inquiry, earlier: Sequence[Value] = ()
+    store: Store, state: CampaignState, inquiry: Inquiry, earlier: Sequence[Value] = ()
 ) -> dict[str, int]:
     """Trainings on record that these estimates cannot use, by what has changed since."""
     wanted = {job.key for job in inquiry.jobs}

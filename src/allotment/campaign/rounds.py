@@ -16,9 +16,9 @@ from allotment.limits import explain_idle_budget, find_clashes
 from allotment.plan import Outlook, Plan
 from allotment.problem import Cap, Problem, Task, show_exact
 
-SMALLEST = Fraction(1, 4)
+SMALLEST_ROUND = Fraction(1, 4)
 """of the whole budget: a round takes weeks, so that its share is not made smaller"""
-NEARLY = Fraction(4, 5)
+LAST_ROUND_SHARE = Fraction(4, 5)
 """from this share of what is left on, another round would not pay"""
 
 
@@ -82,7 +82,7 @@ def take_rest(
     account: Account,
     have: Mapping[str, int],
     pool: Mapping[str, int],
-    mend: str = "raise the budget in campaign.toml",
+    remedy: str = "raise the budget in campaign.toml",
 ) -> Problem:
     """The problem that is left: labels on order count as labels at hand, prices go on where they
     stood."""
@@ -91,7 +91,7 @@ def take_rest(
     if left < 0:
         what = (
             f"budget: {show_exact(spent + on_order)} is spent or on order, more than the budget of "
-            f"{show_exact(problem.budget)}; {mend}"
+            f"{show_exact(problem.budget)}; {remedy}"
         )
         raise Infeasible([what])
     bought = {task.name: account.bought(task.name) for task in problem.tasks}
@@ -128,12 +128,12 @@ def tell_clashes(problem: Problem, rest: Problem, bought: Mapping[str, int]) -> 
     """Limits that no plan for what is left can meet, in the amounts of the campaign as a whole."""
     if not (clashes := find_clashes(rest)):
         return []
-    if told := [
+    if messages := [
         clash
         for task in rest.tasks
         for clash in _tell_clash(problem[task.name], task, bought[task.name])
     ]:
-        return told
+        return messages
     floors = {task.name: task.floor for task in rest.tasks}
     who = [
         f"{'least' if task.frozen is None else 'frozen'} of {task.name}"
@@ -144,7 +144,7 @@ def tell_clashes(problem: Problem, rest: Problem, bought: Mapping[str, int]) -> 
     if cost > rest.budget:
         left = f"{show_exact(rest.budget)} of the budget of {show_exact(problem.budget)} is left"
         whole = show_exact(problem.budget - rest.budget + cost)
-        told.append(
+        messages.append(
             f"{names} takes {show_exact(cost)}, but {left}: raise the budget to {whole} or lower"
             f" {names}"
         )
@@ -155,8 +155,8 @@ def tell_clashes(problem: Problem, rest: Problem, bought: Mapping[str, int]) -> 
                 f"{names} takes {whole} of {cap.name!r} with what is bought, its limit is"
                 f" {show_exact(cap.limit)}"
             )
-            told.append(f"{needs}: raise the limit to {whole} or lower {names}")
-    return told or clashes
+            messages.append(f"{needs}: raise the limit to {whole} or lower {names}")
+    return messages or clashes
 
 
 def _tell_clash(own: Task, task: Task, bought: int) -> list[str]:
@@ -165,10 +165,10 @@ def _tell_clash(own: Task, task: Task, bought: int) -> list[str]:
     if not (clashes := find_clashes(_alone(task))):
         return []
     pool = None if task.pool is None else task.pool + bought
-    told = find_clashes(_alone(Task.from_dict(own.to_dict() | {"pool": pool}))) or clashes
+    messages = find_clashes(_alone(Task.from_dict(own.to_dict() | {"pool": pool}))) or clashes
     return [
         each.replace(", pool is ", ", what can be labelled is ").replace(" or raise pool", "")
-        for each in told
+        for each in messages
     ]
 
 
@@ -245,11 +245,11 @@ def propose(plan: Plan, outlook: Outlook | None, budget: Fraction, learns: bool 
     if groundless := is_groundless(plan.evidence):
         agreed = dict.fromkeys(plan.counts, 0)
     firm = problem.price(agreed) / total
-    share = max(firm, SMALLEST * budget / total)
-    if share >= NEARLY:
+    share = max(firm, SMALLEST_ROUND * budget / total)
+    if share >= LAST_ROUND_SHARE:
         sure = (
             "the estimates agree on nearly all of it"
-            if firm >= NEARLY
+            if firm >= LAST_ROUND_SHARE
             else "what is left is a round's worth"
         )
         return Tranche(dict(plan.counts), 1.0, sure)

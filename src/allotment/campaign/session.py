@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from allotment.campaign import audit
-from allotment.campaign.state import Files, State, look
+from allotment.campaign.state import CampaignState, Files, look
 from allotment.ledger.store import Store
 
 
@@ -15,7 +15,7 @@ class Session:
     def __init__(self, folder: Path, why: str = "", files: Files | None = None):
         self._folder, self._why, self._files = folder, why, files
         self._store: Store | None = None
-        self._state: State | None = None
+        self._state: CampaignState | None = None
 
     def open(self, why: str = "") -> Store:
         """The store, for writing if somebody says why; that one serves those who read, too."""
@@ -27,7 +27,7 @@ class Session:
             self._store = _check(Store.open(self._folder, write=bool(why), why=said))
         return self._store
 
-    def look(self) -> State:
+    def look(self) -> CampaignState:
         """Where the campaign stands now."""
         store = self.open()
         if self._state is None or self._state.position != store.position:

@@ -17,8 +17,8 @@ from allotment.estimates.method import DEFAULT, METHODS
 from allotment.estimates.request import FOLDS
 from allotment.mistakes import Collected
 from allotment.settings.settings import (
-    FILE,
-    NETWORK,
+    SETTINGS_FILE,
+    USUAL_NETWORK,
     Settings,
     find_root,
     parse_settings,
@@ -28,7 +28,7 @@ from allotment.settings.template import write_template
 from allotment.stock.stock import Stock, open_stock
 
 
-class Begun(NamedTuple):
+class Started(NamedTuple):
     """A campaign, and what was settled for the user without asking."""
 
     campaign: Campaign
@@ -54,10 +54,10 @@ def begin(
     kinds: Mapping[str, str] | None = None,
     classes: Mapping[str, str] | None = None,
     options: Mapping[str, str] | None = None,
-    network: str = NETWORK,
+    network: str = USUAL_NETWORK,
     weights: str | None = None,
     steps: int | None = None,
-) -> Begun:
+) -> Started:
     """A new campaign. Settings and data are checked before anything is written; all mistakes are
     named at once.
 
@@ -86,9 +86,9 @@ def begin(
     checked = _check_data(text, folder)
     campaign = Campaign.create(folder, text)
     return (
-        Begun(campaign, notes)
+        Started(campaign, notes)
         if checked is None
-        else Begun(campaign, notes + checked[1], checked[0])
+        else Started(campaign, notes + checked[1], checked[0])
     )
 
 
@@ -178,7 +178,7 @@ def _check_data(text: str, folder: Path) -> tuple[Files, tuple[str, ...]] | None
         settings = parse_settings(text)
     except InputError as error:
         raise InputError(Mistake(each.where, each.what) for each in error.mistakes) from None
-    if (folder / FILE).exists():
+    if (folder / SETTINGS_FILE).exists():
         return None  # which is what is wrong
     said = settings.data_settings(find_root(settings, folder))
     stock = open_stock(settings, folder, said=said)

@@ -35,7 +35,7 @@ from allotment.ledger.journal import Position
 from allotment.ledger.store import Store, Value
 from allotment.plan import Outlook, Plan, allocate
 from allotment.problem import Problem
-from allotment.settings.settings import FILE, Settings, quote, read_settings
+from allotment.settings.settings import SETTINGS_FILE, Settings, quote, read_settings
 from allotment.stock.fingerprints import check_rows
 from allotment.stock.stock import Stock, open_stock
 
@@ -97,7 +97,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class CampaignState:
     """One look at a campaign."""
 
     folder: Path
@@ -310,10 +310,10 @@ class State:
         """The best plan for the money that is left; raises InputError if nothing was measured that
         it could rest on."""
         whole, problem = self._whole(budget), self.rest(budget)
-        if told := self._tell_clashes(whole, problem) or [
+        if clashes := self._tell_clashes(whole, problem) or [
             each for each in [tell_idle(whole, problem)] if each
         ]:
-            raise Infeasible(told)
+            raise Infeasible(clashes)
         if not self.measures:
             plan = allocate(problem, self.method.assume(problem))
             tranche = propose(plan, None, self.settings.budget, learns=False)
@@ -370,7 +370,7 @@ class State:
         )
 
 
-def look(folder: Path, store: Store, read: Files | None = None) -> State:
+def look(folder: Path, store: Store, read: Files | None = None) -> CampaignState:
     """Where a campaign stands; `read` are its settings and data, if they were read a moment ago."""
     try:
         settings, said = read_settings(folder) if read is None else read
@@ -385,7 +385,7 @@ def look(folder: Path, store: Store, read: Files | None = None) -> State:
     }
     # what somebody filled into the table itself has come back, too
     waiting = tuple(item for item in store.open_items() if not stock.has(*item[1:]))
-    return State(
+    return CampaignState(
         folder=folder,
         settings=settings,
         said=said,
@@ -444,10 +444,10 @@ def _find_paid(
     return settle(bills)
 
 
-def tell_spent(state: State) -> str:
+def tell_spent(state: CampaignState) -> str:
     """Why nothing can be planned any more, and what to do then."""
     why = state.tell_obstacles()
-    where = f" in {state.folder / FILE}, or" if "raise" in why else ";"
+    where = f" in {state.folder / SETTINGS_FILE}, or" if "raise" in why else ";"
     return (
         f"budget {state.tell_money()}; {why}{where} look back with: allot report"
         f" {quote(state.folder)}"

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from allotment.advice.doctor import Diagnosis
+from allotment.arrays import Array
 from allotment.campaign.evaluation import LEVEL, Evaluation
 from allotment.campaign.rounds import is_groundless, rebase
-from allotment.campaign.state import Proposal, State
+from allotment.campaign.state import CampaignState, Proposal
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.response import Response
 from allotment.estimates.transfer import Transfer
@@ -24,15 +24,13 @@ from allotment.ledger.store import Value
 from allotment.overview import few_baselines
 from allotment.plan import Outlook, Plan, unit_of
 from allotment.problem import show_exact
-from allotment.settings.settings import FILE, quote
+from allotment.settings.settings import SETTINGS_FILE, quote
 from allotment.solver.baselines import equal_budget
 from allotment.standing import PERCENT, Standing
 
-Array = NDArray[np.float64]
-
-POINTS = 24
-"""of a curve"""
-NAMED = 5
+CURVE_POINTS = 24
+"""points at which a curve is drawn"""
+MOST_INSTANCES_NAMED = 5
 """instances in a note"""
 EDGES = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 UNITS = {PERCENT: "% of score"}
@@ -88,7 +86,7 @@ class Status:
 
 
 def summarise(
-    state: State, conflicts: int, evaluated: bool, recorded: Sequence[str] = ()
+    state: CampaignState, conflicts: int, evaluated: bool, recorded: Sequence[str] = ()
 ) -> Status:
     """Where a campaign stands; `recorded` are the keys of plans that were shown already."""
     spent, on_order, left = map(show_exact, state.money)
@@ -140,7 +138,7 @@ def summarise(
     )
 
 
-def _note_open(state: State) -> list[str]:
+def _note_open(state: CampaignState) -> list[str]:
     """What did not come back of each order, and what of it can't any more."""
     notes = []
     waiting = Counter((number, task) for number, task, _ in state.open)
@@ -166,7 +164,9 @@ def _note_open(state: State) -> list[str]:
         }
     )
     if gone:
-        names = ", ".join(gone[:NAMED]) + (", ..." if len(gone) > NAMED else "")
+        names = ", ".join(gone[:MOST_INSTANCES_NAMED]) + (
+            ", ..." if len(gone) > MOST_INSTANCES_NAMED else ""
+        )
         lost = (
             f"{several(len(gone), 'ordered instance')} {'is' if len(gone) == 1 else 'are'} not in"
             " the data any more"
@@ -177,7 +177,9 @@ def _note_open(state: State) -> list[str]:
     return notes
 
 
-def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[str, Plan | None]:
+def _find_next(
+    state: CampaignState, evaluated: bool, recorded: Sequence[str]
+) -> tuple[str, Plan | None]:
     """The next command, and the plan for the money that is left, where that is known already."""
     name = quote(state.folder)
     if state.lost:
@@ -185,7 +187,7 @@ def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[
     if state.open:
         return f"allot ingest {name} FILE", None
     if state.clashes and state.money[2] >= 0:
-        return f"edit {quote(state.folder / FILE)}, then: allot check {name}", None
+        return f"edit {quote(state.folder / SETTINGS_FILE)}, then: allot check {name}", None
     if not state.can_buy:
         return f"allot {_find_end(state, evaluated)} {name}", None
     if state.measures and (state.found is None or not state.found.fresh):
@@ -202,7 +204,7 @@ def _find_next(state: State, evaluated: bool, recorded: Sequence[str]) -> tuple[
     return f"allot {step} {name}", proposal.plan
 
 
-def _find_end(state: State, evaluated: bool) -> str:
+def _find_end(state: CampaignState, evaluated: bool) -> str:
     """What to do where nothing is left to buy."""
     return "evaluate" if state.stock.oracle and not evaluated else "report"
 
@@ -231,7 +233,7 @@ def tell_outlook(plan: Plan) -> str:
 
 
 def collect(
-    state: State,
+    state: CampaignState,
     proposal: Proposal | None,
     last: Value | None,
     diagnosis: Value | None,
@@ -285,7 +287,7 @@ def _outlook(look: Outlook, unit: str) -> dict[str, Any]:
     return found | {"unit": unit, "standing": look.standing(unit)}
 
 
-def _find_evidence(state: State, plan: Plan, last: Value | None) -> Estimates | None:
+def _find_evidence(state: CampaignState, plan: Plan, last: Value | None) -> Estimates | None:
     """What a plan rests on: it says so itself, or, where it was read from the record, the record
     does."""
     if isinstance(plan.evidence, Estimates):
@@ -315,7 +317,7 @@ def _look_over(evidence: Estimates, plan: Plan, other: Mapping[str, int]) -> dic
     return found | {"chance": float(np.mean(more > 0)), "unit": unit_of(evidence)}
 
 
-def _tell_done(state: State, plan: Plan) -> str:
+def _tell_done(state: CampaignState, plan: Plan) -> str:
     """In place of a decision where none is left to take, or none can be."""
     bought = (
         ", ".join(f"{count} {name}" for name, count in plan.counts.items() if count) or "nothing"
@@ -353,7 +355,9 @@ def _curves(estimates: Estimates, counts: Mapping[str, int]) -> list[dict[str, A
         have = max(estimates.have[place], 1)
         bought = counts.get(task, 0)
         grid = np.unique(
-            np.round(np.geomspace(max(have / 4, 1), have + max(3 * have, 1.5 * bought), POINTS))
+            np.round(
+                np.geomspace(max(have / 4, 1), have + max(3 * have, 1.5 * bought), CURVE_POINTS)
+            )
         )
         if estimates.law != "power":
             grid = grid[grid >= have]
@@ -454,7 +458,7 @@ def _transfer_in_labels(estimates: Estimates) -> dict[str, Any] | None:
     return shown
 
 
-def _rounds(state: State, orders: Sequence[Value], status: Status) -> list[dict[str, Any]]:
+def _rounds(state: CampaignState, orders: Sequence[Value], status: Status) -> list[dict[str, Any]]:
     waiting: dict[int, dict[str, int]] = {}
     for number, task, _ in state.open:
         waiting.setdefault(number, {}).setdefault(task, 0)
@@ -470,7 +474,7 @@ def _rounds(state: State, orders: Sequence[Value], status: Status) -> list[dict[
     return rounds
 
 
-def _about(state: State) -> dict[str, Any]:
+def _about(state: CampaignState) -> dict[str, Any]:
     about: dict[str, Any] = {"data": state.settings.data["name"], "method": state.settings.method}
     if state.found is not None:
         needs = state.found.value.body["needs"]

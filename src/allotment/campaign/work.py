@@ -21,8 +21,14 @@ from allotment.job import JSON
 from allotment.learners.choice import build_learner, fingerprint_learner
 from allotment.learners.learner import BUILT_IN, Learner, train_many
 from allotment.problem import Problem
-from allotment.settings.settings import NETWORK, Settings, find_path, find_root, parse_settings
-from allotment.stock.stock import Given, Stock, open_stock
+from allotment.settings.settings import (
+    USUAL_NETWORK,
+    Settings,
+    find_path,
+    find_root,
+    parse_settings,
+)
+from allotment.stock.stock import LabelValues, Stock, open_stock
 
 KEPT = 0.25
 """of the labelled instances, for scoring, where a learner of the user's own can't score on any that
@@ -44,7 +50,7 @@ class Context:
     """the file or folder of the data, of a source that has one"""
     weights: str | None
     """the file of trained weights, where the settings name one"""
-    given: Given = field(compare=False, repr=False)
+    given: LabelValues = field(compare=False, repr=False)
     """delivered labels; jobs name them by their fingerprint, which tells one set from another"""
 
 
@@ -172,8 +178,8 @@ def _make(settings: Settings, data: Dataset, split: Split, folder: Path, learner
         raise InputError([Mistake("training", what)]) from None
     keys = {field.name for field in fields(Recipe)}
     given = {key: value for key, value in settings.training.items() if key in keys}
-    network = settings.training.get("network", NETWORK)
-    if network == NETWORK:
+    network = settings.training.get("network", USUAL_NETWORK)
+    if network == USUAL_NETWORK:
         return TorchLearner(data, split, Recipe(**{**settings.source.recipe, **given}))
     from allotment.learners.setups import find_setup, make_learner
 

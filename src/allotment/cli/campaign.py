@@ -126,16 +126,16 @@ def init(folder: str, **given: Any) -> None:
     given["options"] = read_settings(given["options"])
     named = [*(given.pop("targets") or "").split(","), *given.pop("single")]
     targets = [name.strip() for name in named if name.strip()]
-    begun = begin(folder, targets=targets, id=given.pop("id_"), **given)
-    state, status = begun.campaign.summarise(begun.files)
+    started = begin(folder, targets=targets, id=given.pop("id_"), **given)
+    state, status = started.campaign.summarise(started.files)
     page = Page()
     page.text(
-        f"{begun.campaign.folder / 'campaign.toml'} is written; every key in it has a comment."
+        f"{started.campaign.folder / 'campaign.toml'} is written; every key in it has a comment."
     )
     page.text()
     show_tasks(page, status)
     page.text()
-    for note in begun.notes:
+    for note in started.notes:
         page.text(f"Note: {note}.")
     for line in tell_guessed(state):
         page.text(line)

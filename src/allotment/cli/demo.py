@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from allotment.settings.settings import Settings
     from allotment.terminal.page import Page
 
-TASKS: dict[str, dict[str, Any]] = {
+DEMO_TASKS: dict[str, dict[str, Any]] = {
     "classes": {"cost": 1, "have": 60, "metric": "roc_auc"},
     "segmentation": {"cost": 20, "have": 16},
     "depth": {"cost": 6, "have": 24},
@@ -33,15 +33,15 @@ TASKS: dict[str, dict[str, Any]] = {
 """costs as in the paper: class labels to masks as 1 to 20, and the five of Taskonomy as 10 to 3 to
 3 to 2 to 3. One task is nearly solved, and one learns slowly, as it goes"""
 BUDGET = "900"
-FULL = {"count": 1000, "size": 24, "steps": 120, "trainings": 24, "repeats": 8}
-QUICK = {"count": 80, "size": 16, "steps": 2, "trainings": 4, "repeats": 2}
+FULL_DEMO = {"count": 1000, "size": 24, "steps": 120, "trainings": 24, "repeats": 8}
+QUICK_DEMO = {"count": 80, "size": 16, "steps": 2, "trainings": 4, "repeats": 2}
 QUICK_HAVE, QUICK_BUDGET = 8, "120"
-BESIDE = ("equal images", "equal budget", "neutral")
+DEMO_BASELINES = ("equal images", "equal budget", "neutral")
 """baselines to retrain on; everything on one task is left to `allot evaluate`, so that these get
 more repeats"""
-TRIALS = len(BESIDE) + 3
+TRIALS = len(DEMO_BASELINES) + 3
 """with the plan, the labels at hand alone, and equal images on the same instances"""
-MOST_WORKERS = 2
+DEMO_WORKERS = 2
 """unless asked for: a demo leaves the rest of the machine alone"""
 
 
@@ -95,13 +95,13 @@ def demo(
 def _choose_workers(on: str | None) -> int:
     from allotment.runs.runner import PROCESSES, RUNNERS
 
-    return min(RUNNERS.load(on or PROCESSES).count_workers(), MOST_WORKERS)
+    return min(RUNNERS.load(on or PROCESSES).count_workers(), DEMO_WORKERS)
 
 
 def _run(folder: str, quick: bool, seed: int, on: str | None, workers: int) -> None:
     from allotment.terminal.page import Page
 
-    form, page = QUICK if quick else FULL, Page()
+    form, page = QUICK_DEMO if quick else FULL_DEMO, Page()
     page.title("1. Six tasks, and a few labels of each")
     campaign = _open(folder, _write_settings(form, quick, seed), on)
     note_machine(campaign)
@@ -129,7 +129,9 @@ def _write_settings(form: dict[str, int], quick: bool, seed: int) -> str:
         "seed": 0,
         "by_colour": True,
     }
-    tasks = {name: keys | ({"have": QUICK_HAVE} if quick else {}) for name, keys in TASKS.items()}
+    tasks = {
+        name: keys | ({"have": QUICK_HAVE} if quick else {}) for name, keys in DEMO_TASKS.items()
+    }
     training = {"network": "usual", "steps": form["steps"], **settle_machine()}
     budget = QUICK_BUDGET if quick else BUDGET
     return write_template(data, tasks, budget, "response", training, form["trainings"], seed)
@@ -139,10 +141,10 @@ def _open(folder: str, text: str, on: str | None) -> Campaign:
     """The demo in this folder, begun if it is not; nobody's own campaign is ordered for."""
     from allotment.campaign.campaign import Campaign
     from allotment.errors import InputError, Mistake
-    from allotment.settings.settings import FILE, parse_settings, read_settings
+    from allotment.settings.settings import SETTINGS_FILE, parse_settings, read_settings
 
     campaign = Campaign(folder, on=on)
-    if not (Path(folder) / FILE).exists():
+    if not (Path(folder) / SETTINGS_FILE).exists():
         Campaign.create(folder, text)
     elif _outline(read_settings(Path(folder))[0]) != _outline(parse_settings(text)):
         what = (
@@ -245,7 +247,7 @@ def _judge(page: Page, campaign: Campaign, repeats: int, workers: int, each: flo
     )
     with Meter("trainings", None if each is None else each * repeats * TRIALS) as meter:
         _, found = campaign.evaluate(
-            repeats=repeats, workers=workers, progress=meter, beside=BESIDE
+            repeats=repeats, workers=workers, progress=meter, beside=DEMO_BASELINES
         )
     page.text()
     _show_gains(page, found)
@@ -254,14 +256,14 @@ def _judge(page: Page, campaign: Campaign, repeats: int, workers: int, each: flo
 def _show_gains(page: Page, found: Evaluation) -> None:
     """The table of gains with tasks below each other, so that it fits on any terminal; then what
     can be told."""
-    from allotment.campaign.evaluation import LEVEL, SAME
+    from allotment.campaign.evaluation import LEVEL, SAME_IMAGES
     from allotment.terminal.campaigns import judge
-    from allotment.terminal.page import Column
+    from allotment.terminal.page import TextColumn
 
     rows = found.rows()
-    heads = Column("gain in %", [*found.tasks, "D_T"], "word")
+    heads = TextColumn("gain in %", [*found.tasks, "D_T"], "word")
     plans = [
-        Column(
+        TextColumn(
             row["name"],
             [_say(pair, found.repeats) for pair in (*row["gains"].values(), row["total"])],
         )
@@ -272,8 +274,8 @@ def _show_gains(page: Page, found: Evaluation) -> None:
         "Gains over the labels at hand, on pictures kept for the test: mean ± standard error over"
         f" {found.repeats} repeats. D_T is the mean over tasks."
         + (
-            f" ({SAME}: all tasks on the same instances)"
-            if any(row["name"] == SAME for row in rows)
+            f" ({SAME_IMAGES}: all tasks on the same instances)"
+            if any(row["name"] == SAME_IMAGES for row in rows)
             else ""
         )
     )
@@ -281,9 +283,9 @@ def _show_gains(page: Page, found: Evaluation) -> None:
     spans = [(row["name"], row["ahead"]) for row in rows if row["ahead"] is not None]
     page.table(
         [
-            Column("this plan is ahead of", [name for name, _ in spans], "word"),
-            Column("by D_T", [f"{span[0]:+.2f}" for _, span in spans]),
-            Column(
+            TextColumn("this plan is ahead of", [name for name, _ in spans], "word"),
+            TextColumn("by D_T", [f"{span[0]:+.2f}" for _, span in spans]),
+            TextColumn(
                 f"{LEVEL * 100:.0f} % sure",
                 [f"{span[1]:+.2f} to {span[2]:+.2f}" for _, span in spans],
             ),

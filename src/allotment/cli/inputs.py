@@ -16,14 +16,14 @@ from allotment.cli.group import BAD_INPUT, fail
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
     from allotment.campaign.campaign import Campaign
-    from allotment.campaign.state import Proposal, State
+    from allotment.campaign.state import CampaignState, Proposal
     from allotment.errors import InputError
     from allotment.gains import Curve
     from allotment.plan import Evidence
     from allotment.problem import Problem
     from allotment.problem_file import Document
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Asked(NamedTuple):
@@ -32,7 +32,7 @@ class Asked(NamedTuple):
 
     folder: str
     campaign: Campaign
-    state: State
+    state: CampaignState
     proposal: Proposal
     what_if: bool
 
@@ -47,7 +47,7 @@ class Given(NamedTuple):
     """the campaign, if it is one"""
 
 
-def takes_problem(command: Function) -> Function:
+def takes_problem(command: Command) -> Command:
     """Adds PROBLEM, --budget and --count-implied; the command gets `given`."""
 
     @click.argument("path", metavar="PROBLEM.toml")
@@ -110,17 +110,17 @@ def read_document(path: str) -> Document:
     """The problem in a file or on standard input."""
     from allotment.errors import InputError, Mistake
     from allotment.problem_file import parse_problem, read_problem
-    from allotment.toml import LARGEST_FILE
+    from allotment.toml import LARGEST_TOML
 
     if path != "-":
         return read_problem(path)
     data, source = b"", cast(io.BufferedReader, sys.stdin.buffer) if sys.stdin else io.BytesIO()
     # Ctrl-C is seen between two pieces
-    while len(data) <= LARGEST_FILE and (piece := source.read1(2**20)):
+    while len(data) <= LARGEST_TOML and (piece := source.read1(2**20)):
         data += piece
-    if len(data) > LARGEST_FILE:
+    if len(data) > LARGEST_TOML:
         raise InputError(
-            [Mistake("", f"has more than {LARGEST_FILE // 10**6} MB; is it the right file?")]
+            [Mistake("", f"has more than {LARGEST_TOML // 10**6} MB; is it the right file?")]
         )
     try:
         return parse_problem(data.decode("utf-8-sig"))

@@ -7,19 +7,18 @@ import functools
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from allotment.cells import protect
+from allotment.cli.inputs import Command
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-def formats(command: Function) -> Function:
+def formats(command: Command) -> Command:
     """Adds --json and --csv; the command gets `form`: json, csv or table."""
 
     @click.option("--json", "as_json", is_flag=True, help="JSON, for machines.")

@@ -17,7 +17,8 @@ if TYPE_CHECKING:  # at run time each command loads what it needs, so that --hel
     from allotment.problem import Problem
     from allotment.terminal import Page
 
-POINTS = 20
+FRONTIER_ROWS = 20
+"""rows of a frontier on a terminal, unless another number is asked for"""
 
 
 @click.command()
@@ -99,7 +100,7 @@ def show_beside(
 @click.option(
     "--points",
     type=click.IntRange(1),
-    help=f"Rows, evenly spread. [default: {POINTS}; all with --json, --csv]",
+    help=f"Rows, evenly spread. [default: {FRONTIER_ROWS}; all with --json, --csv]",
 )
 @formats
 def frontier(given: Given, points: int | None, form: str) -> None:
@@ -113,7 +114,7 @@ def frontier(given: Given, points: int | None, form: str) -> None:
 
     curve = al.frontier(given.problem, given.gains)
     everything = form != "table" and points is None
-    plain = curve.to_dict(None if everything else points or POINTS)
+    plain = curve.to_dict(None if everything else points or FRONTIER_ROWS)
     budgets, values, counts = plain["budgets"], plain["values"], plain["counts"]
     if form == "json":
         print_json(plain | _note(given), indent=None)

@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-LINES = 8
-"""at most so many where there is no terminal"""
-FIRST = 4
+MOST_PROGRESS_LINES = 8
+"""lines where there is no terminal to draw a bar on"""
+ENOUGH_PIECES = 4
 """pieces of work that tell the time by themselves; of fewer, what was expected beforehand stands
 for the others, since the first ones wait for processes to start"""
 
@@ -28,7 +28,7 @@ class Meter:
         self.first: int | None = None
         """how much was done before this run"""
         self.done, self.total = 0, 0
-        self.told = 0
+        self.lines = 0
         self._bar: Any = None
 
     def __enter__(self) -> Meter:
@@ -52,9 +52,9 @@ class Meter:
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, total=total)
             return
-        part = (done - self.first) * LINES // max(total - self.first, 1)
-        if part > self.told:
-            self.told = part
+        part = (done - self.first) * MOST_PROGRESS_LINES // max(total - self.first, 1)
+        if part > self.lines:
+            self.lines = part
             click.echo(f"{self.what}: {self.tell()}", err=True)
 
     def left(self) -> float | None:
@@ -63,17 +63,17 @@ class Meter:
         now, here = time.monotonic(), self.done - (self.first or 0)
         if here > 0:
             taken, count = self.at - self.begun, here
-            if self.expected is not None and here < FIRST:
-                taken += (FIRST - here) * self.expected / (self.total - (self.first or 0))
-                count = FIRST
+            if self.expected is not None and here < ENOUGH_PIECES:
+                taken += (ENOUGH_PIECES - here) * self.expected / (self.total - (self.first or 0))
+                count = ENOUGH_PIECES
             return max(0.0, taken * (self.total - self.done) / count - (now - self.at))
         return None if self.expected is None else max(0.0, self.expected - (now - self.begun))
 
     def tell(self) -> str:
         """`12 of 30, about 2 min left`"""
-        told = f"{self.done} of {self.total}" if self.total else "preparing"
+        message = f"{self.done} of {self.total}" if self.total else "preparing"
         left = None if self.is_over else self.left()
-        return told if left is None else f"{told}, {spell(left)} left"
+        return message if left is None else f"{message}, {spell(left)} left"
 
     @property
     def is_over(self) -> bool:
@@ -89,15 +89,16 @@ def _make_bar(meter: Meter) -> Any:
     from rich.table import Column
     from rich.text import Text
 
-    class Told(ProgressColumn):
+    class TimeLeft(ProgressColumn):
         def render(self, task: Task) -> Text:
             return Text(f"{meter.tell()}, adding up" if meter.is_over else meter.tell())
 
-    told = Told(table_column=Column(no_wrap=True))  # the bar gives way on a narrow terminal
+    # the bar gives way on a narrow terminal
+    time_left = TimeLeft(table_column=Column(no_wrap=True))
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        told,
+        time_left,
         console=Console(stderr=True),
         transient=True,
     )

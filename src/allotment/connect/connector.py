@@ -13,7 +13,7 @@ from allotment.connect.guard import open_plain, refuse
 from allotment.connect.rows import Form
 from allotment.data.dataset import Target
 from allotment.errors import InputError
-from allotment.orders.sheet import SUFFIXES, Sheet
+from allotment.orders.sheet import SHEET_SUFFIXES, Sheet
 from allotment.plugins import Registry, find_modules
 
 CSV, JSONL = "csv", "jsonl"
@@ -96,7 +96,7 @@ def find_writer(place: str | None, named: str | None = None) -> str:
         return name
     if (known := recognise(place)) is not None:
         return known
-    if find_suffix(place) in SUFFIXES:
+    if find_suffix(place) in SHEET_SUFFIXES:
         return CSV
     raise refuse_sheet(place)
 
@@ -127,7 +127,7 @@ def find_suffix(place: str) -> str:
 
 def refuse_sheet(place: str) -> InputError:
     """That nobody could tell by its name what a sheet is."""
-    ends = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+    ends = f"{', '.join(SHEET_SUFFIXES[:-1])} or {SHEET_SUFFIXES[-1]}"
     return refuse(Path(place), f"a sheet is text: give it a name that ends in {ends}")
 
 

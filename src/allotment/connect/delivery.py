@@ -24,22 +24,20 @@ from allotment.connect.connector import (
     Row,
     find_reader,
 )
-from allotment.connect.guard import Refused, Written, open_plain, refuse, told
+from allotment.connect.guard import Refused, Written, open_plain, refuse, show_value
 from allotment.connect.masks import take_mask
 from allotment.connect.names import Names, compose, find_alike
 from allotment.connect.rows import (
     ID_COLUMNS,
-    TASK,
+    TASK_COLUMN,
     ClassNames,
     Form,
     Forms,
-    Size,
-    Value,
+    LabelValue,
     is_empty,
     make_reader,
 )
-from allotment.data.augment import MAPS
-from allotment.data.dataset import Target
+from allotment.data.dataset import PIXEL_KINDS, Size, Target
 from allotment.data.pixels import shown
 from allotment.errors import InputError, Mistake, suggest
 from allotment.files import place_file
@@ -49,12 +47,12 @@ from allotment.orders.sheet import LABEL
 
 INSTANCE = ID_COLUMNS[0]
 MOST_LABELS = 1_000_000
-MOST_NAMED = 20
-"""classes that are told"""
+MOST_CLASSES_ADVISED = 20
+"""known classes in the line that is to be written into the settings"""
 MOST_VALUES = 10
 """different ones for one label that are kept, for people to decide"""
 
-Label = tuple[str, str, Value]
+Label = tuple[str, str, LabelValue]
 """a task, an instance and the value to keep"""
 SizeOf = Callable[[str], Size | None]
 """the height and width of an instance's picture, if it has one"""
@@ -68,8 +66,7 @@ class Parts:
     digest: str
     """of what was read and of what came of it: the same again changes nothing"""
     accepted: tuple[Label, ...]
-    """one for each label, and where a delivery contradicts itself one for each of its answers, in
-    its order"""
+    """one for each item, and where a delivery contradicts itself several, in its order"""
     rejected: tuple[tuple[str, str], ...]
     """what could not be taken: where, and why"""
     notes: tuple[str, ...] = ()
@@ -132,7 +129,7 @@ def _read(name: str, place: str, expected: Expected) -> Generator[Piece, None, N
     with CONNECTORS.calling(name):
         for found in connector.read(place, expected):
             if not isinstance(found, Row | Picture | Refusal):
-                what = f"yields {told(found)}, which is no Row, Picture or Refusal"
+                what = f"yields {show_value(found)}, which is no Row, Picture or Refusal"
                 raise InputError([Mistake(CONNECTORS.describe(name), what)])
             yield found
 
@@ -143,7 +140,7 @@ def write_rejected(parts: Parts, path: str | os.PathLike[str]) -> Path:
     names: tuple[str, ...] = ("where", "reason")
     rows: list[tuple[str, ...]] = list(parts.rejected)
     if any(parts.rows):
-        names = (TASK, INSTANCE, LABEL, "reason", "where")
+        names = (TASK_COLUMN, INSTANCE, LABEL, "reason", "where")
         pairs = zip(parts.rows, parts.rejected, strict=True)
         rows = [(*(row or ("", "", "")), reason, where) for row, (where, reason) in pairs]
     return place_file(Path(path), encode_table([names, *rows]))
@@ -194,7 +191,7 @@ class _Reading:
         self.beside: Path | None = None
         """where a label that names a file is looked for"""
         self.accepted: list[Label] = []
-        self.values: dict[tuple[str, str], list[Value]] = {}
+        self.values: dict[tuple[str, str], list[LabelValue]] = {}
         self.notes: Counter[str] = Counter()
         self.remarks: list[str] = []
         self.asked: dict[tuple[str, str, str], None] = {}
@@ -239,7 +236,7 @@ class _Reading:
             except InputError:
                 raise
             except ValueError as error:
-                reason = str(error) if form.label else f"task {told(task)}: {error}"
+                reason = str(error) if form.label else f"task {show_value(task)}: {error}"
                 self.refused.add(where, reason, _as_written(task, row.get(form.id), given))
 
     def _ask(self, row: Mapping[str, Any], form: Form, task: Any) -> None:
@@ -259,18 +256,18 @@ class _Reading:
         if isinstance(order, str) and len(self.asked) < MOST_LABELS:
             self.asked[unprotect(order).strip(), task, instance] = None
 
-    def _read(self, task: str, instance: str, given: Any) -> Value:
+    def _read(self, task: str, instance: str, given: Any) -> LabelValue:
         target = self.tasks[task]
-        if target.kind in MAPS and self.beside is not None and _is_file(given):
+        if target.kind in PIXEL_KINDS and self.beside is not None and _is_file(given):
             return self._read_mask(task, instance, self.beside, unprotect(given).strip())
         return self.readers[task](
             given, self._size(instance) if target.kind == "keypoints" else None
         )
 
-    def _read_mask(self, task: str, instance: str, root: Path, path: str) -> Value:
+    def _read_mask(self, task: str, instance: str, root: Path, path: str) -> LabelValue:
         value, note = take_mask(root, path, self.tasks[task], self._size(instance), self.keep)
         if note:
-            self.notes[f"masks of {told(task)} with {note}"] += 1
+            self.notes[f"masks of {show_value(task)} with {note}"] += 1
         return value
 
     def _size(self, instance: str) -> Size | None:
@@ -281,7 +278,7 @@ class _Reading:
         except InputError as error:
             raise ValueError(f"its picture can't be read: {error}") from None
 
-    def _take(self, task: str, instance: str, value: Value, where: str) -> None:
+    def _take(self, task: str, instance: str, value: LabelValue, where: str) -> None:
         if value is None:
             self.notes["no label yet"] += 1
             return
@@ -290,7 +287,7 @@ class _Reading:
             self.notes["the same label once more"] += 1
         elif len(held) >= MOST_VALUES:
             self.refused.add(
-                where, f"is one more of many answers for {told(instance)}; decide on one"
+                where, f"is one more of many answers for {show_value(instance)}; decide on one"
             )
         elif len(self.accepted) >= MOST_LABELS:
             raise ValueError(f"more than {MOST_LABELS:,} labels in one delivery; give it in parts")
@@ -326,13 +323,13 @@ class _Reading:
                 return usual or "", path
         if usual is not None and "/" not in stem:
             return usual, self.names.find_instance(stem)
-        tasks = ", ".join(map(told, list(self.tasks)[:10]))
+        tasks = ", ".join(map(show_value, list(self.tasks)[:10]))
         raise ValueError(
             f"is in no folder of a task; masks are called TASK/INSTANCE.png, with one of {tasks}"
         )
 
     def _only_map(self) -> str | None:
-        maps = [name for name, target in self.tasks.items() if target.kind in MAPS]
+        maps = [name for name, target in self.tasks.items() if target.kind in PIXEL_KINDS]
         return maps[0] if len(maps) == 1 else None
 
     def finish(self, path: Path, content: str) -> Parts:
@@ -383,16 +380,16 @@ def _check_cells(cells: Any) -> Mapping[str, Any]:
 def _name_more(task: str, classes: ClassNames) -> str:
     """How to add classes that no label at hand has."""
     known = [
-        *classes.names[:MOST_NAMED],
-        *(["..."] if len(classes.names) > MOST_NAMED else []),
+        *classes.names[:MOST_CLASSES_ADVISED],
+        *(["..."] if len(classes.names) > MOST_CLASSES_ADVISED else []),
         *classes.unknown,
     ]
-    told_ = ", ".join(map(told, classes.unknown))
+    unknown = ", ".join(map(show_value, classes.unknown))
     names = ", ".join(_quoted(each[:40]) for each in known)
     many = "are classes" if len(classes.unknown) > 1 else "is a class"
     what = (
-        f"the classes of {told(task)} were read from the labels at hand; if {told_} {many}, too,"
-        " name all of them"
+        f"the classes of {show_value(task)} were read from the labels at hand; if {unknown}"
+        f" {many}, too, name all of them"
     )
     return (
         f"{what} under the task in campaign.toml, classes = [{names}], and ingest the same file"
@@ -435,7 +432,7 @@ def _near_misses(tasks: Mapping[str, Target], names: Sequence[str], form: Form) 
     ]
     hints = ((each, suggest(each, rest)) for each in lacking[:20])
     return [
-        f"no column is called {told(each)}, {hint}"
+        f"no column is called {show_value(each)}, {hint}"
         for each, hint in hints
         if hint.startswith("did you mean")
     ]

@@ -24,36 +24,34 @@ from typing import IO, Any
 
 from allotment.amounts import short
 from allotment.data.pixels import Unread, shown
-from allotment.errors import InputError, Mistake, cut, suggest
+from allotment.errors import MOST_HINTS, InputError, Mistake, cut, suggest
+from allotment.files import MOST_UNPACKING
 from allotment.machine import is_trouble
 
-LONGEST_LINE = 1 << 20
+LONGEST_DELIVERY_LINE = 1 << 20
 """bytes of a line, and of a CSV record of several lines"""
-MOST_LINES = 10_000
-"""of a CSV record"""
-MOST_LISTED = 100_000
+MOST_RECORD_LINES = 10_000
+"""lines of one record of a CSV file"""
+MOST_REFUSALS = 100_000
 """refusals that are listed; more are only counted"""
-MOST_KEPT = 1 << 25
+MOST_REFUSED_LETTERS = 1 << 25
 """letters of refused rows that are kept to be mended, in all, and a thousandth of that in one
 row"""
 LONGEST_TOLD = 4000
 """letters of a place or a reason"""
-MOST_HINTS = 50
-"""near misses that are looked for in one delivery, since each takes milliseconds"""
 MOST_DIGITS = 300
 """of a whole number, which as a float can have 308"""
-MOST_FILES = 1_000_000
-DEEPEST = 30
-"""folders within folders"""
-LARGEST_FILE = 1 << 26
+MOST_DELIVERED_FILES = 1_000_000
+"""files of a folder that is delivered"""
+DEEPEST_FOLDER = 30
+"""folders within folders of a delivery"""
+LARGEST_MASK = 1 << 26
 """bytes of one mask"""
-LARGEST_LISTING = 1 << 23
+LARGEST_DELIVERY_LIST = 1 << 23
 """bytes of an archive's list of files, since each of its entries takes ten times as much in
 memory"""
 MOST_UNPACKED = 1 << 34
 """bytes of all files of an archive"""
-STEEPEST = 200
-"""times that a large file of an archive may be larger than what it is unpacked from"""
 
 Fetch = Callable[[], tuple[Path, str]]
 """puts a file where it can be read: a root and the path below it"""
@@ -92,11 +90,11 @@ class Refused:
         self._kept = 0
 
     def add(self, where: str, reason: str, row: Written | None = None) -> None:
-        if len(self.listed) >= MOST_LISTED:
+        if len(self.listed) >= MOST_REFUSALS:
             self.more += 1
             return
         size = 0 if row is None else sum(map(len, row))
-        fits = size <= MOST_KEPT >> 10 and self._kept + size <= MOST_KEPT
+        fits = size <= MOST_REFUSED_LETTERS >> 10 and self._kept + size <= MOST_REFUSED_LETTERS
         self._kept += size if fits else 0
         self.listed.append((cut(where, LONGEST_TOLD), cut(reason, LONGEST_TOLD)))
         self.rows.append(row if fits else None)
@@ -124,7 +122,7 @@ def _cut(name: str) -> str:
     return shown(name[:40])
 
 
-def told(value: object) -> str:
+def show_value(value: object) -> str:
     """Any value of JSON, short and safe to print."""
     if isinstance(value, dict | list):  # the text of what is nested deeply would need a deep stack
         return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value)}"
@@ -184,13 +182,13 @@ def find_start(path: Path, file: IO[bytes]) -> int:
 def read_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
     """Lines with their numbers; None stands for one that is too long to be looked at."""
     number = 0
-    while piece := file.readline(LONGEST_LINE + 1):
+    while piece := file.readline(LONGEST_DELIVERY_LINE + 1):
         number += 1
-        if len(piece) <= LONGEST_LINE:
+        if len(piece) <= LONGEST_DELIVERY_LINE:
             yield number, piece
             continue
         while piece and not piece.endswith(b"\n"):
-            piece = file.readline(LONGEST_LINE)
+            piece = file.readline(LONGEST_DELIVERY_LINE)
         yield number, None
 
 
@@ -208,7 +206,11 @@ def read_records(file: IO[bytes], delimiter: str) -> Iterator[tuple[int, list[st
         size, is_open = len(pieces[0]), pieces[0].count(b'"') % 2
         while is_open and (line := ahead.popleft() if ahead else next(source, None)) is not None:
             more.append(line)
-            if line[1] is None or size + len(line[1]) > LONGEST_LINE or len(more) > MOST_LINES:
+            if (
+                line[1] is None
+                or size + len(line[1]) > LONGEST_DELIVERY_LINE
+                or len(more) > MOST_RECORD_LINES
+            ):
                 break
             pieces.append(line[1])
             size += len(line[1])
@@ -252,7 +254,7 @@ def decode(line: bytes | None) -> str:
     """A line as text; raises ValueError with the reason why it is none."""
     if line is None:
         raise ValueError(
-            f"has more than {LONGEST_LINE >> 20} MB in one line; is it the right file?"
+            f"has more than {LONGEST_DELIVERY_LINE >> 20} MB in one line; is it the right file?"
         )
     if b"\0" in line:
         raise ValueError("holds a NUL byte, so it is not text; save it as UTF-8 text")
@@ -316,7 +318,8 @@ def walk_folder(root: Path) -> Iterator[Picture | Refusal]:
         try:
             with os.scandir(root / folder) as entries:
                 found = sorted(
-                    itertools.islice(entries, MOST_FILES + 1), key=lambda entry: entry.name
+                    itertools.islice(entries, MOST_DELIVERED_FILES + 1),
+                    key=lambda entry: entry.name,
                 )
         except OSError as error:
             if is_trouble(error):
@@ -328,8 +331,10 @@ def walk_folder(root: Path) -> Iterator[Picture | Refusal]:
         for entry in found:
             name = f"{folder}/{entry.name}" if folder else entry.name
             count += 1
-            if count > MOST_FILES:
-                raise refuse(root, f"holds more than {MOST_FILES:,} files; give it in parts")
+            if count > MOST_DELIVERED_FILES:
+                raise refuse(
+                    root, f"holds more than {MOST_DELIVERED_FILES:,} files; give it in parts"
+                )
             if is_clutter(entry.name):
                 continue
             if entry.is_symlink():
@@ -337,11 +342,12 @@ def walk_folder(root: Path) -> Iterator[Picture | Refusal]:
                     shown(name), "is a link, which is not followed; put the file itself there"
                 )
             elif entry.is_dir(follow_symlinks=False):
-                if name.count("/") < DEEPEST:
+                if name.count("/") < DEEPEST_FOLDER:
                     inner.append(name)
                 else:
                     yield Refusal(
-                        shown(name), f"is more than {DEEPEST} folders deep; put it further up"
+                        shown(name),
+                        f"is more than {DEEPEST_FOLDER} folders deep; put it further up",
                     )
             elif not entry.is_file(follow_symlinks=False):
                 yield Refusal(shown(name), "is a pipe or a device; put a file there")
@@ -401,7 +407,7 @@ def _check_listing(path: Path, file: IO[bytes]) -> None:
     if at < 0 or len(tail) < at + 22:
         raise refuse(path, "is not a zip archive, or its end is missing; pack it again")
     large = tail[max(0, at - 20) : max(0, at - 16)] == b"PK\6\7"
-    if large or struct.unpack_from("<L", tail, at + 12)[0] > LARGEST_LISTING:
+    if large or struct.unpack_from("<L", tail, at + 12)[0] > LARGEST_DELIVERY_LIST:
         raise refuse(
             path,
             "is an archive of far too many files; unpack it and give the folder, or give it in"
@@ -427,13 +433,13 @@ def _unfit(member: zipfile.ZipInfo) -> str:
         return "has a password; pack it without"
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return "is packed in an unusual way; pack it with the usual one (deflate)"
-    if member.file_size > LARGEST_FILE:
+    if member.file_size > LARGEST_MASK:
         return (
-            f"unpacks to {member.file_size} bytes, more than the {LARGEST_FILE} that are read; make"
+            f"unpacks to {member.file_size} bytes, more than the {LARGEST_MASK} that are read; make"
             " it smaller"
         )
-    if member.file_size > max(1 << 20, STEEPEST * member.compress_size):
-        return f"unpacks to more than {STEEPEST} times its size; save it as a usual PNG"
+    if member.file_size > max(1 << 20, MOST_UNPACKING * member.compress_size):
+        return f"unpacks to more than {MOST_UNPACKING} times its size; save it as a usual PNG"
     return ""
 
 

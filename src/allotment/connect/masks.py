@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.connect.guard import LARGEST_FILE, told
-from allotment.connect.rows import LARGEST_NUMBER, Size, Value, make_reader
-from allotment.data.augment import MAPS
-from allotment.data.dataset import VOID, Target
+from allotment.arrays import AnyArray
+from allotment.connect.guard import LARGEST_MASK, show_value
+from allotment.connect.rows import LARGEST_FLOAT32, LabelValue, make_reader
+from allotment.data.dataset import NORMAL_SLACK, PIXEL_KINDS, VOID, Size, Target
 from allotment.data.pixels import (
     MOST_PIXELS,
     Unread,
@@ -39,19 +38,17 @@ from allotment.data.pixels import (
 )
 from allotment.errors import InputError, Mistake
 from allotment.files import place_file
+from allotment.job import SHA256
 from allotment.machine import make_folder
 
-Array = NDArray[Any]
 MILLIMETRES = 1000
 """in the unit of depth, a metre"""
-SLACK = 0.25
-"""how far from 1 the length of a normal may be: blends of neighbours are shorter"""
 AWAY = -0.1
 """the z of a normal, from which on it points away from the viewer"""
-ENOUGH = 1_000_000
+MOST_NORMALS = 1_000_000
 """normals that are looked at in one file"""
 _GREY, _RGB, _PALETTE = 0, 2, 3
-_FORMS: Mapping[str, tuple[tuple[tuple[int, int], ...], str]] = {
+_PNG_FORMS: Mapping[str, tuple[tuple[tuple[int, int], ...], str]] = {
     "segmentation": (
         ((_GREY, 8), *((_PALETTE, bits) for bits in (1, 2, 4, 8))),
         "class numbers as 8-bit grey or palette",
@@ -69,7 +66,6 @@ _COLOURS = {
     4: "grey with transparency",
     6: "RGB with transparency",
 }
-_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -83,14 +79,14 @@ class Header:
 
 def take_mask(
     root: Path, path: str, target: Target, size: Size | None, keep: Path | None
-) -> tuple[Value, str]:
+) -> tuple[LabelValue, str]:
     """The value to keep for a PNG below the root and, where something about it looks odd, a note.
 
     The pixels go into the folder `keep`, if there is one, as HASH.png: without anything else that
     was in the file. The folder is to be settled after the last of them. Raises ValueError with the
     reason if it is no label of the task.
     """
-    if target.kind not in MAPS:
+    if target.kind not in PIXEL_KINDS:
         raise ValueError(
             f"a label of kind {target.kind} is no picture; give it in a CSV or JSONL file"
         )
@@ -100,8 +96,8 @@ def take_mask(
         raise
     except InputError as error:  # whoever asks knows a better name for the file
         raise ValueError(error.mistakes[0].what) from None
-    note = _CHECKS[target.kind](target, raw)
-    digest = _print(raw)
+    note = _MASK_CHECKS[target.kind](target, raw)
+    digest = _hash_pixels(raw)
     if keep is not None and not (keep / f"{digest}.png").exists():
         _make_folder(keep)
         place_file(keep / f"{digest}.png", _png(raw), settle=False)
@@ -114,13 +110,13 @@ def is_sound(folder: Path, digest: str) -> bool:
         header = read_header(folder, f"{digest}.png")
         return (
             header.size[0] * header.size[1] <= MOST_PIXELS
-            and _print(_decode(folder, f"{digest}.png", header)) == digest
+            and _hash_pixels(_decode(folder, f"{digest}.png", header)) == digest
         )
     except InputError:
         return False
 
 
-def _print(raw: Array) -> str:
+def _hash_pixels(raw: AnyArray) -> str:
     """A hash of the pixels alone, whatever the file around them is like."""
     return hashlib.sha256(
         f"{raw.dtype.str} {raw.shape}\0".encode() + np.ascontiguousarray(raw).tobytes()
@@ -128,8 +124,8 @@ def _print(raw: Array) -> str:
 
 
 def to_array(
-    target: Target, value: Value, *, folder: Path | None = None, size: Size | None = None
-) -> Array:
+    target: Target, value: LabelValue, *, folder: Path | None = None, size: Size | None = None
+) -> AnyArray:
     """Any kept value in the form of its kind (see `KINDS`), for one instance; raises InputError if
     it does not fit.
 
@@ -165,13 +161,13 @@ def _places(target: Target, names: Any) -> list[int]:
     """Where classes stand among those of the task."""
     place = {name: at for at, name in enumerate(target.classes)}
     if not isinstance(names, list | dict) or any(not isinstance(each, str) for each in names):
-        raise ValueError(f"{told(names)} is not a list of classes")
+        raise ValueError(f"{show_value(names)} is not a list of classes")
     if strange := [each for each in names if each not in place]:
-        raise ValueError(f"{told(strange[0])} is none of the classes")
+        raise ValueError(f"{show_value(strange[0])} is none of the classes")
     return [place[each] for each in names]
 
 
-def _fill_classes(target: Target, value: Value) -> NDArray[np.float32]:
+def _fill_classes(target: Target, value: LabelValue) -> NDArray[np.float32]:
     filled = np.full(
         len(target.classes), np.nan if isinstance(value, dict) else 0, dtype=np.float32
     )
@@ -183,17 +179,19 @@ def _fill_classes(target: Target, value: Value) -> NDArray[np.float32]:
     return filled
 
 
-def _float(value: Value) -> float:
+def _float(value: LabelValue) -> float:
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
-        or not abs(value) <= LARGEST_NUMBER
+        or not abs(value) <= LARGEST_FLOAT32
     ):
-        raise ValueError(f"{told(value)} is not a number that can be learned")
+        raise ValueError(f"{show_value(value)} is not a number that can be learned")
     return float(value)
 
 
-def _fill_map(target: Target, value: Value, folder: Path | None, size: Size | None) -> Array:
+def _fill_map(
+    target: Target, value: LabelValue, folder: Path | None, size: Size | None
+) -> AnyArray:
     held = value if isinstance(value, dict) else {}
     if target.kind == "keypoints" and "points" in held:
         own = held.get("size", size)
@@ -202,8 +200,8 @@ def _fill_map(target: Target, value: Value, folder: Path | None, size: Size | No
             raise ValueError("the size of its picture is not known")
         return draw_points(checked["points"], _size(own))
     digest = held.get("png")
-    if not isinstance(digest, str) or not _HASH.fullmatch(digest):
-        raise ValueError(f"{told(value)} is not the hash of a mask")
+    if not isinstance(digest, str) or not SHA256.fullmatch(digest):
+        raise ValueError(f"{show_value(value)} is not the hash of a mask")
     if folder is None:
         raise ValueError("the folder of its masks is not known")
     return interpret(target.kind, _read_raw(folder, f"{digest}.png", target.kind, None))
@@ -216,7 +214,7 @@ def _size(given: Any) -> Size:
         and all(type(each) is int for each in given)
     )
     if not whole or min(given) < 1 or given[0] * given[1] > MOST_PIXELS:
-        raise ValueError(f"{told(given)} is not the size of a picture")
+        raise ValueError(f"{show_value(given)} is not the size of a picture")
     return given[0], given[1]
 
 
@@ -242,7 +240,7 @@ def _near(at: float, reach: float, most: int) -> NDArray[np.int64]:
     return np.arange(low, high + 1)
 
 
-def interpret(kind: str, raw: Array) -> Array:
+def interpret(kind: str, raw: AnyArray) -> AnyArray:
     """The numbers of a file in the form of their kind."""
     if kind == "segmentation":
         return raw
@@ -251,7 +249,9 @@ def interpret(kind: str, raw: Array) -> Array:
     if kind == "normals":
         vectors, lengths = _vectors(raw)
         return np.where(
-            np.abs(lengths - 1) <= SLACK, vectors / np.maximum(lengths, 1e-6), np.float32(np.nan)
+            np.abs(lengths - 1) <= NORMAL_SLACK,
+            vectors / np.maximum(lengths, 1e-6),
+            np.float32(np.nan),
         )
     return raw.astype(np.float32) / np.iinfo(raw.dtype).max
 
@@ -259,7 +259,7 @@ def interpret(kind: str, raw: Array) -> Array:
 def read_header(root: Path, path: str) -> Header:
     """What the file says of itself, without any of its pixels; raises InputError if it is no
     PNG."""
-    with open_inside(root, path, LARGEST_FILE) as file:
+    with open_inside(root, path, LARGEST_MASK) as file:
         try:
             head = file.read(29)
         except OSError as error:
@@ -272,7 +272,7 @@ def read_header(root: Path, path: str) -> Header:
     return Header((height, width), bits, colour)
 
 
-def _read_raw(root: Path, path: str, kind: str, size: Size | None) -> Array:
+def _read_raw(root: Path, path: str, kind: str, size: Size | None) -> AnyArray:
     """The numbers of a file, decoded only if its header is right for the task and the picture."""
     header = read_header(root, path)
     height, width = header.size
@@ -287,15 +287,15 @@ def _read_raw(root: Path, path: str, kind: str, size: Size | None) -> Array:
             f"has {width} x {height} pixels, and at most {MOST_PIXELS // 10**6} million are read;"
             " make it smaller"
         )
-    elif (header.colour, header.bits) not in _FORMS[kind][0]:
+    elif (header.colour, header.bits) not in _PNG_FORMS[kind][0]:
         form = f"{header.bits}-bit {_COLOURS.get(header.colour, 'unknown')}"
-        what = f"is {form}; a PNG of {kind} holds {_FORMS[kind][1]}"
+        what = f"is {form}; a PNG of {kind} holds {_PNG_FORMS[kind][1]}"
     if what:
         raise InputError([Mistake(path, what)])
     return _decode(root, path, header)
 
 
-def _decode(root: Path, path: str, header: Header) -> Array:
+def _decode(root: Path, path: str, header: Header) -> AnyArray:
     if header.colour == _RGB:
         return read_rgb(root, path)
     return read_uint16(root, path) if header.bits == 16 else read_palette(root, path)
@@ -312,7 +312,7 @@ def _make_folder(folder: Path) -> None:
         raise InputError([Mistake(shown(str(folder)), what)]) from None
 
 
-def _png(raw: Array) -> bytes:
+def _png(raw: AnyArray) -> bytes:
     """The numbers alone as a PNG."""
     image = load_pillow().fromarray(raw.transpose(1, 2, 0) if raw.ndim == 3 else raw)
     made = io.BytesIO()
@@ -323,7 +323,7 @@ def _png(raw: Array) -> bytes:
 # What is wrong with numbers, or odd about them
 
 
-def _check_classes(target: Target, raw: Array) -> str:
+def _check_classes(target: Target, raw: AnyArray) -> str:
     used = np.unique(raw).tolist()
     known = [each for each in used if each != VOID]
     count = len(target.classes)
@@ -344,7 +344,7 @@ def _check_classes(target: Target, raw: Array) -> str:
     return ""
 
 
-def _check_depth(target: Target, raw: Array) -> str:
+def _check_depth(target: Target, raw: AnyArray) -> str:
     if not raw.any():
         raise ValueError(
             "is 0 everywhere, so there is no depth in it; leave it out if it is not labelled yet"
@@ -352,21 +352,21 @@ def _check_depth(target: Target, raw: Array) -> str:
     return ""
 
 
-def _check_strengths(target: Target, raw: Array) -> str:
+def _check_strengths(target: Target, raw: AnyArray) -> str:
     if raw.max() == 1:
         raise ValueError(f"holds only 0 and 1; write {np.iinfo(raw.dtype).max} for the strongest")
     return ""
 
 
-def _check_normals(target: Target, raw: Array) -> str:
+def _check_normals(target: Target, raw: AnyArray) -> str:
     colours = raw[:, raw.any(axis=0)]
     if not colours.size:
         raise ValueError(
             "is black everywhere, so there is no direction in it; leave it out if it is not"
             " labelled yet"
         )
-    vectors, lengths = _vectors(colours[:, :: 1 + colours.shape[1] // ENOUGH])
-    if (np.abs(lengths - 1) <= SLACK).mean() < 0.5:
+    vectors, lengths = _vectors(colours[:, :: 1 + colours.shape[1] // MOST_NORMALS])
+    if (np.abs(lengths - 1) <= NORMAL_SLACK).mean() < 0.5:
         raise ValueError(
             "holds few directions of length 1; in each of its colours, 0 is -1 and 255 is +1"
         )
@@ -377,13 +377,13 @@ def _check_normals(target: Target, raw: Array) -> str:
     return ""
 
 
-def _vectors(raw: Array) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _vectors(raw: AnyArray) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Directions and their lengths from colours."""
     vectors = raw.astype(np.float32) / np.float32(127.5) - 1
     return vectors, np.sqrt((vectors * vectors).sum(axis=0))
 
 
-_CHECKS: Mapping[str, Callable[[Target, Array], str]] = {
+_MASK_CHECKS: Mapping[str, Callable[[Target, AnyArray], str]] = {
     "segmentation": _check_classes,
     "depth": _check_depth,
     "normals": _check_normals,

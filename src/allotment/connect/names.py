@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from allotment.cells import unprotect
-from allotment.connect.guard import Refused, told
+from allotment.connect.guard import Refused, show_value
 from allotment.data.columns import plain
 
 
@@ -53,7 +53,9 @@ class Names:
             if (alike := self.alike.get(compose(given.strip()))) is not None:
                 return alike
         name = given if isinstance(given, str) else ""
-        raise ValueError(f"there is no task {told(given)}; {self.refused.hint(name, self.tasks)}")
+        raise ValueError(
+            f"there is no task {show_value(given)}; {self.refused.hint(name, self.tasks)}"
+        )
 
     def find_instance(self, given: Any) -> str:
         """The instance that is meant; raises ValueError with the reason if there is none."""
@@ -66,7 +68,7 @@ class Names:
             self.met += 1
             return name
         self.strangers += 1
-        raise ValueError(f"there is no instance {told(given)}; {self._hint(given)}")
+        raise ValueError(f"there is no instance {show_value(given)}; {self._hint(given)}")
 
     def look_up(self, given: str) -> str | None:
         """The instance that is meant, if there is one."""
@@ -92,7 +94,7 @@ class Names:
         """What instances are called here."""
         if self.are_rows:
             return self.tell_rows()
-        return f"they are called {', '.join(map(told, self.sorted[:3]))} and so on"
+        return f"they are called {', '.join(map(show_value, self.sorted[:3]))} and so on"
 
     def _around(self, name: str) -> list[str]:
         """The known instances next to a name in alphabetical order, where most misspelt ones

@@ -23,18 +23,16 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from allotment.cells import unprotect
-from allotment.connect.guard import Refused, parse_json, told
+from allotment.connect.guard import Refused, parse_json, show_value
 from allotment.connect.names import compose, find_alike
-from allotment.data.columns import NOTHING, plain
-from allotment.data.dataset import Target
-from allotment.data.roles import PREFIXES
+from allotment.data.columns import NO_VALUE, plain
+from allotment.data.dataset import Size, Target
+from allotment.data.roles import TARGET_PREFIXES
 from allotment.orders.sheet import LABEL
 
-Value: TypeAlias = Any
+LabelValue: TypeAlias = Any
 """a label in the form in which it is kept; None is none"""
-Size = tuple[int, int]
-"""height and width"""
-TASK, ORDER = "task", "order"
+TASK_COLUMN, ORDER_COLUMN = "task", "order"
 ID_COLUMNS = ("instance", "id")
 """the first that is there, whatever its case, names the instance, unless another column is said
 to"""
@@ -47,7 +45,8 @@ MOST_UNKNOWN, MOST_TALLIED = 3, 1000
 """texts that are none of the classes: those that are named, and those that are counted"""
 SURE = 3
 """times that what looks like a misspelt class stands there until it may be another one"""
-LARGEST_NUMBER = 3.4e38
+LARGEST_FLOAT32 = 3.4e38
+"""learners compute in 32 bits"""
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ class Forms:
         self.has_usual = task is not None or len(tasks) == 1
         self.found: dict[tuple[str, ...], Form] = {}
         self.places = {name: name for name in tasks} | {
-            f"{each}{name}": name for each in PREFIXES for name in tasks
+            f"{each}{name}": name for each in TARGET_PREFIXES for name in tasks
         }
         several = [
             (name, target.classes) for name, target in tasks.items() if target.kind == "multilabel"
@@ -160,20 +159,20 @@ class Forms:
         )
         if id is None:
             hint = self.refused.hint(self.ids[0], names)
-            called = " or ".join(map(told, self.ids))
+            called = " or ".join(map(show_value, self.ids))
             raise ValueError(
                 f"nothing is called {called}, to name the instance; {hint}. Another column? Give"
                 " its --id"
             )
         # even if a task is called like one of its columns
-        is_sheet = {TASK, ID_COLUMNS[0], LABEL} <= names.keys()
-        has_task = is_sheet or (TASK in names and TASK not in self.tasks)
+        is_sheet = {TASK_COLUMN, ID_COLUMNS[0], LABEL} <= names.keys()
+        has_task = is_sheet or (TASK_COLUMN in names and TASK_COLUMN not in self.tasks)
         if LABEL in names and (has_task or (self.has_usual and LABEL not in self.tasks)):
             return Form(
                 id,
-                names[TASK] if has_task else None,
+                names[TASK_COLUMN] if has_task else None,
                 names[LABEL],
-                names.get(ORDER) if is_sheet else None,
+                names.get(ORDER_COLUMN) if is_sheet else None,
             )
         columns: dict[str, str] = {}
         classes: dict[str, dict[str, str]] = {}
@@ -184,12 +183,12 @@ class Forms:
                 classes.setdefault(self.spread[name][0], {})[given] = self.spread[name][1]
         if columns or classes:
             return Form(id, columns=columns, classes=classes)
-        tasks = ", ".join(map(told, list(self.tasks)[:10]))
+        tasks = ", ".join(map(show_value, list(self.tasks)[:10]))
         if LABEL in names and not self.has_usual:
             what = (
                 f"it has a column {LABEL!r}, but none says which task the labels are for ({tasks})"
             )
-            raise ValueError(f"{what}; say so with --task NAME, or add a column {TASK!r}")
+            raise ValueError(f"{what}; say so with --task NAME, or add a column {TASK_COLUMN!r}")
         hint = self.refused.hint(LABEL, names)
         raise ValueError(f"nothing is called {LABEL!r}, or like a task ({tasks}); {hint}")
 
@@ -212,7 +211,7 @@ class ClassNames:
         """The class that is meant; raises ValueError with the reason if there is none."""
         text = _text(given)
         if text is None:
-            raise ValueError(f"{told(given)} is not a class; give its name")
+            raise ValueError(f"{show_value(given)} is not a class; give its name")
         for each in (unprotect(text), text, text.strip()):
             if each in self.place:
                 return each
@@ -225,7 +224,7 @@ class ClassNames:
         hint = self.refused.hint(text, self.names)
         self._count(text.strip(), number, hint.startswith("did you mean"))
         by_name = "" if number is None else ", which go by their names"
-        raise ValueError(f"{told(given)} is none of the classes{by_name}; {hint}")
+        raise ValueError(f"{show_value(given)} is none of the classes{by_name}; {hint}")
 
     def _count(self, text: str, number: float | None, is_near: bool) -> None:
         """Remember what may be a class; a number is one only among numbers, and one of these with a
@@ -277,15 +276,15 @@ def is_empty(given: Any) -> bool:
 
 def is_nothing(given: Any) -> bool:
     """Whether a cell says that there is no label: empty, or one of the words for it."""
-    return given is None or (isinstance(given, str) and given.strip().lower() in NOTHING)
+    return given is None or (isinstance(given, str) and given.strip().lower() in NO_VALUE)
 
 
-Reader = Callable[[Any, Size | None], Value]
+ValueReader = Callable[[Any, Size | None], LabelValue]
 """from what is written, and the size of the picture where it matters, to the value to keep; None
 where there is no label. Raises ValueError with the reason."""
 
 
-def make_reader(target: Target, separator: str, names: ClassNames | None) -> Reader:
+def make_reader(target: Target, separator: str, names: ClassNames | None) -> ValueReader:
     """What reads the labels of a task that are not pictures; `names` are the classes where a label
     is one of them."""
     if target.kind == "regression":
@@ -299,13 +298,15 @@ def make_reader(target: Target, separator: str, names: ClassNames | None) -> Rea
     return lambda given, _: _read_classes(names, given, separator)
 
 
-def _no_picture(given: Any, size: Size | None) -> Value:
+def _no_picture(given: Any, size: Size | None) -> LabelValue:
     if is_nothing(given):
         return None
-    raise ValueError(f"{told(given)} is not the name of a PNG file; a label of this task is one")
+    raise ValueError(
+        f"{show_value(given)} is not the name of a PNG file; a label of this task is one"
+    )
 
 
-def _read_class(names: ClassNames, given: Any) -> Value:
+def _read_class(names: ClassNames, given: Any) -> LabelValue:
     if given is None:
         return None
     try:
@@ -316,7 +317,7 @@ def _read_class(names: ClassNames, given: Any) -> Value:
         raise
 
 
-def _read_classes(names: ClassNames, given: Any, separator: str) -> Value:
+def _read_classes(names: ClassNames, given: Any, separator: str) -> LabelValue:
     if isinstance(given, str):
         given = _cut(names, unprotect(given), separator)
     if isinstance(given, Mapping):
@@ -334,8 +335,8 @@ def _cut(names: ClassNames, text: str, separator: str) -> Any:
         return [text.strip()]
     if text.strip().lower() == "none":
         raise ValueError(
-            f"{told(text)} may mean two things; write {separator} for none of the classes, nothing"
-            " if unknown"
+            f"{show_value(text)} may mean two things; write {separator} for none of the classes,"
+            " nothing if unknown"
         )
     if is_nothing(text):
         return None
@@ -344,7 +345,7 @@ def _cut(names: ClassNames, text: str, separator: str) -> Any:
     return [part for part in map(str.strip, text.split(separator)) if part]
 
 
-def _known_classes(names: ClassNames, given: Mapping[str, Any]) -> Value:
+def _known_classes(names: ClassNames, given: Mapping[str, Any]) -> LabelValue:
     marks: dict[str, int] = {}
     for name, mark in given.items():
         if is_nothing(mark):
@@ -354,29 +355,29 @@ def _known_classes(names: ClassNames, given: Mapping[str, Any]) -> Value:
         found = names.find(name)
         if mark not in (0, 1):
             raise ValueError(
-                f"{told(given[name])} for class {told(name)} is neither 0, 1 nor empty"
+                f"{show_value(given[name])} for class {show_value(name)} is neither 0, 1 nor empty"
             )
         if marks.setdefault(found, int(mark)) != mark:
-            raise ValueError(f"class {told(found)} is both there and not there")
+            raise ValueError(f"class {show_value(found)} is both there and not there")
     if len(marks) == len(names.names):
         return [name for name in names.names if marks[name]]
     return {name: marks[name] for name in names.names if name in marks} or None
 
 
-def _read_number(given: Any) -> Value:
+def _read_number(given: Any) -> LabelValue:
     if is_nothing(given):
         return None
     if isinstance(given, str):
         text = unprotect(given).strip()
         number = _number(text)
         if number is None:
-            raise ValueError(f"{told(given)} is not a {_what_number(text)}")
+            raise ValueError(f"{show_value(given)} is not a {_what_number(text)}")
     elif isinstance(given, bool) or not isinstance(given, int | float):
-        raise ValueError(f"{told(given)} is not a number")
+        raise ValueError(f"{show_value(given)} is not a number")
     else:
         number = _float(given)
-    if not abs(number) <= LARGEST_NUMBER:
-        raise ValueError(f"{told(given)} is too large (the limit is 3.4e38)")
+    if not abs(number) <= LARGEST_FLOAT32:
+        raise ValueError(f"{show_value(given)} is too large (the limit is 3.4e38)")
     return number + 0.0  # of two zeros one
 
 
@@ -400,13 +401,13 @@ def _what_number(text: str) -> str:
     return "number; write a decimal point, as in 3.5, and nothing between thousands"
 
 
-def _read_points(given: Any, size: Size | None) -> Value:
+def _read_points(given: Any, size: Size | None) -> LabelValue:
     if isinstance(given, str) and not is_nothing(given):
         given = parse_json(unprotect(given))
     if is_nothing(given):
         return None
     if not isinstance(given, list):
-        raise ValueError(f"{told(given)} is not a list of points [[x, y], ...]")
+        raise ValueError(f"{show_value(given)} is not a list of points [[x, y], ...]")
     if len(given) > MOST_POINTS:
         raise ValueError(f"{len(given)} points are more than the {MOST_POINTS} that are read")
     points = sorted([_read_point(point, size) for point in given])
@@ -415,7 +416,7 @@ def _read_points(given: Any, size: Size | None) -> Value:
 
 def _read_point(point: Any, size: Size | None) -> list[float]:
     if not isinstance(point, list) or len(point) != 2:
-        raise ValueError(f"{told(point)} is not a point [x, y]")
+        raise ValueError(f"{show_value(point)} is not a point [x, y]")
     x, y = (_read_number(each) if not isinstance(each, str) else None for each in point)
     if x is None or y is None:
         raise ValueError("a point is two numbers [x, y], and both are needed")

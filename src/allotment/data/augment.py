@@ -14,20 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.data.dataset import KINDS, VOID
+from allotment.arrays import AnyArray
+from allotment.data.dataset import KINDS, PIXEL_KINDS, VOID
 from allotment.data.pixels import load_pillow
 from allotment.errors import InputError, Mistake, suggest
 
-Array = NDArray[Any]
 FILL = (124, 116, 104)
 """the colour around a picture: about the mean of photographs, so that it is near 0 once inputs are
 centred"""
-LARGEST = 4096
+LARGEST_CROP = 4096
 """pixels along a side"""
 GREATEST = 16
 """zoom"""
-MAPS = ("segmentation", "depth", "normals", "edges", "keypoints")
-"""kinds with a label for each pixel; the others say something of the whole picture"""
 
 
 @dataclass(frozen=True)
@@ -50,9 +48,9 @@ class Augment:
 
     def __post_init__(self) -> None:
         wrong = []
-        if not 1 <= self.crop <= LARGEST:
+        if not 1 <= self.crop <= LARGEST_CROP:
             wrong.append(
-                Mistake("crop", f"{self.crop} is not a number of pixels from 1 to {LARGEST}")
+                Mistake("crop", f"{self.crop} is not a number of pixels from 1 to {LARGEST_CROP}")
             )
         if len(self.scales) != 2 or not 0 < self.scales[0] <= self.scales[1] <= GREATEST:
             what = f"{self.scales} is not a least and a greatest zoom, above 0 and up to {GREATEST}"
@@ -61,8 +59,8 @@ class Augment:
             raise InputError(wrong)
 
     def apply(
-        self, image: NDArray[np.uint8], labels: Mapping[str, Array], rng: np.random.Generator
-    ) -> tuple[NDArray[np.uint8], dict[str, Array]]:
+        self, image: NDArray[np.uint8], labels: Mapping[str, AnyArray], rng: np.random.Generator
+    ) -> tuple[NDArray[np.uint8], dict[str, AnyArray]]:
         """One random view of a picture (3, height, width) and of its labels, which are named by
         kind.
 
@@ -90,7 +88,7 @@ class Augment:
         return seen, made
 
 
-def _check(image: Array, labels: Mapping[str, Array]) -> tuple[int, int]:
+def _check(image: AnyArray, labels: Mapping[str, AnyArray]) -> tuple[int, int]:
     """The height and width that the picture and all labels have."""
     if image.ndim != 3 or image.shape[0] != 3 or image.dtype != np.uint8 or not image.size:
         what = f"{image.dtype} of the shape {image.shape}; uint8 of (3, height, width) is wanted"
@@ -106,10 +104,12 @@ def _check(image: Array, labels: Mapping[str, Array]) -> tuple[int, int]:
             wrong.append(
                 Mistake(f"labels {kind!r}", f"is not a kind of label; {suggest(kind, KINDS)}")
             )
-        elif kind in MAPS and np.shape(label) != wanted:
+        elif kind in PIXEL_KINDS and np.shape(label) != wanted:
             what = f"have the shape {np.shape(label)}; {wanted} fits the image"
             wrong.append(Mistake(f"labels {kind!r}", what))
-        elif kind in MAPS and (kind == "segmentation" and not soft) != (label.dtype.kind in "iu"):
+        elif kind in PIXEL_KINDS and (kind == "segmentation" and not soft) != (
+            label.dtype.kind in "iu"
+        ):
             what = f"are {label.dtype}; masks are whole numbers, other maps are floats"
             wrong.append(Mistake(f"labels {kind!r}", what))
     if wrong:
@@ -124,7 +124,9 @@ def _source(pixels: NDArray[np.int64], size: int, before: int) -> NDArray[np.int
     return np.where((pixels < 0) | (pixels >= size), -1, found)
 
 
-def _pick(array: Array, rows: NDArray[np.int64], columns: NDArray[np.int64], fill: Any) -> Array:
+def _pick(
+    array: AnyArray, rows: NDArray[np.int64], columns: NDArray[np.int64], fill: Any
+) -> AnyArray:
     picked = array[..., rows[:, None], columns]
     covered = (rows >= 0)[:, None] & (columns >= 0)
     return np.where(covered, picked, fill).astype(array.dtype, copy=False)
@@ -154,13 +156,13 @@ def _blank(side: int) -> NDArray[np.uint8]:
 
 def _view(
     kind: str,
-    label: Array,
+    label: AnyArray,
     rows: NDArray[np.int64],
     columns: NDArray[np.int64],
     zoom: float,
     mirror: bool,
-) -> Array:
-    if kind not in MAPS:
+) -> AnyArray:
+    if kind not in PIXEL_KINDS:
         return label
     if kind == "segmentation":
         return _pick(label, rows, columns, VOID if label.ndim == 2 else 0)
@@ -181,10 +183,10 @@ def fit_image(image: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
     return square
 
 
-def fit_label(kind: str, label: Array, side: int) -> Array:
+def fit_label(kind: str, label: AnyArray, side: int) -> AnyArray:
     """The label of a picture after `fit_image`: the nearest pixel's class, or the mean of what is
     known of an area."""
-    if kind not in MAPS:
+    if kind not in PIXEL_KINDS:
         return label
     rows, columns = _frame(label.shape[-2], label.shape[-1], side)
     square = np.full(
@@ -213,7 +215,7 @@ def _frame(height: int, width: int, side: int) -> tuple[slice, slice]:
     return slice(starts[0], starts[0] + sizes[0]), slice(starts[1], starts[1] + sizes[1])
 
 
-def _average(kind: str, label: Array, size: tuple[int, int]) -> Array:
+def _average(kind: str, label: AnyArray, size: tuple[int, int]) -> AnyArray:
     """Mean over the known part of each new pixel's area; unknown where that is less than half."""
     channels = label.reshape(-1, *label.shape[-2:])
     known = np.asarray(~np.isnan(channels).any(axis=0))

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.errors import InputError, Mistake
-from allotment.mistakes import SHOWN
+from allotment.mistakes import MOST_LISTED
 
 MOST_CELLS = 10**9
 """more would not fit into the memory of a laptop"""
 _COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 """a number as it is written where the comma is the decimal sign"""
-NOTHING = frozenset(("", "na", "n/a", "#n/a", "nan", "null", "none", "?"))
-"""what stands for no number between numbers"""
+NO_VALUE = frozenset(("", "na", "n/a", "#n/a", "nan", "null", "none", "?"))
+"""what stands for no value among numbers and classes"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +72,11 @@ class Column:
                 what(row),
                 None if self.lines is None else self.lines[row],
             )
-            for row in rows[:SHOWN]
+            for row in rows[:MOST_LISTED]
         ]
-        if len(rows) > SHOWN:
+        if len(rows) > MOST_LISTED:
             found.append(
-                Mistake(f"column {self.name!r}", f"the same in {len(rows) - SHOWN} more rows")
+                Mistake(f"column {self.name!r}", f"the same in {len(rows) - MOST_LISTED} more rows")
             )
         return found
 
@@ -130,7 +130,7 @@ def check_commas(column: Column) -> None:
 
 
 def _number(text: str) -> float | None:
-    if text.strip().lower() in NOTHING:
+    if text.strip().lower() in NO_VALUE:
         return math.nan
     try:
         return None if "_" in text else float(text)

@@ -22,7 +22,7 @@ Size = tuple[int, int]
 """of a picture: height, width"""
 Known = Mapping[str, NDArray[np.bool_]]
 """of each task, which instances have a label"""
-Given = Mapping[str, Mapping[int, NDArray[Any]]]
+LabelArrays = Mapping[str, Mapping[int, NDArray[Any]]]
 """of each task, labels by instance, as large as the instance's own picture"""
 Same = TypeVar("Same", bound="BaseData")
 
@@ -40,6 +40,11 @@ KINDS: dict[str, str] = {
 }
 """what a task can predict, and the form of its labels"""
 WITH_CLASSES = ("classification", "multilabel", "segmentation")
+PIXEL_KINDS = ("segmentation", "depth", "normals", "edges", "keypoints")
+"""kinds with a label for each pixel; the others say something of the whole instance"""
+NORMAL_SLACK = 0.25
+"""how far from 1 the length of a normal may be: blends of neighbours are shorter, blends with
+nothing far shorter"""
 VOID = 255
 """a pixel of a segmentation mask that does not count"""
 
@@ -176,7 +181,7 @@ class Dataset(Protocol):
     def with_targets(self, targets: tuple[Target, ...]) -> Dataset:
         """The same with some of its tasks, which may be scored in another way."""
 
-    def with_labels(self, known: Known, given: Given, fingerprint: str) -> Dataset:
+    def with_labels(self, known: Known, given: LabelArrays, fingerprint: str) -> Dataset:
         """The same with no labels but the known ones, some of which are given here."""
 
 
@@ -217,14 +222,14 @@ class BaseData:
         changed: Same = replace(self, targets=targets)  # type: ignore[type-var]
         return changed
 
-    def with_labels(self: Dataset, known: Known, given: Given, fingerprint: str) -> Dataset:
+    def with_labels(self: Dataset, known: Known, given: LabelArrays, fingerprint: str) -> Dataset:
         return Overlaid(self, known, given, fingerprint)
 
 
 class Overlaid(BaseData):
     """Data with only some labels known, given ones in the place of their own."""
 
-    def __init__(self, base: Dataset, known: Known, given: Given, fingerprint: str):
+    def __init__(self, base: Dataset, known: Known, given: LabelArrays, fingerprint: str):
         self._base, self._known, self._given = base, known, given
         self.fingerprint = fingerprint
         self.name, self.targets, self.size = base.name, base.targets, base.size
@@ -326,7 +331,7 @@ class ArrayData(BaseData):
         shape = self.features.shape
         return (shape[2], shape[3]) if len(shape) == 4 else None
 
-    def with_labels(self, known: Known, given: Given, fingerprint: str) -> ArrayData:
+    def with_labels(self, known: Known, given: LabelArrays, fingerprint: str) -> ArrayData:
         labels = {}
         for task in known:
             labels[task] = np.array(self.labels[task])

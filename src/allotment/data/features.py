@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.columns import Column, check_commas, finite_numbers
-from allotment.data.pictures import PICTURES, load_images
+from allotment.data.pictures import PICTURE_SUFFIXES, load_images
 from allotment.data.roles import Roles
 from allotment.data.table_file import TableFile
 from allotment.errors import InputError, Mistake
-from allotment.mistakes import SHOWN, Collected
+from allotment.mistakes import MOST_LISTED, Collected
 
 CATEGORIES = 50
 """of a column that get a feature each; rarer ones share one"""
@@ -45,7 +45,7 @@ class FeatureColumn:
 
 
 @dataclass(frozen=True)
-class Inputs:
+class RowInputs:
     """What a learner sees of each row, which columns it came from, and what was noticed about
     them."""
 
@@ -61,10 +61,10 @@ def encode_inputs(
     folder: str | Path | None,
     size: int,
     standardise: bool,
-) -> Inputs:
+) -> RowInputs:
     """All feature columns side by side; images are learned from alone."""
     if source.images is not None:
-        return Inputs(source.images, (FeatureColumn("X", "image", 1, 0),))
+        return RowInputs(source.images, (FeatureColumn("X", "image", 1, 0),))
     held = [columns[name] for name in roles.features]
     forms = {column.name: roles.forms.get(column.name) or guess_form(column) for column in held}
     pictures = [column for column in held if forms[column.name] == "image"]
@@ -72,7 +72,7 @@ def encode_inputs(
         _check_alone(pictures, held)
         root = Path(folder) if folder is not None else source.folder
         array = load_images(pictures[0], root, size)
-        return Inputs(array, (FeatureColumn(pictures[0].name, "image", 1, 0),))
+        return RowInputs(array, (FeatureColumn(pictures[0].name, "image", 1, 0),))
     wrong = Collected()
     for column in held:
         if column.name not in roles.forms:
@@ -91,7 +91,7 @@ def encode_inputs(
         for column, block in zip(held, blocks, strict=True)
     ]
     notes = [note for column in held if (note := _id_like(column, forms[column.name]))]
-    return Inputs(np.concatenate(blocks, axis=1), tuple(listed), tuple(notes))
+    return RowInputs(np.concatenate(blocks, axis=1), tuple(listed), tuple(notes))
 
 
 def guess_form(column: Column) -> str:
@@ -100,7 +100,7 @@ def guess_form(column: Column) -> str:
         return "numeric"
     known = [each for each in column.texts if each]
     distinct = list(dict.fromkeys(known))
-    if known and all(each.lower().endswith(PICTURES) for each in distinct):
+    if known and all(each.lower().endswith(PICTURE_SUFFIXES) for each in distinct):
         return "image"
     words = sum(len(_words(each)) for each in distinct[:1000]) / max(1, len(distinct[:1000]))
     return "text" if words >= 3 and 2 * len(distinct) > len(known) else "categorical"
@@ -109,7 +109,9 @@ def guess_form(column: Column) -> str:
 def _check_alone(pictures: list[Column], held: list[Column]) -> None:
     others = [column.name for column in held if column is not pictures[0]]
     if others:
-        shown = ", ".join(map(repr, others[:SHOWN])) + (", ..." if len(others) > SHOWN else "")
+        shown = ", ".join(map(repr, others[:MOST_LISTED])) + (
+            ", ..." if len(others) > MOST_LISTED else ""
+        )
         what = (
             "holds images, which are learned from alone; leave the other features out (drop):"
             f" {shown}"

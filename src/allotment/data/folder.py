@@ -14,23 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.data.augment import LARGEST, MAPS, fit_image, fit_label
-from allotment.data.dataset import VOID, BaseData, Dataset, Instances, Size, Target
+from allotment.arrays import AnyArray
+from allotment.data.augment import LARGEST_CROP, fit_image, fit_label
+from allotment.data.dataset import PIXEL_KINDS, VOID, BaseData, Dataset, Instances, Size, Target
 from allotment.data.pixels import open_inside, read_rgb, read_size, shown
 from allotment.errors import InputError, Mistake, suggest
 
-Array = NDArray[Any]
-Reader = Callable[[Path, str], Array]
+LabelReader = Callable[[Path, str], AnyArray]
 """from the root and a path below it to a label in the form of its kind, in the image's own size"""
-SHOWN = 10
-"""mistakes of one sort"""
-MOST_KEPT = 1 << 36
+MOST_OF_A_SORT = 10
+"""mistakes of one sort that are listed; the others are counted"""
+LARGEST_ARRAY = 1 << 36
 """bytes of one array in memory"""
 _IMAGES = ""
 """stands for the images where others are tasks"""
 
 
-class Tally:
+class MistakeTally:
     """Mistakes by sort: the first few of each, and how many there are."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Tally:
     def add(self, sort: str, where: str, what: str, line: int | None = None) -> None:
         self._count[sort] = self._count.get(sort, 0) + 1
         first = self._first.setdefault(sort, [])
-        if len(first) < SHOWN:
+        if len(first) < MOST_OF_A_SORT:
             first.append(Mistake(where, what, line))
 
     def attempt(self, step: Callable[..., Any], *given: Any) -> Any:
@@ -83,13 +83,13 @@ class FolderData(BaseData):
     image_files: tuple[str, ...] = field(repr=False)
     label_files: Mapping[str, tuple[str, ...]] = field(repr=False)
     """of each task and instance; empty where there is no label"""
-    readers: Mapping[str, Reader] = field(repr=False)
+    readers: Mapping[str, LabelReader] = field(repr=False)
     """of each task"""
     ids: tuple[str, ...] = field(repr=False)
     groups: NDArray[Any] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
     """what is worth knowing, for people"""
-    _kept: dict[str, tuple[Array, NDArray[np.bool_]]] = field(
+    _kept: dict[str, tuple[AnyArray, NDArray[np.bool_]]] = field(
         default_factory=dict, init=False, repr=False
     )
     """arrays, and where they are filled"""
@@ -136,7 +136,7 @@ class FolderData(BaseData):
     def inputs(self, instances: Instances) -> NDArray[np.uint8]:
         return self._take(_IMAGES, instances)
 
-    def values(self, task: str, instances: Instances) -> Array:
+    def values(self, task: str, instances: Instances) -> AnyArray:
         taken = self._take(self._target(task).name, instances)
         return taken.astype(np.float32) if taken.dtype == np.float16 else taken
 
@@ -144,7 +144,7 @@ class FolderData(BaseData):
         """One image (3, height, width) in its own size."""
         return read_rgb(self.root, self.image_files[instance])
 
-    def label(self, task: str, instance: int) -> Array:
+    def label(self, task: str, instance: int) -> AnyArray:
         """One label in the form of its kind, in the image's own size; nothing in it counts if it is
         not known."""
         target, path = self._target(task), self.label_files[task][instance]
@@ -152,7 +152,7 @@ class FolderData(BaseData):
         if not path:
             return _unknown(target, size)
         label = self.readers[task](self.root, path)
-        if target.kind in MAPS and label.shape[-2:] != size:
+        if target.kind in PIXEL_KINDS and label.shape[-2:] != size:
             height, width = label.shape[-2:]
             what = (
                 f"has {width} x {height} pixels, and its image {size[1]} x {size[0]}; it should be"
@@ -164,12 +164,12 @@ class FolderData(BaseData):
     def picture_size(self, instance: int) -> Size:
         return read_size(self.root, self.image_files[instance])
 
-    def fit(self, task: str, label: Array) -> Array:
+    def fit(self, task: str, label: AnyArray) -> AnyArray:
         return fit_label(self._target(task).kind, label, self.side)
 
     def check(self) -> None:
         """Decode everything; raises InputError with all that is wrong."""
-        wrong = Tally()
+        wrong = MistakeTally()
         for key in (_IMAGES, *(target.name for target in self.targets)):
             self._fill(key, np.arange(self.size, dtype=np.int64), wrong)
         wrong.raise_all()
@@ -183,14 +183,14 @@ class FolderData(BaseData):
             [Mistake(f"task {task!r}", f"is not in {self.name}; {suggest(task, names)}")]
         )
 
-    def _take(self, key: str, instances: Instances) -> Array:
+    def _take(self, key: str, instances: Instances) -> AnyArray:
         instances = np.asarray(instances, dtype=np.int64)
-        wrong = Tally()
+        wrong = MistakeTally()
         held = self._fill(key, instances, wrong)
         wrong.raise_all()
         return held[instances]
 
-    def _fill(self, key: str, instances: Instances, wrong: Tally) -> Array:
+    def _fill(self, key: str, instances: Instances, wrong: MistakeTally) -> AnyArray:
         """The array of the images or of a task, with these instances in it."""
         if key not in self._kept:
             self._kept[key] = (self._reserve(key), np.zeros(self.size, dtype=bool))
@@ -202,12 +202,12 @@ class FolderData(BaseData):
                 filled[instance] = True
         return held
 
-    def _square(self, key: str, instance: int) -> Array:
+    def _square(self, key: str, instance: int) -> AnyArray:
         if key == _IMAGES:
             return fit_image(self.image(instance), self.side)
         return self.fit(key, self.label(key, instance))
 
-    def _reserve(self, key: str) -> Array:
+    def _reserve(self, key: str) -> AnyArray:
         """Memory that is taken only as it is filled."""
         shape: tuple[int, ...] = (3, self.side, self.side)
         dtype: type = np.uint8
@@ -216,12 +216,12 @@ class FolderData(BaseData):
             shape = empty.shape
             dtype = (
                 np.float16
-                if self._target(key).kind in MAPS and empty.dtype.kind == "f"
+                if self._target(key).kind in PIXEL_KINDS and empty.dtype.kind == "f"
                 else empty.dtype.type
             )
-        if self.size * int(np.prod(shape)) * np.dtype(dtype).itemsize > MOST_KEPT:
+        if self.size * int(np.prod(shape)) * np.dtype(dtype).itemsize > LARGEST_ARRAY:
             what = (
-                f"{self.side} pixels make {self.size} images larger than {MOST_KEPT >> 30} GB;"
+                f"{self.side} pixels make {self.size} images larger than {LARGEST_ARRAY >> 30} GB;"
                 " choose a smaller one"
             )
             raise InputError([Mistake("side", what)])
@@ -230,17 +230,17 @@ class FolderData(BaseData):
 
 def check_side(side: int) -> None:
     """Raises InputError unless it is a number of pixels."""
-    if not isinstance(side, int) or not 1 <= side <= LARGEST:
+    if not isinstance(side, int) or not 1 <= side <= LARGEST_CROP:
         raise InputError(
-            [Mistake("side", f"{side!r} is not a number of pixels from 1 to {LARGEST}")]
+            [Mistake("side", f"{side!r} is not a number of pixels from 1 to {LARGEST_CROP}")]
         )
 
 
-def _unknown(target: Target, size: tuple[int, int]) -> Array:
+def _unknown(target: Target, size: tuple[int, int]) -> AnyArray:
     """A label in which nothing counts."""
     if target.kind == "segmentation":
         return np.full(size, VOID, dtype=np.uint8)
-    if target.kind in MAPS:
+    if target.kind in PIXEL_KINDS:
         return np.full((3, *size) if target.kind == "normals" else size, np.nan, dtype=np.float32)
     return np.full(len(target.classes) or (), np.nan, dtype=np.float32)
 
@@ -272,7 +272,7 @@ def montage(data: Dataset, instances: Iterable[int]) -> NDArray[np.uint8]:
     )
 
 
-def _paint(target: Target, value: Array, side: int) -> NDArray[np.uint8]:
+def _paint(target: Target, value: AnyArray, side: int) -> NDArray[np.uint8]:
     if target.kind == "segmentation":
         return palette()[value]
     if target.kind == "multilabel":
@@ -288,7 +288,7 @@ def _paint(target: Target, value: Array, side: int) -> NDArray[np.uint8]:
     return np.where(known[..., None], painted, _UNSEEN).astype(np.uint8)
 
 
-def _fields(value: Array, side: int) -> NDArray[np.uint8]:
+def _fields(value: AnyArray, side: int) -> NDArray[np.uint8]:
     """Fields of a grid, row by row, in the classes' colours."""
     across = int(np.ceil(np.sqrt(len(value))))
     place = np.arange(side) * across // side

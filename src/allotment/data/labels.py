@@ -317,5 +317,5 @@ def _count_left(size: int, among: int, known: int, free: int) -> str:
         "with no label to give": among - known,
         "labelled already": known - free,
     }
-    told = ", ".join(f"{count} {what}" for what, count in others.items() if count)
-    return f"{free} instances left: {size} in the data{', without ' if told else ''}{told}"
+    reasons = ", ".join(f"{count} {what}" for what, count in others.items() if count)
+    return f"{free} instances left: {size} in the data{', without ' if reasons else ''}{reasons}"

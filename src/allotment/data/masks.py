@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from allotment.data.dataset import VOID
 from allotment.errors import InputError, Mistake
-from allotment.mistakes import SHOWN, Collected
+from allotment.mistakes import MOST_LISTED, Collected
 
 
 def classes_of_masks(
@@ -71,7 +71,9 @@ def _check(
 def _strange(wrong: dict[int, int], count: int) -> list[Mistake]:
     listed = list(wrong.items())
     hint = f"is none of {count} classes; raise classes_count, or ignore it"
-    found = [Mistake(f"mask {row}", f"a pixel of {value} {hint}") for row, value in listed[:SHOWN]]
-    if len(listed) > SHOWN:
-        found.append(Mistake("masks", f"the same in {len(listed) - SHOWN} more"))
+    found = [
+        Mistake(f"mask {row}", f"a pixel of {value} {hint}") for row, value in listed[:MOST_LISTED]
+    ]
+    if len(listed) > MOST_LISTED:
+        found.append(Mistake("masks", f"the same in {len(listed) - MOST_LISTED} more"))
     return found

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.columns import MOST_CELLS, Column
+from allotment.data.pixels import MOST_PIXELS
 from allotment.errors import InputError, Mistake
 
-PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm")
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm")
+"""of files that a column may name as pictures"""
 PICTURE_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
-MOST_PIXELS = 50_000_000
 
 
 def load_images(column: Column, root: Path | None, size: int) -> NDArray[np.uint8]:

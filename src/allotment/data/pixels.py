@@ -26,10 +26,10 @@ from allotment.machine import is_trouble
 MOST_PIXELS = 50_000_000
 MOST_BYTES = 1 << 28
 """of any one file"""
-MOST_PARTS = 100_000
-"""of a PNG; programs write some thousand pixels into each"""
+MOST_PNG_CHUNKS = 100_000
+"""chunks of a PNG; programs write some thousand pixels into each"""
 _BEGINNINGS = {"PNG": b"\x89PNG\r\n\x1a\n", "JPEG": b"\xff\xd8\xff"}
-_FORMS = {
+_MODE_WORDS = {
     "1": "black and white only",
     "L": "shades of grey",
     "LA": "shades of grey with transparency",
@@ -84,7 +84,7 @@ def _expect(
 ) -> None:
     if image.mode in modes and bits == depth:
         return
-    form = _FORMS.get(
+    form = _MODE_WORDS.get(
         image.mode, "shades of grey" if image.mode.startswith("I") else f"the mode {image.mode}"
     )
     raise InputError([Mistake(shown(path), f"holds {form} with {bits} bits each; {remedy}")])
@@ -159,7 +159,7 @@ def _has_all_parts(file: BufferedReader) -> bool:
     """
     before, size = file.tell(), file.seek(0, os.SEEK_END)
     at, kind = len(_BEGINNINGS["PNG"]), b""
-    for _ in range(MOST_PARTS):
+    for _ in range(MOST_PNG_CHUNKS):
         if kind == b"IEND" or at + 8 > size:
             break
         file.seek(at)

@@ -9,14 +9,14 @@ from typing import Any
 
 from allotment.data.table_file import TableFile, open_table_file
 from allotment.errors import InputError, make_hints, suggest
-from allotment.mistakes import SHOWN, Collected
+from allotment.mistakes import MOST_LISTED, Collected
 
-PREFIXES = ("target:", "label:")
+TARGET_PREFIXES = ("target:", "label:")
 """names of columns that are targets without being named as such"""
 TARGET_KINDS = ("classification", "multilabel", "regression")
 ID = "id"
 """a column of this name, whatever its case, names the rows unless another is said to"""
-UNKNOWN = "is not a column of the table"
+NOT_A_COLUMN = "is not a column of the table"
 FORMS = ("numeric", "categorical", "text", "image")
 """what a feature column can hold"""
 
@@ -116,7 +116,7 @@ def _named_task(
     if name in known:
         return TaskColumns(name, (name,))
     if not name.endswith("*") or name == "*":
-        wrong.add(f"target {name!r}", f"{UNKNOWN}; {hint(name)}")
+        wrong.add(f"target {name!r}", f"{NOT_A_COLUMN}; {hint(name)}")
         return None
     prefix = name[:-1]
     columns = tuple(each for each in source.names if each.startswith(prefix) and each != prefix)
@@ -130,7 +130,10 @@ def _default_tasks(source: TableFile, drop: tuple[str, ...], wrong: Collected) -
     if source.targets is not None:
         return [TaskColumns(name, (name,)) for name in source.targets if name not in drop]
     pairs = [
-        (name, prefix) for name in source.names for prefix in PREFIXES if name.startswith(prefix)
+        (name, prefix)
+        for name in source.names
+        for prefix in TARGET_PREFIXES
+        if name.startswith(prefix)
     ]
     tasks = [
         TaskColumns(name.removeprefix(prefix) or name, (name,))
@@ -143,7 +146,7 @@ def _default_tasks(source: TableFile, drop: tuple[str, ...], wrong: Collected) -
         )
         what = (
             "none is named; name columns (--target NAME, targets=[...]) or call them"
-            f" {PREFIXES[0]}NAME. "
+            f" {TARGET_PREFIXES[0]}NAME. "
         )
         wrong.add("targets", f"{what}Columns: {shown}")
     return tasks
@@ -179,7 +182,7 @@ def _check_names(source: TableFile, given: list[tuple[str, str]], wrong: Collect
     for role, name in given:
         roles.setdefault(name, []).append(role)
         if name not in known and role != "target":
-            wrong.add(f"{role} {name!r}", f"{UNKNOWN}; {hint(name)}")
+            wrong.add(f"{role} {name!r}", f"{NOT_A_COLUMN}; {hint(name)}")
     for name, several in roles.items():
         if len(set(several)) > 1:
             wrong.add(
@@ -193,12 +196,12 @@ def _check_names(source: TableFile, given: list[tuple[str, str]], wrong: Collect
         for place, name in enumerate(source.names)
         if not name.strip() and "feature" in roles.get(name, ())
     ]
-    for place in unnamed[:SHOWN]:
-        mend = (
+    for place in unnamed[:MOST_LISTED]:
+        remedy = (
             "give it a name, or leave it out (--drop '', drop=''): it may be the row numbers that"
             " pandas writes"
         )
-        wrong.add(f"column {place}", f"has no name; {mend}")
+        wrong.add(f"column {place}", f"has no name; {remedy}")
 
 
 def _check_kinds(

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from allotment.data.dataset import Dataset
     from allotment.data.table_file import TableFile
 
-RESERVED = ("name", "root")
+RESERVED_KEYS = ("name", "root")
 """keys of [data] that every source has, or that are asked for by `root`"""
 STEPS = 300
 """of a training, unless a source or the settings say otherwise"""
-PICTURES: Mapping[str, Any] = {
+PICTURE_RECIPE: Mapping[str, Any] = {
     "steps": STEPS,
     "batch_size": 8,
     "optimiser": "adam",
@@ -31,7 +31,7 @@ PICTURES: Mapping[str, Any] = {
     "head_rate": 0.01,
 }
 """the usual recipe of small networks on pictures"""
-VALUES: Mapping[type, str] = {
+KEY_TYPES: Mapping[type, str] = {
     str: "a text",
     int: "a whole number",
     float: "a number",
@@ -40,7 +40,7 @@ VALUES: Mapping[type, str] = {
 }
 """types that a key can have, and how a value is written on the command line"""
 
-Kind = TypeVar("Kind")
+ReadOnce = TypeVar("ReadOnce")
 
 _BOOLS = {"true": True, "false": False}
 
@@ -58,10 +58,10 @@ class Key:
     """what `allot init` writes; None: nothing, unless it is asked for"""
 
     def __post_init__(self) -> None:
-        if not self.name.isidentifier() or self.name in RESERVED:
+        if not self.name.isidentifier() or self.name in RESERVED_KEYS:
             raise InputError([Mistake("key", f"{self.name!r} can't be the name of a key")])
-        if self.kind not in VALUES:
-            allowed = ", ".join(each.__name__ for each in VALUES)
+        if self.kind not in KEY_TYPES:
+            allowed = ", ".join(each.__name__ for each in KEY_TYPES)
             what = f"{self.kind!r} is not a type of a key; allowed: {allowed}"
             raise InputError([Mistake(f"key {self.name!r}", what)])
 
@@ -73,7 +73,7 @@ class Key:
         try:
             return _BOOLS[text.strip()] if self.kind is bool else self.kind(text)
         except (KeyError, ValueError):
-            what = f"{cut(repr(text), 60)} is not {VALUES[self.kind]}"
+            what = f"{cut(repr(text), 60)} is not {KEY_TYPES[self.kind]}"
             raise InputError([Mistake(f"--set {self.name}", what)]) from None
 
 
@@ -107,12 +107,12 @@ class DataSettings:
         assert self.root is not None
         return self.root
 
-    def once(self, read: Callable[[DataSettings], Kind]) -> Kind:
+    def once(self, read: Callable[[DataSettings], ReadOnce]) -> ReadOnce:
         """What `read` makes of these settings, which it is asked for once: a command gives all
         verbs of a source the same ones."""
         if read not in self.known:
             self.known[read] = read(self)
-        found: Kind = self.known[read]
+        found: ReadOnce = self.known[read]
         return found
 
     def said(self, key: str) -> dict[str, Any]:
@@ -206,11 +206,12 @@ ATTRIBUTES = (
     *("name", "about", "keys", "root", "complete", "tasks", "kinds", "budget", "recipe"),
     "networks",
 )
-VERBS = ("open", "check", "guess_kind", "settle", "rows")
+SOURCE_VERBS = ("open", "check", "guess_kind", "settle", "rows")
+"""what a source must do"""
 SOURCES: Registry[Source] = Registry(
     "sources",
     "source",
-    (*ATTRIBUTES, *VERBS),
+    (*ATTRIBUTES, *SOURCE_VERBS),
     find_modules("allotment.data.sources", "SOURCE"),
 )
 """every kind of data, by name"""

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from allotment.amounts import short
 from allotment.data.dataset import Dataset, Target
 from allotment.data.features import FeatureColumn
-from allotment.mistakes import SHOWN
+from allotment.mistakes import MOST_LISTED
 
-FEW_LABELS = 5
+RARE_BELOW = 5
+"""labels of a class; one with fewer is called rare"""
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,9 @@ def _task_notes(task: TaskSummary) -> list[str]:
             f"{name} has one class only, {next(iter(task.classes))!r}: there is nothing to learn"
         )
     if rare := [
-        f"{each!r} ({count})" for each, count in task.classes.items() if count < FEW_LABELS
+        f"{each!r} ({count})" for each, count in task.classes.items() if count < RARE_BELOW
     ]:
-        notes.append(f"{name} has fewer than {FEW_LABELS} labels of {_few(rare)}")
+        notes.append(f"{name} has fewer than {RARE_BELOW} labels of {_few(rare)}")
     return notes
 
 
@@ -159,5 +160,5 @@ def _id_notes(ids: Sequence[str]) -> list[str]:
 
 def _few(names: Iterable[str]) -> str:
     listed = list(names)
-    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN + 1 else ""
-    return ", ".join(listed[:SHOWN] if more else listed) + more
+    more = f" and {len(listed) - MOST_LISTED} more" if len(listed) > MOST_LISTED + 1 else ""
+    return ", ".join(listed[:MOST_LISTED] if more else listed) + more

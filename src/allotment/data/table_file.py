@@ -26,21 +26,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.amounts import short
-from allotment.data.columns import MOST_CELLS, NOTHING, Column, columns_of, text_column
+from allotment.data.columns import MOST_CELLS, NO_VALUE, Column, columns_of, text_column
 from allotment.errors import InputError, Mistake
-from allotment.mistakes import SHOWN
+from allotment.files import MOST_UNPACKING
+from allotment.mistakes import MOST_LISTED
 
-LONGEST_LINE = 2**24
-"""bytes"""
+LONGEST_TABLE_LINE = 2**24
+"""bytes of a line"""
 MOST_COLUMNS = 50_000
-STEEPEST = 200
-"""times that a large table may be larger in memory than the file that it is unpacked from"""
 LARGE = 2**26
 """bytes: a table that unpacks to less may be packed as tightly as it likes"""
 LARGEST_FOOTER = 2**25
 """bytes in which a Parquet file describes its columns, each of which takes ten times as much in
 memory"""
-CHUNK = 2**20
+CELLS_AT_ONCE = 2**20
 """cells of a CSV file that are held as text at a time"""
 BUFFER = 2**16
 """bytes of a file that are read at a time"""
@@ -56,7 +55,15 @@ NPZ_DAMAGE = (
 """what numpy says of broken archives; a RuntimeError is one with a password or an unknown way of
 packing, a TokenError one of an array whose head has no end"""
 UNPACK = "if it is the right file, unpack it first (gunzip)"
-SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t", ".parquet": "", ".npz": ""}
+TABLE_SUFFIXES = {
+    ".csv": ",",
+    ".csv.gz": ",",
+    ".tsv": "\t",
+    ".tsv.gz": "\t",
+    ".parquet": "",
+    ".npz": "",
+}
+"""of tables, with what separates their cells; none where the format has its own"""
 
 
 Read = Callable[[Collection[str], Collection[str]], dict[str, Column]]
@@ -105,11 +112,11 @@ class OpenFile:
         """Its SHA-256; what was not read yet is read now."""
         try:
             self._stream.seek(self._raw.reached)
-            while self._stream.read(CHUNK):
+            while self._stream.read(CELLS_AT_ONCE):
                 pass
         except OSError as error:
-            mend = "check the disk, then run the same command again"
-            raise _refuse(self.path, f"can't be read ({error.strerror}); {mend}") from None
+            remedy = "check the disk, then run the same command again"
+            raise _refuse(self.path, f"can't be read ({error.strerror}); {remedy}") from None
         return self._raw.hash.hexdigest()
 
 
@@ -159,15 +166,17 @@ def _remember(read: Read, guess: Callable[[Column], Column] | None = None) -> Re
 def _checked(source: TableFile) -> TableFile:
     twice = [name for name, count in Counter(source.names).items() if count > 1 and name.strip()]
     mistakes = []
-    for name in twice[:SHOWN]:
+    for name in twice[:MOST_LISTED]:
         at = ", ".join(str(k + 1) for k, each in enumerate(source.names) if each == name)
         mistakes.append(
             Mistake(
                 f"column {name!r}", f"is there more than once (columns {at}); rename all but one"
             )
         )
-    if len(twice) > SHOWN:
-        mistakes.append(Mistake("", f"{len(twice) - SHOWN} more names are there more than once"))
+    if len(twice) > MOST_LISTED:
+        mistakes.append(
+            Mistake("", f"{len(twice) - MOST_LISTED} more names are there more than once")
+        )
     if mistakes:
         raise InputError(mistakes)
     return source
@@ -186,16 +195,18 @@ def _check_width(path: Path, count: int) -> None:
         raise _refuse(path, what)
 
 
-def _check_steepness(path: Path, packed: int, unpacked: int, mend: str) -> None:
+def _check_steepness(path: Path, packed: int, unpacked: int, remedy: str) -> None:
     """Raise InputError for a small file that would fill the memory, as no table of measurements
     does."""
-    if unpacked > max(LARGE, STEEPEST * packed):
+    if unpacked > max(LARGE, MOST_UNPACKING * packed):
         size = f"{unpacked / 10**6:,.0f} MB or more from {packed / 10**6:,.1f} MB"
-        raise _refuse(path, f"unpacks to {size}, the limit is {STEEPEST} times its size; {mend}")
+        raise _refuse(
+            path, f"unpacks to {size}, the limit is {MOST_UNPACKING} times its size; {remedy}"
+        )
 
 
 def _open_file(path: Path, delimiter: str | None) -> TableFile:
-    suffix = next((each for each in SUFFIXES if path.name.lower().endswith(each)), "")
+    suffix = next((each for each in TABLE_SUFFIXES if path.name.lower().endswith(each)), "")
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
@@ -209,7 +220,9 @@ def _open_file(path: Path, delimiter: str | None) -> TableFile:
     if stat.S_ISDIR(mode):
         raise _refuse(path, "is a directory; give the table in it")
     if not suffix:
-        raise _refuse(path, f"is not a table by its name; a table ends in {', '.join(SUFFIXES)}")
+        raise _refuse(
+            path, f"is not a table by its name; a table ends in {', '.join(TABLE_SUFFIXES)}"
+        )
     if not stat.S_ISREG(mode):  # reading a pipe or a device could wait forever
         raise _refuse(path, "is a pipe or a device; save the table to a file first")
     name = path.name[: -len(suffix)]
@@ -220,7 +233,7 @@ def _open_file(path: Path, delimiter: str | None) -> TableFile:
         elif suffix == ".npz":
             table = _open_npz(file, name)
         else:
-            table = _open_csv(file, name, delimiter or SUFFIXES[suffix])
+            table = _open_csv(file, name, delimiter or TABLE_SUFFIXES[suffix])
         return replace(table, digest=file.digest, folder=path.parent)
     except OSError as error:
         raise _refuse(
@@ -286,7 +299,7 @@ def _check_start(file: OpenFile) -> None:
     try:
         packed, size = file.begin(), 0
         with gzip.GzipFile(fileobj=packed) as stream:
-            while size <= LARGE and (piece := stream.read(CHUNK)):
+            while size <= LARGE and (piece := stream.read(CELLS_AT_ONCE)):
                 size += len(piece)
             _check_steepness(file.path, packed.tell(), size, UNPACK)
     except (EOFError, zlib.error, gzip.BadGzipFile):  # which is said when its rows are read
@@ -296,17 +309,17 @@ def _check_start(file: OpenFile) -> None:
 def _lines(path: Path, file: IO[bytes], stream: IO[bytes] | gzip.GzipFile) -> Iterator[str]:
     """The lines of a stream, which is the file or what is unpacked from it."""
     number = size = 0
-    while piece := stream.readline(LONGEST_LINE + 1):
+    while piece := stream.readline(LONGEST_TABLE_LINE + 1):
         number += 1
         size += len(piece)
         if size > LARGE and stream is not file:
             _check_steepness(path, file.tell(), size, UNPACK)
         if number == 1 and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise _refuse(path, "is UTF-16 text; save it as UTF-8")
-        if len(piece) > LONGEST_LINE:
+        if len(piece) > LONGEST_TABLE_LINE:
             raise _refuse(
                 path,
-                f"has a line of more than {LONGEST_LINE >> 20} MB; is it the right file?",
+                f"has a line of more than {LONGEST_TABLE_LINE >> 20} MB; is it the right file?",
                 number,
             )
         if b"\0" in piece:
@@ -391,18 +404,20 @@ def _chunks(
         if len(row) != width:
             bad += 1
             what = f"has {len(row)} cells where the header has {width}"
-            ragged += [Mistake(f"row {rows}", what, line)] if bad <= SHOWN else []
+            ragged += [Mistake(f"row {rows}", what, line)] if bad <= MOST_LISTED else []
         elif not bad:  # else nobody looks at them any more
             lines.append(line)
             chunk.append(row)
-        if len(chunk) * width >= CHUNK:
+        if len(chunk) * width >= CELLS_AT_ONCE:
             yield lines, chunk
             lines, chunk = [], []
     if chunk and not bad:
         yield lines, chunk
-    if bad > SHOWN:
+    if bad > MOST_LISTED:
         ragged.append(
-            Mistake("", f"{bad - SHOWN} more rows have another number of cells than the header")
+            Mistake(
+                "", f"{bad - MOST_LISTED} more rows have another number of cells than the header"
+            )
         )
     if ragged:
         raise InputError(ragged)
@@ -418,7 +433,7 @@ def _floats(cells: Sequence[str]) -> array[float] | None:
         pass
     try:
         return array(
-            "d", (math.nan if each.strip().lower() in NOTHING else float(each) for each in cells)
+            "d", (math.nan if each.strip().lower() in NO_VALUE else float(each) for each in cells)
         )
     except ValueError:
         return None
@@ -455,14 +470,14 @@ def _open_parquet(file: OpenFile, name: str) -> TableFile:
     def read(wanted: Collection[str], as_text: Collection[str]) -> dict[str, Column]:
         if rows * len(wanted) > MOST_CELLS:
             raise _refuse(path, f"has more than {MOST_CELLS:,} cells; leave columns or rows out")
-        mend = "leave columns out, or, if it is the right file, save it as .csv"
-        _check_steepness(path, file.size, 8 * rows * len(wanted), mend)
+        remedy = "leave columns out, or, if it is the right file, save it as .csv"
+        _check_steepness(path, file.size, 8 * rows * len(wanted), remedy)
         try:
             with pq.ParquetFile(file.begin()) as opened:
                 table = opened.read(columns=list(wanted))
             if table.num_rows != rows:
-                told = f"says that it has {rows:,} rows, and has {table.num_rows:,}"
-                raise _refuse(path, f"is not a whole Parquet file ({told})")
+                message = f"says that it has {rows:,} rows, and has {table.num_rows:,}"
+                raise _refuse(path, f"is not a whole Parquet file ({message})")
             # As an array, a dictionary with nulls would get values in their place.
             plainly = {
                 each: (
@@ -538,8 +553,8 @@ def _load_npz(file: OpenFile) -> dict[str, NDArray[Any]]:
             unpacked = sum(entry.file_size for entry in archive.infolist())
             if unpacked > 8 * MOST_CELLS:
                 raise _refuse(path, f"unpacks to more than {8 * MOST_CELLS >> 30} GB")
-            mend = "if it is the right file, save it unpacked (numpy.savez)"
-            _check_steepness(path, file.size, unpacked, mend)
+            remedy = "if it is the right file, save it unpacked (numpy.savez)"
+            _check_steepness(path, file.size, unpacked, remedy)
             for entry in archive.infolist():
                 _check_array(path, archive, entry)
         with np.load(file.begin(), allow_pickle=False) as archive:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.data.columns import MOST_CELLS, NOTHING, Column, check_commas, finite_numbers, plain
+from allotment.data.columns import MOST_CELLS, NO_VALUE, Column, check_commas, finite_numbers, plain
 from allotment.data.dataset import Target
 from allotment.data.roles import TaskColumns
 from allotment.errors import InputError, Mistake
@@ -152,7 +152,7 @@ def _check_outside(
 
 def _odd_classes(task: TaskColumns, classes: Sequence[str]) -> tuple[str, ...]:
     notes = []
-    if empty := [each for each in classes if each.strip().lower() in NOTHING]:
+    if empty := [each for each in classes if each.strip().lower() in NO_VALUE]:
         what = "counts as a class; leave the cell empty where there is no label"
         notes.append(f"task {task.name!r}: {empty[0]!r} {what}")
     alike = Counter(each.strip().casefold() for each in classes)
@@ -166,12 +166,12 @@ def _lonely_class(task: TaskColumns, classes: Sequence[str]) -> tuple[str, ...]:
     """A word on a task with nothing to tell apart, so that it can't be scored."""
     if len(classes) > 1:
         return ()
-    told = f"has one class so far, {classes[0][:40]!r}, so that there is nothing to tell apart"
+    message = f"has one class so far, {classes[0][:40]!r}, so that there is nothing to tell apart"
     ways = (
         f"--classes {shlex.quote(f'{task.name}={classes[0][:40]}|OTHER')}; in campaign.toml classes"
         " = [...]"
     )
-    return (f"task {task.name!r}: {told}; name all its classes ({ways})",)
+    return (f"task {task.name!r}: {message}; name all its classes ({ways})",)
 
 
 def _multilabel(task: TaskColumns, column: Column, separator: str) -> EncodedTask:

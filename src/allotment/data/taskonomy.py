@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.data.dataset import VOID, Target
-from allotment.data.folder import FolderData, Reader, Tally, check_side
+from allotment.data.dataset import NORMAL_SLACK, VOID, Target
+from allotment.data.folder import FolderData, LabelReader, MistakeTally, check_side
 from allotment.data.pixels import (
     find_inside,
     list_folder,
@@ -25,7 +25,7 @@ from allotment.data.pixels import (
 )
 from allotment.errors import InputError, Mistake, suggest
 
-CLASSES = (
+TASKONOMY_CLASSES = (
     *(
         "background",
         "bottle",
@@ -39,8 +39,9 @@ CLASSES = (
     ),
     *("microwave", "oven", "toaster", "sink", "refrigerator", "book", "clock", "vase"),
 )
-TARGETS = (
-    Target("segmentation", "segmentation", CLASSES, metric="loss"),
+"""of a segmentation, in the order of the numbers in its files"""
+TASKONOMY_TARGETS = (
+    Target("segmentation", "segmentation", TASKONOMY_CLASSES, metric="loss"),
     Target("normals", "normals", metric="loss", loss="l1"),
     Target("depth", "depth", metric="loss", loss="l1"),
     Target("keypoints", "keypoints", metric="loss", loss="l1"),
@@ -63,9 +64,6 @@ STRONG = {"keypoints": 1000, "edges": 10700}
 """the strength that counts as 1: ten times the spread by which Standley et al. divide, so that a
 loss is a tenth of theirs. What is stronger, one keypoint's pixel in 10,000 of the sample, is 1 as
 well"""
-SLACK = 0.25
-"""how far from 1 the length of a normal may be: blends of neighbours are shorter, blends with
-nothing far shorter"""
 _FILE = re.compile(r"point_([0-9]{1,9})_view_([0-9]{1,9})_domain_([A-Za-z0-9_]+)\.png")
 
 View = tuple[str, int, int]
@@ -85,7 +83,7 @@ def read_taskonomy(
     check_side(side)
     targets = _choose(tasks)
     root = Path(root)
-    wrong = Tally()
+    wrong = MistakeTally()
     places = _find_places(root)
     for target in targets:
         if not any(target.name == domain for _, domain, _ in places):
@@ -108,7 +106,7 @@ def read_taskonomy(
 
 
 def _choose(tasks: Sequence[str] | None) -> tuple[Target, ...]:
-    known = [target.name for target in TARGETS]
+    known = [target.name for target in TASKONOMY_TARGETS]
     if isinstance(tasks, str):
         tasks = [tasks]
     chosen = known if tasks is None else list(tasks)
@@ -121,7 +119,7 @@ def _choose(tasks: Sequence[str] | None) -> tuple[Target, ...]:
         wrong.append(Mistake("tasks", f"none is named; known: {', '.join(known)}"))
     if wrong:
         raise InputError(wrong)
-    return tuple(target for target in TARGETS if target.name in chosen)
+    return tuple(target for target in TASKONOMY_TARGETS if target.name in chosen)
 
 
 def _gather(
@@ -219,7 +217,7 @@ def _buildings(root: Path, top: str) -> Iterator[tuple[str, str]]:
 
 
 def _list_views(
-    root: Path, building: str, domain: str, folder: str, found: dict[View, str], wrong: Tally
+    root: Path, building: str, domain: str, folder: str, found: dict[View, str], wrong: MistakeTally
 ) -> None:
     """Add the files of a folder to those found; files with other names are none of ours."""
     for name, linked in sorted(list_folder(root, folder)[0].items()):
@@ -248,8 +246,11 @@ def _list_views(
 def read_segmentation(root: Path, path: str) -> NDArray[np.uint8]:
     """0 in the file is uncertain, 1 background, and then come the classes."""
     raw = read_palette(root, path)
-    if raw.max() > len(CLASSES):
-        what = f"has class {raw.max()}; Taskonomy has 0 to {len(CLASSES)}. Is it another domain?"
+    if raw.max() > len(TASKONOMY_CLASSES):
+        what = (
+            f"has class {raw.max()}; Taskonomy has 0 to {len(TASKONOMY_CLASSES)}. Is it another"
+            " domain?"
+        )
         raise InputError([Mistake(shown(path), what)])
     return np.where(raw == 0, VOID, raw - 1).astype(np.uint8)
 
@@ -261,7 +262,7 @@ def read_normals(root: Path, path: str) -> NDArray[np.float32]:
     vectors[1:] *= -1
     lengths = np.sqrt((vectors * vectors).sum(axis=0))
     return np.where(
-        np.abs(lengths - 1) <= SLACK, vectors / np.maximum(lengths, 1e-6), np.float32(np.nan)
+        np.abs(lengths - 1) <= NORMAL_SLACK, vectors / np.maximum(lengths, 1e-6), np.float32(np.nan)
     )
 
 
@@ -281,7 +282,7 @@ def read_edges(root: Path, path: str) -> NDArray[np.float32]:
     return np.minimum(read_uint16(root, path).astype(np.float32) / STRONG["edges"], 1)
 
 
-READERS: dict[str, Reader] = {
+READERS: dict[str, LabelReader] = {
     "segmentation": read_segmentation,
     "normals": read_normals,
     "depth": read_depth,

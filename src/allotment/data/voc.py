@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.dataset import VOID, Instances, Target
-from allotment.data.folder import FolderData, Tally, check_side
+from allotment.data.folder import FolderData, MistakeTally, check_side
 from allotment.data.labels import Split, shuffle
 from allotment.data.pixels import find_inside, list_folder, open_inside, read_palette, shown
 from allotment.errors import InputError, Mistake, suggest
 
-CLASSES = (
+VOC_CLASSES = (
     *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
     *(
         "diningtable",
@@ -32,17 +32,18 @@ CLASSES = (
         "tvmonitor",
     ),
 )
-TARGETS = (
-    Target("classes", "multilabel", CLASSES, metric="jaccard"),
-    Target("segmentation", "segmentation", ("background", *CLASSES), metric="miou"),
+"""in the order of the numbers in masks, where 0 is the background"""
+VOC_TARGETS = (
+    Target("classes", "multilabel", VOC_CLASSES, metric="jaccard"),
+    Target("segmentation", "segmentation", ("background", *VOC_CLASSES), metric="miou"),
 )
 IMAGES = "JPEGImages"
-MASKS = ("SegmentationClassAug", "SegmentationClass")
-"""the first that is there is taken"""
+MASK_FOLDERS = ("SegmentationClassAug", "SegmentationClass")
+"""folders of masks, of which the first that is there is taken"""
 LISTS = "ImageSets/Segmentation"
-MOST_LISTED = 1 << 26
-"""bytes of a list"""
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+LARGEST_LIST = 1 << 26
+"""bytes of a file that lists the images of a part"""
+_IMAGE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +88,8 @@ def read_voc(
     check_side(side)
     root = Path(root)
     _check_root(root)
-    wrong = Tally()
-    masks = next((each for each in MASKS if (root / each).is_dir()), MASKS[0])
+    wrong = MistakeTally()
+    masks = next((each for each in MASK_FOLDERS if (root / each).is_dir()), MASK_FOLDERS[0])
     listed = {
         part: _read_list(root, name, wrong) for part, name in (("train", train), ("test", test))
     }
@@ -102,10 +103,10 @@ def read_voc(
         name="voc",
         root=root,
         side=side,
-        targets=TARGETS,
+        targets=VOC_TARGETS,
         image_files=tuple(f"{IMAGES}/{name}.jpg" for name in names),
         label_files={
-            target.name: tuple(f"{masks}/{name}.png" for name in names) for target in TARGETS
+            target.name: tuple(f"{masks}/{name}.png" for name in names) for target in VOC_TARGETS
         },
         readers={"classes": read_classes, "segmentation": read_mask},
         ids=names,
@@ -119,9 +120,9 @@ def read_voc(
 def read_mask(root: Path, path: str) -> NDArray[np.uint8]:
     """The class of each pixel: 0 background, 1 to 20 the classes, VOID on borders."""
     mask = read_palette(root, path)
-    strange = np.unique(mask[(mask > len(CLASSES)) & (mask != VOID)])
+    strange = np.unique(mask[(mask > len(VOC_CLASSES)) & (mask != VOID)])
     if len(strange):
-        what = f"has class {strange[0]}; VOC has 0 to {len(CLASSES)}, and {VOID} for void"
+        what = f"has class {strange[0]}; VOC has 0 to {len(VOC_CLASSES)}, and {VOID} for void"
         raise InputError(
             [Mistake(shown(path), f"{what}. Is it a mask of instances, or with another palette?")]
         )
@@ -131,7 +132,7 @@ def read_mask(root: Path, path: str) -> NDArray[np.uint8]:
 def read_classes(root: Path, path: str) -> NDArray[np.float32]:
     """1 for each class that any pixel of the mask has."""
     seen = np.bincount(read_mask(root, path).ravel(), minlength=VOID + 1)
-    return (seen[1 : len(CLASSES) + 1] > 0).astype(np.float32)
+    return (seen[1 : len(VOC_CLASSES) + 1] > 0).astype(np.float32)
 
 
 def _check_root(root: Path) -> None:
@@ -150,10 +151,10 @@ def _check_root(root: Path) -> None:
         raise InputError([Mistake(shown(str(root)), f"has no folder {IMAGES}; {hint}")])
 
 
-def _read_list(root: Path, name: str, wrong: Tally) -> list[str]:
+def _read_list(root: Path, name: str, wrong: MistakeTally) -> list[str]:
     """The images that a list names, in its order, each once."""
     path = f"{LISTS}/{name}.txt"
-    if not _NAME.fullmatch(name):
+    if not _IMAGE_NAME.fullmatch(name):
         wrong.add(
             "list name",
             f"list {shown(name)}",
@@ -174,7 +175,7 @@ def _read_list(root: Path, name: str, wrong: Tally) -> list[str]:
         each = line.strip()
         if not each:
             continue
-        if not _NAME.fullmatch(each):
+        if not _IMAGE_NAME.fullmatch(each):
             what = (
                 f"{each[:40]!r} is not the name of an image; one without folder and ending is"
                 " wanted"
@@ -191,12 +192,12 @@ def _read_list(root: Path, name: str, wrong: Tally) -> list[str]:
 
 
 def _read_text(root: Path, path: str) -> str:
-    with open_inside(root, path, MOST_LISTED) as file:
+    with open_inside(root, path, LARGEST_LIST) as file:
         return file.read().decode("utf-8-sig", errors="replace")
 
 
 def _check_files(
-    root: Path, folder: str, ending: str, listed: dict[str, list[str]], wrong: Tally
+    root: Path, folder: str, ending: str, listed: dict[str, list[str]], wrong: MistakeTally
 ) -> None:
     """That the folder has a file for each name, and no link in its place that leads elsewhere."""
     there = wrong.attempt(list_folder, root, folder)

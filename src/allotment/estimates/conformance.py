@@ -24,15 +24,15 @@ from allotment.learners.learner import Learner, Measure
 from allotment.plan import allocate
 from allotment.problem import Problem, Task
 
-TASKS = ("a", "b", "c")
+EXAMPLE_TASKS = ("a", "b", "c")
 LENGTH = 40
 """steps of a training"""
-SHARE = 0.15
+TRANSFER_SHARE = 0.15
 """of what a task learns from a label of its own, that it learns from one of another task"""
 
 
 @dataclass(eq=False)
-class Tally:
+class WorkDone:
     """What learners did that share it."""
 
     trained: set[int] = field(default_factory=set)
@@ -64,9 +64,9 @@ class Pupil:
     noise: float = 0.004
     validation: Mapping[str, frozenset[int]] | None = None
     """instances that score; None is labels that nobody trains on"""
-    tally: Tally = field(default_factory=Tally)
+    tally: WorkDone = field(default_factory=WorkDone)
 
-    tasks = TASKS
+    tasks = EXAMPLE_TASKS
 
     def steps(self, labels: Labels) -> int:
         return LENGTH
@@ -92,10 +92,12 @@ class Pupil:
         kept = None if self.validation is None else self.validation.get(task, frozenset())
         if kept is not None and not kept:
             return Measure(math.nan, math.nan, True)
-        counts = {each: len(state.labels[each]) for each in TASKS}
-        seen = sum(count if each == task else SHARE * count for each, count in counts.items())
+        counts = {each: len(state.labels[each]) for each in EXAMPLE_TASKS}
+        seen = sum(
+            count if each == task else TRANSFER_SHARE * count for each, count in counts.items()
+        )
         error = 0.6 * (1 + seen) ** -0.4 + 0.3 * math.exp(-state.steps / 10)
-        key = [state.seed % 2**32, state.steps, TASKS.index(task), len(kept or ())]
+        key = [state.seed % 2**32, state.steps, EXAMPLE_TASKS.index(task), len(kept or ())]
         error += self.noise * float(np.random.default_rng([*key, *counts.values()]).normal())
         return Measure(1 - error, error, higher_is_better=True)
 
@@ -106,9 +108,9 @@ class Pupil:
 
     def with_validation(self, instances: NDArray[np.int64] | Labels) -> Pupil:
         if isinstance(instances, Labels):
-            kept = {task: frozenset(instances[task].instances.tolist()) for task in TASKS}
+            kept = {task: frozenset(instances[task].instances.tolist()) for task in EXAMPLE_TASKS}
         else:
-            kept = dict.fromkeys(TASKS, frozenset(np.asarray(instances).tolist()))
+            kept = dict.fromkeys(EXAMPLE_TASKS, frozenset(np.asarray(instances).tolist()))
         return replace(self, validation=kept)
 
 
@@ -229,14 +231,14 @@ class MethodTests:
             )
 
     def test_progress_of_a_job_never_turns_back(self) -> None:
-        told: list[tuple[int, int, str]] = []
-        method, request = self.make(), self._ask(progress=lambda *one: told.append(one))
+        reports: list[tuple[int, int, str]] = []
+        method, request = self.make(), self._ask(progress=lambda *one: reports.append(one))
         for job in method.jobs(request):
-            told.clear()
+            reports.clear()
             method.do(request, job)
-            done = [each for each, _, _ in told]
+            done = [each for each, _, _ in reports]
             assert done == sorted(done), "fewer trainings are done than before"
-            assert all(0 <= each <= total for each, total, _ in told)
+            assert all(0 <= each <= total for each, total, _ in reports)
 
     # --- the contract: what they add up to ---
 

@@ -17,13 +17,11 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from allotment.amounts import short
+from allotment.arrays import Array
 from allotment.errors import InputError, Mistake, cut, reading, suggest
 from allotment.gains import Curve, Geometric, Power
-
-Array = NDArray[np.float64]
 
 FEWEST_SIZES = 3
 """two laws of two parameters each pass through any two gains, and fewer show no bend at all"""

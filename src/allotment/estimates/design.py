@@ -7,13 +7,10 @@ import hashlib
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from allotment.arrays import Array, Ints
 from allotment.data.labels import Labels, shuffle
 from allotment.errors import InputError, Mistake
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LEVELS = (1.0, 0.5, 0.25)
 """of its labels at hand that a task keeps: evidence came from n, n/2 and n/4"""

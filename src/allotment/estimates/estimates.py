@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from allotment.arrays import Array
 from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.gains import Coupled, Curve, Geometric, Power
 from allotment.plan import Outlook, Plan, allocate, check_counts
 from allotment.problem import Problem
 from allotment.solver.baselines import equal_budget
-
-Array = NDArray[np.float64]
 
 SCHEMA = 1
 """of `Estimates.to_dict`; it rises when files of before can no longer be read as they are"""
@@ -26,6 +24,9 @@ NEGLIGIBLE = 0.05
 planning quick"""
 OWN_PLANS = 40
 """draws that are planned by themselves, to see how far their best plans lie apart"""
+
+DRAWS = 240
+"""joint draws of all curves that estimates hold, unless another number is asked for"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,12 @@ from allotment.data.labels import Labels
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.method import DEFAULT, METHODS, Method, count_trainings, list_methods
-from allotment.estimates.request import FOLDS, Progress, Request
+from allotment.estimates.request import FOLDS, Request
 from allotment.estimates.stopping import check_probing
 from allotment.learners.learner import Learner
 from allotment.machine import settled
 from allotment.problem import Problem
+from allotment.progress import NamedProgress
 
 PROBING = "probing"
 """the option of methods that probe trainings: how much of that they may do"""
@@ -33,7 +34,7 @@ def estimate(
     method: str = DEFAULT,
     trainings: int | None = None,
     folds: int | None = None,
-    progress: Progress | None = None,
+    progress: NamedProgress | None = None,
     problem: Problem | None = None,
     probing: Mapping[str, float] | None = None,
     **options: Any,
@@ -56,7 +57,7 @@ def estimate(
 
 def _measure(name: str, request: Request) -> Estimates:
     """Do all jobs of a method, or enough of them, one after the other, and conclude."""
-    method, count = METHODS.load(name), _Count(request.progress)
+    method, count = METHODS.load(name), _TrainingsDone(request.progress)
     request = replace(request, progress=count.tell)
     jobs = method.jobs(request)
     count.total = sum(map(count_trainings, jobs))
@@ -71,13 +72,13 @@ def _measure(name: str, request: Request) -> Estimates:
     return label(method.conclude(request, results), name, request, tuple(request.labels))
 
 
-class _Count:
+class _TrainingsDone:
     """How many trainings are done, of how many.
 
     The last one of a job is told when the job is over: only then it is known whether more follow.
     """
 
-    def __init__(self, progress: Progress | None):
+    def __init__(self, progress: NamedProgress | None):
         self.done = self.size = self.total = 0
         self.what, self.progress = "", progress
 
@@ -123,7 +124,7 @@ def prepare(
     method: str = DEFAULT,
     trainings: int | None = None,
     folds: int | None = None,
-    progress: Progress | None = None,
+    progress: NamedProgress | None = None,
     problem: Problem | None = None,
     probing: Mapping[str, float] | None = None,
     **options: Any,

@@ -100,10 +100,26 @@ class Method(ABC):
         raise NotImplementedError("a method that trains nothing says what it assumes")
 
 
-VERBS = ("about", "trainings", "options", "joins_rounds", "ends_early", "kind", "least",
-         "weigh", "jobs", "do", "conclude", "is_enough", "assume")  # fmt: skip
-_OWN = find_modules("allotment.estimates.methods", "METHOD")
-METHODS: Registry[Method] = Registry("methods", "method", VERBS, {DEFAULT: _OWN[DEFAULT], **_OWN})
+METHOD_VERBS = (
+    "about",
+    "trainings",
+    "options",
+    "joins_rounds",
+    "ends_early",
+    "kind",
+    "least",
+    "weigh",
+    "jobs",
+    "do",
+    "conclude",
+    "is_enough",
+    "assume",
+)
+"""what a method must have"""
+_BUILT_IN_METHODS = find_modules("allotment.estimates.methods", "METHOD")
+METHODS: Registry[Method] = Registry(
+    "methods", "method", METHOD_VERBS, {DEFAULT: _BUILT_IN_METHODS[DEFAULT], **_BUILT_IN_METHODS}
+)
 """by name, the default first"""
 
 

@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from allotment.arrays import Ints
 from allotment.data.labels import Labels
 from allotment.errors import InputError
 from allotment.estimates.curves import FEWEST_SIZES, Points
 from allotment.estimates.probes import AHEAD, Probes, check_tasks, make_arms, probe_training
 from allotment.estimates.reduction import (
-    Price,
-    Progress,
+    CurvePrice,
     Unscored,
     ensemble_curve,
     price_ensemble,
@@ -27,17 +26,16 @@ from allotment.estimates.reduction import (
 )
 from allotment.estimates.stopping import Allowance
 from allotment.learners.learner import Learner, count_gradients, count_scoring, labelled
+from allotment.progress import Progress
 
-Ints = NDArray[np.int64]
-
-SIZES = 4
-"""of a curve, from an eighth to all"""
+CURVE_SIZES = 4
+"""sizes of a curve, from an eighth of the labels to all of them"""
 MOST_REPETITIONS = 16
 """of a curve; more cannot tell what is unusual about the labels at hand"""
 
 
 @dataclass(frozen=True)
-class Piece:
+class OutlinePiece:
     """What can be measured by itself, in whichever process."""
 
     kind: str
@@ -75,7 +73,7 @@ class Outline:
         return len(range(part, self.repetitions, self.parts))
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[OutlinePiece]:
         """All there is to measure. Curves come first: they say what a plan hangs on, and so when to
         stop probing."""
         found = []
@@ -83,8 +81,8 @@ class Outline:
             points = len(with_zero(sizes) if self.ensemble else sizes)
             for part in range(self.parts):
                 if count := self.repeats(part):
-                    found.append(Piece("curve", part, task, self.ensemble + count * points))
-        return found + [Piece("probes", number) for number in range(self.runs)]
+                    found.append(OutlinePiece("curve", part, task, self.ensemble + count * points))
+        return found + [OutlinePiece("probes", number) for number in range(self.runs)]
 
 
 def settle(
@@ -131,14 +129,16 @@ def settle(
     return outline
 
 
-def weigh(learner: Learner, labels: Labels, outline: Outline, pool: Ints | None = None) -> Price:
+def weigh(
+    learner: Learner, labels: Labels, outline: Outline, pool: Ints | None = None
+) -> CurvePrice:
     """All trainings of an outline, and the mini-batches that they and their probes take."""
     curves, tasks = _weigh_curves(learner, labels, outline, pool), labelled(learner, labels)
     probes = outline.looks(learner, labels) * count_gradients(
         learner, make_arms(tasks), outline.ahead
     )
     each = learner.steps(labels) * len(tasks) + probes
-    return Price(outline.runs + curves.trainings, outline.runs * each + curves.steps)
+    return CurvePrice(outline.runs + curves.trainings, outline.runs * each + curves.steps)
 
 
 def _weigh_look(learner: Learner, labels: Labels, ahead: int) -> float:
@@ -147,7 +147,9 @@ def _weigh_look(learner: Learner, labels: Labels, ahead: int) -> float:
     return count_gradients(learner, arms, ahead) + count_scoring(learner, arms)
 
 
-def _weigh_curves(learner: Learner, labels: Labels, outline: Outline, pool: Ints | None) -> Price:
+def _weigh_curves(
+    learner: Learner, labels: Labels, outline: Outline, pool: Ints | None
+) -> CurvePrice:
     prices = []
     for task, sizes in outline.sizes.items():
         if pool is None:
@@ -157,7 +159,7 @@ def _weigh_curves(learner: Learner, labels: Labels, outline: Outline, pool: Ints
             prices.append(
                 price_ensemble(learner, labels, task, pool, sizes, teachers, outline.repetitions)
             )
-    return Price(sum(each.trainings for each in prices), sum(each.steps for each in prices))
+    return CurvePrice(sum(each.trainings for each in prices), sum(each.steps for each in prices))
 
 
 def _sizes_of(
@@ -167,16 +169,16 @@ def _sizes_of(
         return tuple(sizes)
     have = int((~labels[task].is_pseudo).sum())
     if pool is None:
-        return spread_sizes(max(1, have // 8), have, SIZES) if have else ()
+        return spread_sizes(max(1, have // 8), have, CURVE_SIZES) if have else ()
     most = min(len(np.setdiff1d(pool, labels[task].instances)), 4 * have)
-    return (0, *spread_sizes(max(1, most // 8), most, SIZES)) if most else ()
+    return (0, *spread_sizes(max(1, most // 8), most, CURVE_SIZES)) if most else ()
 
 
 Part = tuple[Learner, Labels]
 
 
 def measure_curve(
-    piece: Piece,
+    piece: OutlinePiece,
     parts: Sequence[Part],
     outline: Outline,
     seed: int,
@@ -215,7 +217,9 @@ def join_curves(found: Iterable[tuple[str, Points | Unscored]]) -> dict[str, Poi
     return curves
 
 
-def measure_probes(piece: Piece, parts: Sequence[Part], outline: Outline, seed: int) -> Probes:
+def measure_probes(
+    piece: OutlinePiece, parts: Sequence[Part], outline: Outline, seed: int
+) -> Probes:
     """The probes of one training; trainings take turns over the parts."""
     learner, labels = parts[piece.number % len(parts)]
     run, every = f"run {piece.number}", outline.every

@@ -10,18 +10,18 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from allotment.arrays import Ints
 from allotment.data.labels import Labels
 from allotment.errors import Mistake
 from allotment.estimates import taba
 from allotment.estimates.curves import Fit, Points
-from allotment.estimates.estimates import Estimates
+from allotment.estimates.estimates import DRAWS, Estimates
 from allotment.estimates.method import Method, Plain
 from allotment.estimates.outline import (
     Outline,
+    OutlinePiece,
     Part,
-    Piece,
     join_curves,
     measure_curve,
     measure_probes,
@@ -36,13 +36,11 @@ from allotment.estimates.stopping import allow, enough_for
 from allotment.estimates.transfer import affinity
 from allotment.learners.learner import labelled
 
-Ints = NDArray[np.int64]
-
 OUTLINE = ("every", "ahead", "runs", "sizes", "repetitions")
 """options that say what is trained"""
 
-Found: TypeAlias = Points | Unscored | Probes
-"""what a piece gave"""
+PieceResult: TypeAlias = Points | Unscored | Probes
+"""what measuring a piece gave"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +76,7 @@ class Paper:
         )
 
     @cached_property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[OutlinePiece]:
         return self.outline.pieces
 
     @cached_property
@@ -113,7 +111,9 @@ class Paper:
             both.trainings, probes + both.steps - probing.steps, both.steps, scores, probing.steps
         )
 
-    def measure(self, piece: Piece, progress: Callable[[int, int], None] | None = None) -> Found:
+    def measure(
+        self, piece: OutlinePiece, progress: Callable[[int, int], None] | None = None
+    ) -> PieceResult:
         """One piece; it depends on nothing that another gave."""
         seed = self.request.seed
         if piece.kind == "probes":
@@ -125,7 +125,7 @@ class Paper:
         except Unscored as error:
             return error
 
-    def is_enough(self, found: Sequence[Found]) -> bool:
+    def is_enough(self, found: Sequence[PieceResult]) -> bool:
         """Whether the plan could not be moved out of its plateau by more pieces than these, the
         first ones."""
         problem, probes = self.request.problem, _probes_of(found)
@@ -137,22 +137,22 @@ class Paper:
         )
         return rule(join(probes))
 
-    def _curves_of(self, found: Sequence[Found]) -> dict[str, Points]:
+    def _curves_of(self, found: Sequence[PieceResult]) -> dict[str, Points]:
         pairs = zip(self.pieces, found, strict=False)
         return join_curves(
             (piece.task, each) for piece, each in pairs if not isinstance(each, Probes)
         )
 
-    def read(self, results: Sequence[Plain]) -> list[Found]:
+    def read(self, results: Sequence[Plain]) -> list[PieceResult]:
         """What the first pieces gave, from the plain values of it."""
         pairs = zip(self.pieces, results, strict=False)
         return [from_plain(piece, plain) for piece, plain in pairs]
 
-    def conclude(self, found: Sequence[Found]) -> Estimates:
+    def conclude(self, found: Sequence[PieceResult]) -> Estimates:
         """The estimates that the first pieces come to, all curves among them."""
         request, curves, probes = self.request, self._curves_of(found), join(_probes_of(found))
         transfer = affinity(probes, self.estimator)
-        draws = int(request.options.get("draws", taba.DRAWS))
+        draws = int(request.options.get("draws", DRAWS))
         made = taba.combine(
             transfer, curves, self._have, fit=self.fit, draws=draws, seed=request.seed, **self.how
         )
@@ -168,18 +168,18 @@ class Paper:
         return replace(made, about=dict(made.about) | about)
 
 
-def _probes_of(found: Sequence[Found]) -> list[Probes]:
+def _probes_of(found: Sequence[PieceResult]) -> list[Probes]:
     return [each for each in found if isinstance(each, Probes)]
 
 
-def to_plain(found: Found) -> dict[str, Any]:
+def to_plain(found: PieceResult) -> dict[str, Any]:
     """What a piece gave, as plain values for JSON; `from_plain` reads them back."""
     if isinstance(found, Unscored):
         return {"unscored": [[mistake.where, mistake.what] for mistake in found.mistakes]}
     return found.to_dict()
 
 
-def from_plain(piece: Piece, plain: Mapping[str, Any]) -> Found:
+def from_plain(piece: OutlinePiece, plain: Mapping[str, Any]) -> PieceResult:
     if piece.kind == "probes":
         return Probes.from_dict(plain)
     if "unscored" in plain:
@@ -225,6 +225,6 @@ class InPieces(Method):
         return paper.conclude(paper.read(results))
 
 
-def _name(piece: Piece) -> list[Any]:
+def _name(piece: OutlinePiece) -> list[Any]:
     """What tells a piece from the others of its request."""
     return [piece.kind, piece.number, piece.task]

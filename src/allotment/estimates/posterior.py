@@ -18,15 +18,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from allotment.arrays import Array
 
 # Before anything is seen: a label of another task is seldom worth more than one of a task's own.
 MEANS = np.linspace(-1.5, 1.5, 13)
 SPREADS = np.geomspace(0.05, 1.6, 7)
 USUAL_MEAN, USUAL_SPREAD = 0.5, 0.5
-SIZES = 60
+DENOMINATOR_SIZES = 60
 """places in the grid of a denominator's size"""
-SMALL = 0.3
+SMALL_DENOMINATOR = 0.3
 """a denominator's size may be of any order of magnitude above so many of its standard errors"""
 BORROWED = 5
 """as many units as the noise of other numerators of a target counts for, in what is known of one
@@ -119,7 +119,7 @@ def sum_up(parts: Array, counts: Array) -> Sums:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class TargetRatios:
     """What is known of the ratios of one target, in directions in which their noise is
     independent."""
 
@@ -151,7 +151,7 @@ class Column:
 class Posterior:
     """Where ratios may lie: a mixture over priors and sizes of denominators."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TargetRatios, ...]
     prior: Array
     """[prior]: mean of each prior"""
     spread: Array
@@ -168,7 +168,7 @@ class Posterior:
                 np.broadcast_to(part[:, None], chance.shape) for part in (self.prior, self.spread)
             )
             ratios, _ = column.ratios(
-                prior, spread, np.broadcast_to(np.arange(SIZES), chance.shape)
+                prior, spread, np.broadcast_to(np.arange(DENOMINATOR_SIZES), chance.shape)
             )
             found[column.others, j] = column.turn @ np.einsum("hs,hsi->i", chance, ratios)
         return found
@@ -198,16 +198,21 @@ def weigh(sums: Sums) -> Posterior:
     return Posterior(columns, prior, spread, np.exp(_normal(belief)))
 
 
-def _weigh_column(sums: Sums, target: int, prior: Array, spread: Array) -> Column:
+def _weigh_column(sums: Sums, target: int, prior: Array, spread: Array) -> TargetRatios:
     others = np.flatnonzero(np.arange(len(sums.total)) != target)
     if sums.units[target] < 2:  # anything is possible
-        sizes, seen = np.linspace(0, 1, SIZES), np.zeros((SIZES, len(others)))
-        flat = np.zeros((len(prior), SIZES))
-        return Column(others, sizes, np.eye(len(others)), seen, np.full(len(others), 1e30), flat)
+        sizes, seen = (
+            np.linspace(0, 1, DENOMINATOR_SIZES),
+            np.zeros((DENOMINATOR_SIZES, len(others))),
+        )
+        flat = np.zeros((len(prior), DENOMINATOR_SIZES))
+        return TargetRatios(
+            others, sizes, np.eye(len(others)), seen, np.full(len(others), 1e30), flat
+        )
     noise, bottom = sums.noise(target), sums.total[target, target]
     error = np.sqrt(noise[target, target])
     low, high = max(bottom - 5 * error, 0.0), max(bottom + 5 * error, 2 * error)
-    sizes = low + (high - low) * (np.arange(SIZES) + 0.5) / SIZES
+    sizes = low + (high - low) * (np.arange(DENOMINATOR_SIZES) + 0.5) / DENOMINATOR_SIZES
     # what the denominator's noise says of the numerators', and what remains
     slope = noise[others, target] / noise[target, target]
     rest = noise[np.ix_(others, others)] - np.outer(slope, noise[others, target])
@@ -217,8 +222,8 @@ def _weigh_column(sums: Sums, target: int, prior: Array, spread: Array) -> Colum
     expected = prior[:, None, None] * sizes[:, None] * turn.sum(axis=0)
     wide = variance + (spread[:, None, None] * sizes[:, None]) ** 2
     weight = (-((seen - expected) ** 2) / wide - np.log(wide)).sum(axis=2) / 2
-    weight += -(((bottom - sizes) / error) ** 2) / 2 - np.log(sizes / error + SMALL)
-    return Column(others, sizes, turn, seen, variance, weight)
+    weight += -(((bottom - sizes) / error) ** 2) / 2 - np.log(sizes / error + SMALL_DENOMINATOR)
+    return TargetRatios(others, sizes, turn, seen, variance, weight)
 
 
 def _normal(logarithms: Array) -> Array:

@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from allotment.arrays import Array
 from allotment.plan import NEUTRAL_EXPONENT
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from allotment.arrays import Array
 from allotment.data.labels import Labels, shuffle
 from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.learners.learner import (
@@ -26,7 +27,6 @@ from allotment.learners.learner import (
     train,
 )
 
-Array = NDArray[np.float64]
 Number = TypeVar("Number", int, float)
 AHEAD = 1
 """steps that arms take unless told; more of them pay where to score a probe is more work than K^2

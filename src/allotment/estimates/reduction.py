@@ -20,6 +20,7 @@ from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.curves import FEWEST_SIZES, Points
 from allotment.learners.batches import hash_of
 from allotment.learners.learner import Learner, State, train_many
+from allotment.progress import Progress
 
 MODES = {
     "hard": "the class that the ensemble finds likeliest",
@@ -32,12 +33,9 @@ SCORES = ("metric", "loss")
 ASKED_AT_ONCE = 256
 """instances whose answers are held in memory while they are averaged"""
 
-Progress = Callable[[int, int], None]
-"""told (trainings done, trainings in all)"""
-
 
 @dataclass(frozen=True)
-class Price:
+class CurvePrice:
     """What a curve takes, before it is begun."""
 
     trainings: int
@@ -89,7 +87,7 @@ def ensemble_curve(
     mistakes += _check_ensemble(task, len(free), sizes, ensemble, mode, sure)
     if mistakes:
         raise InputError(mistakes)
-    count = _Count(
+    count = _CountedTrainings(
         price_ensemble(learner, labels, task, free, sizes, ensemble, repetitions).trainings,
         progress,
     )
@@ -151,7 +149,9 @@ def subset_curve(
     def labels_of(size: int, repetition: int) -> Labels:
         return Labels({task: real.keep(np.isin(real.instances, orders[repetition][:size]))})
 
-    count = _Count(price_subsets(learner, labels, task, sizes, repetitions).trainings, progress)
+    count = _CountedTrainings(
+        price_subsets(learner, labels, task, sizes, repetitions).trainings, progress
+    )
     rows = _measure(learner, task, sizes, repetitions, labels_of, score, seed, count)
     return _points(sizes, rows, score, have=0, task=task, source="subsets")
 
@@ -164,24 +164,24 @@ def price_ensemble(
     sizes: Sequence[int],
     ensemble: int = 3,
     repetitions: int = 8,
-) -> Price:
+) -> CurvePrice:
     """What `ensemble_curve` takes."""
     real = _real(labels, task).instances
     free = np.setdiff1d(np.asarray(list(pool), dtype=np.int64), real)
     sizes = with_zero(sizes)
     steps = [learner.steps(Labels({task: np.concatenate([real, free[:size]])})) for size in sizes]
-    return Price(
+    return CurvePrice(
         ensemble + repetitions * len(sizes), ensemble * steps[0] + repetitions * sum(steps)
     )
 
 
 def price_subsets(
     learner: Learner, labels: Labels, task: str, sizes: Sequence[int], repetitions: int = 8
-) -> Price:
+) -> CurvePrice:
     """What `subset_curve` takes."""
     real = _real(labels, task).instances
     steps = [learner.steps(Labels({task: real[:size]})) for size in sizes]
-    return Price(repetitions * len(sizes), repetitions * sum(steps))
+    return CurvePrice(repetitions * len(sizes), repetitions * sum(steps))
 
 
 # --- what both do ---
@@ -249,7 +249,7 @@ def _check_ensemble(
     return mistakes
 
 
-class _Count:
+class _CountedTrainings:
     """Trains, and tells how far that is."""
 
     def __init__(self, total: int, progress: Progress | None):
@@ -279,7 +279,7 @@ def _measure(
     labels_of: Callable[[int, int], Labels],
     score: str,
     seed: int,
-    count: _Count,
+    count: _CountedTrainings,
 ) -> list[list[tuple[float, bool]]]:
     """(score, whether higher is better) of each size and repetition; those of one size are as long:
     they stack."""

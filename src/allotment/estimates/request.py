@@ -11,13 +11,12 @@ from allotment.data.labels import Labels
 from allotment.estimates.design import folds_of
 from allotment.learners.learner import Learner
 from allotment.problem import Problem
+from allotment.progress import NamedProgress
 
 FOLDS = 4
 """parts of the labels at hand that score in turn, where there are no validation labels"""
 
-Made = TypeVar("Made")
-Progress = Callable[[int, int, str], None]
-"""told how many trainings are done, of how many, and of what"""
+Prepared = TypeVar("Prepared")
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Request:
     folds: int
     """parts of the labels at hand that score in turn; 1: the learner has validation labels"""
     options: Mapping[str, Any] = field(default_factory=dict)
-    progress: Progress | None = None
+    progress: NamedProgress | None = None
     """of the job that is being done"""
     problem: Problem | None = None
     """whose plan ends probing early, once more of it could not move that out of its plateau"""
@@ -71,12 +70,12 @@ class Request:
         if self.progress is not None:
             self.progress(done, total, what)
 
-    def once(self, make: Callable[[Request], Made]) -> Made:
+    def once(self, make: Callable[[Request], Prepared]) -> Prepared:
         """What `make` makes of this request, made when it is first asked for."""
         made: dict[Any, Any] = vars(self).setdefault("_made", {})
         if make not in made:
             made[make] = make(self)
-        found: Made = made[make]
+        found: Prepared = made[make]
         return found
 
     @cached_property

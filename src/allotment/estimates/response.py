@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from allotment.arrays import Array, Ints
 from allotment.data.labels import Labels
 from allotment.errors import InputError, Mistake, reading
 from allotment.estimates.design import Design, folds_of
 from allotment.learners.learner import Learner, Measure, State, train_many
+from allotment.progress import Progress
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-FEW = 3
+FEWEST_TRAININGS = 3
 """trainings: of fewer nobody can tell how much they vary"""
 WHOLE = 0.75
 """of the labels that the fold with most leaves: a fold whose trainings had fewer had no training
 with all of them"""
 UNTRAINED = 8
 """states that are scored before any step, to see what chance scores; they cost no training"""
-
-Progress = Callable[[int, int], None]
-"""told how many trainings are done, and of how many"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +300,7 @@ def find_level(response: Response | None, task: str) -> Level | None:
         return None
     # where hardly any had all labels, the others too: what fewer lose is small beside what was
     # learnt at all
-    taken = full if full.sum() >= FEW else known
+    taken = full if full.sum() >= FEWEST_TRAININGS else known
     score = float(response.scores[full, at].mean())
     scores, sign = response.scores[taken, at], 1 if response.higher_is_better[at] else -1
     fold = response.fold[taken]

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from allotment.amounts import short
+from allotment.arrays import Array
 from allotment.data.labels import Labels
 from allotment.errors import InputError, Mistake, suggest
-from allotment.estimates.probes import Array, Probes, join, make_arms, time_probe
+from allotment.estimates.probes import Probes, join, make_arms, time_probe
 from allotment.estimates.transfer import Transfer, affinity
 from allotment.formatting import several
 from allotment.gains import Curve, Geometric
@@ -23,20 +24,21 @@ from allotment.problem import Problem
 
 WITHIN = 0.01
 """plans that lose at most this share of the value are as good as the best: a plan's plateau"""
-NEARLY = 0.9
-"""share of the draws whose plans must lie there"""
-DRAWS = 60
-EVERY = 10
+AGREEING_SHARE = 0.9
+"""share of the draws whose plans must agree for probing to end"""
+STOPPING_DRAWS = 60
+"""draws of estimates whose plans are compared; few are enough to see whether they agree"""
+STEPS_BETWEEN_PROBES = 10
 """steps between probes: the paper's"""
 FEWEST_LOOKS = 6
 """probes that a training has room for, about, however little it may take; fewer where these would
-be closer than EVERY, or where the user set a limit"""
-LIMITS = ("steps", "minutes")
+be closer than STEPS_BETWEEN_PROBES, or where the user set a limit"""
+PROBING_LIMITS = ("steps", "minutes")
 """in which the budget for probing can be set"""
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownReductions:
     """What is known of each task without any probe, and how it is put together with what probes
     tell."""
 
@@ -70,12 +72,12 @@ class Known:
 
 def plateau_reached(
     transfer: Transfer,
-    known: Known,
+    known: KnownReductions,
     problem: Problem,
     *,
     within: float = WITHIN,
-    nearly: float = NEARLY,
-    draws: int = DRAWS,
+    nearly: float = AGREEING_SHARE,
+    draws: int = STOPPING_DRAWS,
     seed: int = 0,
 ) -> bool:
     """Whether nearly every plan that more probing could lead to is as good as the present one.
@@ -88,11 +90,11 @@ def plateau_reached(
 
 def plateau_share(
     transfer: Transfer,
-    known: Known,
+    known: KnownReductions,
     problem: Problem,
     *,
     within: float = WITHIN,
-    draws: int = DRAWS,
+    draws: int = STOPPING_DRAWS,
     seed: int = 0,
 ) -> float:
     """The share of the draws whose best plans lie in the plateau of the mean's plan."""
@@ -117,7 +119,7 @@ def plateau_share(
 
 def enough_for(
     problem: Problem,
-    known: Known,
+    known: KnownReductions,
     *,
     estimator: str = "pooled",
     metric: str = "metric",
@@ -125,7 +127,7 @@ def enough_for(
     between: int = 4,
     before: Probes | None = None,
     within: float = WITHIN,
-    nearly: float = NEARLY,
+    nearly: float = AGREEING_SHARE,
     seed: int = 0,
 ) -> Callable[[Probes], bool]:
     """The rule as `probe_training(enough=...)` takes it; `before` are probes of earlier trainings.
@@ -159,7 +161,7 @@ class Allowance:
     look: float
     """what one probe takes, its scores included"""
     limit: str = ""
-    """one of LIMITS where the user set it: then nothing may exceed it"""
+    """one of PROBING_LIMITS where the user set it: then nothing may exceed it"""
 
     def takes(self, trainings: int, looks: int) -> float:
         """What so many trainings take, each with so many probes."""
@@ -179,7 +181,10 @@ class Allowance:
         if every is None:
             room = self.whole / (runs or 1) - self.takes(1, 0)
             most = max(room / max(self.look, 1e-12), 1 if self.limit else FEWEST_LOOKS)
-            every = max(1, min(max(EVERY, math.ceil(self.length / most)), self.length - ahead))
+            every = max(
+                1,
+                min(max(STEPS_BETWEEN_PROBES, math.ceil(self.length / most)), self.length - ahead),
+            )
         looks = max(self.length - ahead, 0) // every
         if looks < 1:
             what = (
@@ -207,8 +212,8 @@ def check_probing(probing: Any, problem: Any, tasks: Sequence[str]) -> list[Mist
         )
     elif probing is not None:
         ((key, value),) = probing.items()
-        if key not in LIMITS:
-            mistakes.append(Mistake("probing", f"no limit {key!r}; {suggest(key, LIMITS)}"))
+        if key not in PROBING_LIMITS:
+            mistakes.append(Mistake("probing", f"no limit {key!r}; {suggest(key, PROBING_LIMITS)}"))
         elif (
             isinstance(value, bool)
             or not isinstance(value, int | float | np.integer)
@@ -249,7 +254,7 @@ def _value_of(plan: Plan, gains: Mapping[str, Curve]) -> float:
     return score(plan.problem, gains, plan.counts).value
 
 
-def _check(transfer: Transfer, known: Known, problem: Problem, within: float) -> None:
+def _check(transfer: Transfer, known: KnownReductions, problem: Problem, within: float) -> None:
     mistakes = [
         Mistake(
             f"task {name!r}",

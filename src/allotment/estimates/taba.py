@@ -9,19 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from allotment.arrays import Array
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.curves import Fit, Points, fit_exact, resample
-from allotment.estimates.estimates import Estimates
-from allotment.estimates.stopping import Known
+from allotment.estimates.estimates import DRAWS, Estimates
+from allotment.estimates.stopping import KnownReductions
 from allotment.estimates.transfer import Transfer
 from allotment.estimates.verdict import Verdict, judge
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-DRAWS = 240
 USUAL_REACH = 1.2
 """-1 / log b in units of the labels at hand, where no curve tells; evidence: b = 0.9973 with 300
 labels"""
@@ -163,7 +159,7 @@ def find_known(
     letter: bool = False,
     fallback: bool = True,
     fit: Callable[[Points], Fit] = fit_exact,
-) -> Known:
+) -> KnownReductions:
     """What `combine` with the same options has of curves, in the middle of its draws: probes will
     not change it."""
     rng = np.random.default_rng(11)
@@ -174,7 +170,7 @@ def find_known(
         first = dict(
             zip(have, _draw_first(curves, middle, have, rng).mean(axis=0).tolist(), strict=True)
         )
-    return Known(dict(zip(have, rates.point.tolist(), strict=True)), first, letter)
+    return KnownReductions(dict(zip(have, rates.point.tolist(), strict=True)), first, letter)
 
 
 def _reach(rate: Any) -> Any:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from allotment.arrays import Array
 from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.estimates.posterior import Posterior, Sums, sum_up, weigh
-from allotment.estimates.probes import Array, Probes, to_array, to_plain
+from allotment.estimates.probes import Probes, to_array, to_plain
 
 ESTIMATORS = ("pooled", "paper", "tag")
 FEWEST_RUNS = 6

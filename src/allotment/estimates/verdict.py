@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from allotment.arrays import Array
 from allotment.errors import InputError, Mistake, reading
 from allotment.estimates.curves import (
     FEWEST_SIZES,
-    Array,
     Fit,
     Points,
     check_keys,
@@ -24,8 +24,9 @@ from allotment.estimates.curves import (
     student,
 )
 
-CHANCE = 0.05
-"""of calling a good curve falling or late, each, over all the pairs of sizes that are compared"""
+FALSE_ALARM = 0.05
+"""how often a good curve may be called falling or late, each, over all pairs of sizes that are
+compared"""
 WORTH = 0.02
 """a rise below this share of the first score, over all sizes, is flat: plans hardly differ by less
 than 2 %"""
@@ -36,12 +37,15 @@ FIRMEST = 1 / 3
 """and if the half-width of the rise's interval is at most this share of the rise"""
 FEWEST_REPETITIONS = 3
 """two cannot tell a lucky pair from a quiet curve"""
-MOST_REPETITIONS = 1000
-"""more are not worth advising"""
-DRAWS = 200
-"""of noise, to see how far from the law it alone puts the points"""
+MOST_REPETITIONS_ADVISED = 1000
+"""repetitions of a curve; more are not worth advising"""
+NOISE_DRAWS = 200
+"""draws of noise, to see how far from the law it alone puts the points"""
 UNUSABLE = {"flat", "falls", "turns", "late", "no signal"}
 """flags with which b means nothing: a geometric law only rises, and most steeply at first"""
+
+_KEYS = {"remedy": "mend"}
+"""fields that go by another name in files"""
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,9 @@ class Verdict:
     flags: tuple[str, ...]
     """of flat, falls, turns (rises, then falls), late, no signal, misfit, noisy, straight, few"""
     why: tuple[str, ...]
-    mend: tuple[str, ...]
+    remedy: tuple[str, ...]
     rise: float
-    """from the smallest size to the largest, with its interval at level 1 - 2 `CHANCE`"""
+    """from the smallest size to the largest, with its interval at level 1 - 2 `FALSE_ALARM`"""
     rise_low: float
     rise_high: float
     fit: Fit | None
@@ -70,18 +74,20 @@ class Verdict:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; None stands for an end of the rise's interval that is infinite."""
         plain: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
-        plain |= {key: list(plain[key]) for key in ("flags", "why", "mend")}
+        plain |= {key: list(plain[key]) for key in ("flags", "why", "remedy")}
         plain |= {key: None for key in ("rise_low", "rise_high") if not math.isfinite(plain[key])}
-        return plain | {"fit": None if self.fit is None else self.fit.to_dict()}
+        plain |= {"fit": None if self.fit is None else self.fit.to_dict()}
+        return {_KEYS.get(key, key): value for key, value in plain.items()}
 
     @classmethod
     @reading("the verdict")
     def from_dict(cls, plain: Any) -> Verdict:
         """The verdict that `to_dict` wrote."""
-        known = tuple(item.name for item in fields(cls))
+        known = tuple(_KEYS.get(item.name, item.name) for item in fields(cls))
         if mistakes := check_keys(plain, known, known, "a verdict"):
             raise InputError(mistakes)
-        given = dict(plain) | {key: tuple(plain[key]) for key in ("flags", "why", "mend")}
+        given = {item.name: plain[key] for item, key in zip(fields(cls), known, strict=True)}
+        given |= {key: tuple(given[key]) for key in ("flags", "why", "remedy")}
         ends = {"rise_low": -math.inf, "rise_high": math.inf}
         given |= {key: end for key, end in ends.items() if given[key] is None}
         given |= {key: float(given[key]) for key in ("rise", *ends)}
@@ -108,17 +114,25 @@ def judge(points: Points, fit: Fit | None = None) -> Verdict:
             " hardly known"
         )
         found.append(("few", what, f"repeat it {FEWEST_REPETITIONS} times or more"))
-    flags, why, mend = (tuple(part[at] for part in found) for at in range(3))
+    flags, why, remedy = (tuple(part[at] for part in found) for at in range(3))
     grade = "weak" if flags else "sound"
     if UNUSABLE & set(flags):
         grade = "unusable"
     return Verdict(
-        grade, flags, why, mend, middle, low, high, None if grade == "unusable" else fit, nearer.law
+        grade,
+        flags,
+        why,
+        remedy,
+        middle,
+        low,
+        high,
+        None if grade == "unusable" else fit,
+        nearer.law,
     )
 
 
-Found = list[tuple[str, str, str]]
-"""flag, why, what would mend it"""
+Reasons = list[tuple[str, str, str]]
+"""flag, why, and what would be a remedy"""
 
 
 @dataclass(frozen=True)
@@ -161,7 +175,7 @@ def _rise(points: Points, noise: _Noise) -> tuple[float, float, float]:
     line = np.log1p(np.concatenate([[0.0], points.more]) / points.more[0])
     centred = line - line.mean()
     (rise,), (error,) = _compare(points, noise, (line[-1] * centred / (centred @ centred))[None])
-    half = max(student(CHANCE, noise.free) * error, _rounding(points))
+    half = max(student(FALSE_ALARM, noise.free) * error, _rounding(points))
     return float(rise - half), float(rise), float(rise + half)
 
 
@@ -170,7 +184,7 @@ def _rounding(points: Points) -> float:
     return 1e-9 * float(np.abs(points.values).max())
 
 
-def _find_shape(points: Points, noise: _Noise, low: float, high: float) -> Found:
+def _find_shape(points: Points, noise: _Noise, low: float, high: float) -> Reasons:
     """Everything that no concave rising curve does."""
     worth = WORTH * abs(float(points.values[:, 0].mean()))
     if high < 0:
@@ -184,10 +198,10 @@ def _find_shape(points: Points, noise: _Noise, low: float, high: float) -> Found
     if low <= 0:
         wanted = max((low + high) / 2, worth)
         times = ((high - low) / 2 / wanted) ** 2 if wanted > 0 else math.inf
-        more = math.ceil(min(points.repetitions * (1 + times), MOST_REPETITIONS))
+        more = math.ceil(min(points.repetitions * (1 + times), MOST_REPETITIONS_ADVISED))
         what = f"no signal: the gain over all sizes lies anywhere from {low:.2g} to {high:.2g}"
         return [("no signal", what, f"about {more} repetitions, or more validation labels")]
-    found: Found = []
+    found: Reasons = []
     if place := _worst(points, noise, _drops(len(points.sizes))):
         first, last = (points.sizes[at] for at in place)
         found.append(("turns", f"rises, but falls from {first} to {last} labels", _MEND_TEACHER))
@@ -228,24 +242,26 @@ def _worst(
     """The places of the contrast furthest above what chance explains; none if chance explains all
     of them."""
     found, errors = _compare(points, noise, np.array(list(contrasts.values())))
-    bar = student(CHANCE / len(contrasts), noise.free) * errors
+    bar = student(FALSE_ALARM / len(contrasts), noise.free) * errors
     excess = found - np.maximum(bar, _rounding(points))
     at = int(np.argmax(excess))
     return list(contrasts)[at] if excess[at] > 0 else ()
 
 
-def _find_misfit(points: Points, fit: Fit) -> Found:
+def _find_misfit(points: Points, fit: Fit) -> Reasons:
     """Whether the points lie further from the law than noise alone puts them; `fit` is that of the
     nearer law."""
     law = law_of(fit.law, points)
     on_law = fit.size * law.gains(law.place(fit.shape), points.more)
-    again = resample(points, on_law - points.gains, DRAWS, 1 - 2 * CHANCE, np.random.default_rng(0))
+    again = resample(
+        points, on_law - points.gains, NOISE_DRAWS, 1 - 2 * FALSE_ALARM, np.random.default_rng(0)
+    )
     if again is None or points.repetitions == 1:  # all distance from the law counts as noise then
         return []
     again = again - points.gains + on_law
     u, sizes = search(points.more, again, law, grid=60, best=1, zooms=1)
     losses = np.abs(again - sizes[:, None] * law.gains(u[:, None], points.more)).mean(axis=1)
-    if fit.loss <= np.quantile(losses, 1 - CHANCE):
+    if fit.loss <= np.quantile(losses, 1 - FALSE_ALARM):
         return []
     what = (
         f"no law fits: the {fit.law} one misses the points by {fit.loss:.2g}, which is more than"
@@ -263,7 +279,7 @@ def _find_reach(reduction: float) -> float:
     return math.inf if reduction >= 1 else -1 / math.log(reduction)
 
 
-def _find_blur(points: Points, fit: Fit, unsure: float) -> Found:
+def _find_blur(points: Points, fit: Fit, unsure: float) -> Reasons:
     """A curve of the right shape whose rise (`unsure` is the share of it that is noise) or b is not
     sharp."""
     shortest, longest = _find_reach(fit.low), _find_reach(fit.high)
@@ -282,7 +298,7 @@ def _find_blur(points: Points, fit: Fit, unsure: float) -> Found:
         f" {unsure:.0%}"
     )
     times = max(math.log(min(factor, 1e3)) / math.log(SHARPEST), unsure / FIRMEST) ** 2
-    more = math.ceil(min(points.repetitions * times, MOST_REPETITIONS))
+    more = math.ceil(min(points.repetitions * times, MOST_REPETITIONS_ADVISED))
     return [
         (
             "noisy",

@@ -24,16 +24,12 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from allotment.estimates.estimates import Estimates
+from allotment.arrays import Array, Ints
+from allotment.estimates.estimates import DRAWS, Estimates
 from allotment.estimates.priors import Prior
 from allotment.estimates.response import Response
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-DRAWS = 240
 LIVE, SATURATED, DEAD, LATE = range(4)
 """states, in the order of Prior.states"""
 UNKNOWN_LEVEL = 1e6
@@ -78,7 +74,7 @@ def fit(
 
 
 @dataclass(frozen=True)
-class View:
+class TaskScores:
     """One task's scores in % of its score with all labels, better being higher."""
 
     task: int
@@ -98,7 +94,7 @@ class View:
     """[training]: of answers by chance"""
 
 
-def _look_at(response: Response, task: int, best: float | None) -> View:
+def _look_at(response: Response, task: int, best: float | None) -> TaskScores:
     there = np.isfinite(response.scores[:, task])
     scores, start = response.scores[there, task], response.untrained[:, task]
     counts = np.maximum(response.counts[there], 1)
@@ -111,7 +107,7 @@ def _look_at(response: Response, task: int, best: float | None) -> View:
         room = (best - scale) / scale * 100 if best is not None and best > scale else np.inf
     factor = (1.0 if higher else -1.0) * 100 / scale
     logs = np.log(counts / np.maximum(np.array(response.have), 1))
-    return View(
+    return TaskScores(
         task=task,
         seen=factor * scores,
         logs=logs,
@@ -124,7 +120,7 @@ def _look_at(response: Response, task: int, best: float | None) -> View:
 
 
 @dataclass(frozen=True)
-class Fit:
+class TaskLikelihood:
     """One task's likelihoods on the grid of the prior, and its transfer given any place on it."""
 
     sizes: Array
@@ -147,7 +143,7 @@ class Fit:
     """[slope, transfer, other, other]: a root of the covariance of T_ij"""
 
 
-def _fit_task(view: View, have: Array, prior: Prior) -> Fit:
+def _fit_task(view: TaskScores, have: Array, prior: Prior) -> TaskLikelihood:
     typical = np.exp(np.mean(np.log(have)))
     sizes = (have / typical) ** -prior.exponent
     others = np.flatnonzero(np.arange(len(have)) != view.task)
@@ -181,7 +177,7 @@ def _fit_task(view: View, have: Array, prior: Prior) -> Fit:
     learns, idle = _weigh_learnt(view, have, chance, noise, prior)
     logs = flat[..., None, None] + slopes * across - 0.5 * slopes**2 * square
     top = max(float(logs.max() + np.log(learns.max())), idle)
-    return Fit(
+    return TaskLikelihood(
         sizes=sizes,
         likelihood=np.exp(logs - top),
         learnt=learns,
@@ -195,7 +191,7 @@ def _fit_task(view: View, have: Array, prior: Prior) -> Fit:
     )
 
 
-def _find_noise(view: View, steps: Array, prior: Prior) -> float:
+def _find_noise(view: TaskScores, steps: Array, prior: Prior) -> float:
     """How much one training differs from the next, from what a least-squares fit leaves over."""
     levels = view.fold[:, None] == np.unique(view.fold)
     columns = np.concatenate([levels, view.logs[:, [view.task]], steps], axis=1)
@@ -207,7 +203,7 @@ def _find_noise(view: View, steps: Array, prior: Prior) -> float:
     )
 
 
-def _noise_shape(view: View, others: Ints, prior: Prior) -> Array:
+def _noise_shape(view: TaskScores, others: Ints, prior: Prior) -> Array:
     """[training, training]: covariance of the scores by chance, in units of one training's
     variance."""
     own, rest = view.logs[:, view.task], view.logs[:, others]
@@ -216,7 +212,7 @@ def _noise_shape(view: View, others: Ints, prior: Prior) -> Array:
     return np.asarray(np.diag(np.exp(-prior.noise_growth * own)) + drift)
 
 
-def _fold_noise(view: View, prior: Prior) -> Array:
+def _fold_noise(view: TaskScores, prior: Prior) -> Array:
     """[training, training]: covariance of the levels of folds, of which there are none with one
     fold only."""
     alike = view.fold[:, None] == view.fold
@@ -226,7 +222,7 @@ def _fold_noise(view: View, prior: Prior) -> Array:
 
 
 def _weigh_learnt(
-    view: View, have: Array, chance: Array, noise: float, prior: Prior
+    view: TaskScores, have: Array, chance: Array, noise: float, prior: Prior
 ) -> tuple[Array, float]:
     """How likely it is to be so far above the untrained state: if it learns [learnt], if it has not
     begun (a log)."""
@@ -249,7 +245,7 @@ def _weigh_learnt(
     return np.asarray(density * np.sqrt(2 * np.pi * UNKNOWN_LEVEL)), idle
 
 
-def _weigh_skill(view: View, prior: Prior) -> Array:
+def _weigh_skill(view: TaskScores, prior: Prior) -> Array:
     """[state]: how likely answers so far above chance are, for a live, saturated, dead and late
     task."""
     there = np.isfinite(view.skill) & np.isfinite(view.skill_error)
@@ -276,7 +272,7 @@ def _roots(covariances: Array) -> Array:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])
 
 
-def _weigh_ratios(each: Fit, prior: Prior) -> tuple[Array, Array]:
+def _weigh_ratios(each: TaskLikelihood, prior: Prior) -> tuple[Array, Array]:
     """[shared past, slope, ratio from now on]: how well a live task goes with all of that, and a
     saturated one."""
     learns = (each.likelihood.sum(axis=1) @ prior.bends).transpose(1, 0, 2)  # [past, slope, ratio]
@@ -286,7 +282,7 @@ def _weigh_ratios(each: Fit, prior: Prior) -> tuple[Array, Array]:
 
 
 def _draw(
-    fits: list[Fit], prior: Prior, draws: int, rng: np.random.Generator
+    fits: list[TaskLikelihood], prior: Prior, draws: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """What is left to gain at the labels at hand [draw, task, task], and exponents [draw, task]."""
     tables = [_weigh_ratios(each, prior) for each in fits]
@@ -317,7 +313,7 @@ def _draw(
     return left, exponents
 
 
-def _weigh_states(each: Fit, live: Array, saturated: Array, prior: Prior) -> Array:
+def _weigh_states(each: TaskLikelihood, live: Array, saturated: Array, prior: Prior) -> Array:
     """[state, shared past, slope, learnt]"""
     learns = [np.multiply.outer(ratios.sum(axis=2), each.learnt) for ratios in (live, saturated)]
     idle = np.full(learns[0].shape, each.idle)
@@ -325,7 +321,7 @@ def _weigh_states(each: Fit, live: Array, saturated: Array, prior: Prior) -> Arr
 
 
 def _draw_task(
-    each: Fit,
+    each: TaskLikelihood,
     tables: tuple[Array, Array],
     state: Ints,
     shared: tuple[Ints, ...],

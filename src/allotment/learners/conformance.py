@@ -237,18 +237,20 @@ class LearnerTests:
         twice = self._look(learner, self._run(learner, labels, tasks=[task, task]), labels)
         assert once != twice, "a task named twice counts once"
         given = self._given(learner, labels, task)
-        told: list[tuple[int, int]] = []
+        pairs: list[tuple[int, int]] = []
         for seed in range(3):
             first, second = (
                 self._noticed(learner, labels, task, given, tasks, self.steps, seed)
                 for tasks in ([task], [task, task])
             )
-            told += [(a, b) for a, b in zip(first, second, strict=True) if a > 0 and b < self.steps]
-            if any(a != b for a, b in told):
+            pairs += [
+                (a, b) for a, b in zip(first, second, strict=True) if a > 0 and b < self.steps
+            ]
+            if any(a != b for a, b in pairs):
                 return
         # a second mini-batch of its own brings every other label earlier: eight are not all late by
         # chance
-        assert len(told) < 8, "the second mini-batch of a task in a step is its first again"
+        assert len(pairs) < 8, "the second mini-batch of a task in a step is its first again"
 
     def test_mini_batches_do_not_depend_on_other_tasks(self) -> None:
         learner, labels = self.make()

@@ -18,7 +18,8 @@ from allotment.data.augment import Augment
 from allotment.data.dataset import Dataset, Instances, Target
 from allotment.learners.batches import hash_of
 
-CHUNK = 64
+INSTANCES_AT_ONCE = 64
+"""instances that are read at a time, since they are in memory twice until they are stored"""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Wanted:
         return (*self.key, self.instances.tobytes(), given)
 
 
-class Store:
+class TensorStore:
     """A tensor for each instance, made once, when it is first wanted."""
 
     def __init__(self, size: int, make: Callable[[Instances], Tensor], at_once: bool):
@@ -63,8 +64,8 @@ class Store:
         """The tensors of instances, in the shape of `instances`."""
         if not self._whole:
             missing = np.unique(instances[~self._there[instances]])
-            for start in range(0, len(missing), CHUNK):
-                self._fetch(missing[start : start + CHUNK])
+            for start in range(0, len(missing), INSTANCES_AT_ONCE):
+                self._fetch(missing[start : start + INSTANCES_AT_ONCE])
         if self._held is None:
             return torch.zeros((*instances.shape, *self.shape))
         return self._held[torch.from_numpy(instances).to(self._held.device)]
@@ -89,7 +90,7 @@ def to_labels(target: Target, values: NDArray[Any]) -> Tensor:
     return torch.from_numpy(np.array(values, dtype=np.int64 if whole else np.float32))
 
 
-class Held:
+class Decoded:
     """Every instance decoded once; passed once through layers that never change, if there are
     any."""
 
@@ -102,9 +103,9 @@ class Held:
         if self._frozen is not None:
             self._frozen.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         in_memory = data.is_in_memory
-        self._inputs = Store(data.size, self._load, at_once=in_memory and frozen is None)
+        self._inputs = TensorStore(data.size, self._load, at_once=in_memory and frozen is None)
         self._values = {
-            target.name: Store(data.size, partial(self._label, target), at_once=in_memory)
+            target.name: TensorStore(data.size, partial(self._label, target), at_once=in_memory)
             for target in data.targets
         }
 
@@ -149,7 +150,7 @@ class Held:
         return to_labels(target, self.data.values(target.name, instances)).to(self.device)
 
 
-class Cropped(Held):
+class Cropped(Decoded):
     """Trains on random crops of images at their own size, read by threads ahead of time; scores
     whole images."""
 

@@ -19,12 +19,12 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from allotment.learners.learner import Arms
 from allotment.learners.optimiser import make_optimiser
 
 if TYPE_CHECKING:
     from allotment.learners.torch_learner import TorchLearner, Training
 
-Arms = Mapping[str, Sequence[str]]
 Turn = tuple[str, int]
 """a task's first mini-batch of a step, its second, ..."""
 
@@ -216,7 +216,7 @@ class Stack:
         """A step of every arm on its own tasks."""
         learner, parts = self._learner, self._learner.parts_of(self._state.network)
         for (task, occasion), rows in self._rows.items():
-            part = Rows(
+            part = StackPart(
                 self._state.network,
                 *(_pick(each, rows) for each in (self._weights, self._statistics)),
             )
@@ -272,7 +272,7 @@ class Stack:
         return end
 
 
-class Rows(nn.Module):
+class StackPart(nn.Module):
     """Some runs of a stacked network, as a network of its own with weights that take gradients."""
 
     def __init__(

@@ -11,21 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.data.dataset import Target
-from allotment.learners.metrics import MAPS, Metric, Running, metric_of
+from allotment.data.dataset import KINDS, PIXEL_KINDS, Target
+from allotment.learners.metrics import Metric, Running, metric_of
 
-KINDS = ("classification", "multilabel", "regression", *MAPS)
-SHAPES: dict[str, tuple[int, ...]] = dict.fromkeys(MAPS, (20, 6, 6))
+SHAPES: dict[str, tuple[int, ...]] = dict.fromkeys(PIXEL_KINDS, (20, 6, 6))
 SHAPES |= {"classification": (20,), "regression": (20,), "normals": (20, 3, 6, 6)}
 """of the labels of twenty instances"""
-CLASSES = dict.fromkeys(("classification", "multilabel", "segmentation"), ("a", "b", "c"))
+EXAMPLE_CLASSES = dict.fromkeys(("classification", "multilabel", "segmentation"), ("a", "b", "c"))
 ALIKE = 1e-9
 """how far a metric over parts may be from the one over all of them"""
 
 
 class MetricTests:
-    """Every test that a metric must pass: what it is, and what it does with answers that are right,
-    wrong or missing."""
+    """Every test that a metric must pass: what it is, and what it does with predictions that are
+    right, wrong or missing."""
 
     metric: Metric
 
@@ -35,28 +34,28 @@ class MetricTests:
         assert self.metric.kinds
         assert set(self.metric.kinds) <= set(KINDS)
 
-    def test_right_answers_score_better_than_answers_by_chance(self) -> None:
+    def test_right_predictions_score_better_than_predictions_by_chance(self) -> None:
         for kind in self.metric.kinds:
-            right, guessed, values = draw_answers(kind)
+            right, guessed, values = draw_predictions(kind)
             best, other = self.metric(right, values), self.metric(guessed, values)
             better = best > other if self.metric.higher_is_better else best < other
-            assert better, f"{kind}: {best} for right answers, {other} for guesses"
+            assert better, f"{kind}: {best} for right predictions, {other} for guesses"
 
     def test_it_is_the_same_each_time_and_changes_nothing(self) -> None:
         for kind in self.metric.kinds:
-            _, guessed, values = draw_answers(kind)
+            _, guessed, values = draw_predictions(kind)
             before = guessed.tobytes(), values.tobytes()
             assert self.metric(guessed, values) == self.metric(guessed, values)
             assert (guessed.tobytes(), values.tobytes()) == before
 
     def test_nothing_to_score_is_no_number(self) -> None:
         for kind in self.metric.kinds:
-            right, _, values = draw_answers(kind)
+            right, _, values = draw_predictions(kind)
             assert np.isnan(self.metric(right[:0], values[:0]))
 
     def test_parts_add_up(self) -> None:
         for kind in self.metric.kinds:
-            _, guessed, values = draw_answers(kind)
+            _, guessed, values = draw_predictions(kind)
             running = Running(self.metric, kind)
             for part in (slice(0, 7), slice(7, None)):
                 running.add(guessed[part], values[part])
@@ -66,15 +65,15 @@ class MetricTests:
     def test_a_task_can_name_it(self) -> None:
         """Through the registry: a package that offers it must be installed."""
         kind = self.metric.kinds[0]
-        target = Target("mine", kind, CLASSES.get(kind, ()), metric=self.metric.name)
+        target = Target("mine", kind, EXAMPLE_CLASSES.get(kind, ()), metric=self.metric.name)
         assert metric_of(target) is self.metric
 
 
-Answers = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
-"""right answers, answers by chance, and labels"""
+Predictions = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+"""right predictions, predictions by chance, and labels"""
 
 
-def draw_answers(kind: str) -> Answers:
+def draw_predictions(kind: str) -> Predictions:
     """Of twenty instances, in the form in which learners answer a task of the kind."""
     rng = np.random.default_rng(0)
     if kind in ("classification", "segmentation"):
@@ -86,7 +85,7 @@ def draw_answers(kind: str) -> Answers:
     return values.copy(), guessed, values
 
 
-def _draw_classes(rng: np.random.Generator, shape: tuple[int, ...]) -> Answers:
+def _draw_classes(rng: np.random.Generator, shape: tuple[int, ...]) -> Predictions:
     values = rng.integers(3, size=shape)
     guessed = rng.dirichlet(np.ones(3), size=shape)
     return np.moveaxis(np.eye(3)[values], -1, 1), np.moveaxis(guessed, -1, 1), values

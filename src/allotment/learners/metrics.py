@@ -8,17 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.data.dataset import VOID, Target
+from allotment.arrays import AnyArray
+from allotment.data.dataset import PIXEL_KINDS, VOID, WITH_CLASSES, Target
 from allotment.errors import InputError, Mistake, suggest
 from allotment.plugins import Registry
-
-Values = NDArray[Any]
-MAPS = ("segmentation", "depth", "normals", "edges", "keypoints")
 
 
 @dataclass(frozen=True)
@@ -28,14 +25,14 @@ class Metric:
     name: str
     higher_is_better: bool
     kinds: tuple[str, ...]
-    compute: Callable[[Values, Values], float]
-    tally: Callable[[Values, Values], Values] | None = None
-    """of MAPS: numbers that add up over parts of the data, so that predictions need not all be
-    kept"""
-    finish: Callable[[Values], float] | None = None
+    compute: Callable[[AnyArray, AnyArray], float]
+    tally: Callable[[AnyArray, AnyArray], AnyArray] | None = None
+    """of PIXEL_KINDS: numbers that add up over parts of the data, so that predictions need not all
+    be kept"""
+    finish: Callable[[AnyArray], float] | None = None
     """the metric of added tallies"""
 
-    def __call__(self, predictions: Values, values: Values) -> float:
+    def __call__(self, predictions: AnyArray, values: AnyArray) -> float:
         if not len(values):
             return float("nan")
         return float(self.compute(predictions, values))
@@ -46,11 +43,11 @@ class Running:
 
     def __init__(self, metric: Metric, kind: str):
         self._metric = metric
-        self._by_parts = kind in MAPS
-        self._tally: Values | None = None
-        self._parts: list[tuple[Values, Values]] = []
+        self._by_parts = kind in PIXEL_KINDS
+        self._tally: AnyArray | None = None
+        self._parts: list[tuple[AnyArray, AnyArray]] = []
 
-    def add(self, predictions: Values, values: Values) -> None:
+    def add(self, predictions: AnyArray, values: AnyArray) -> None:
         if self._metric.tally is None or not self._by_parts:
             self._parts.append((predictions, values))
             return
@@ -66,7 +63,7 @@ class Running:
         return self._metric(predictions, values)
 
 
-def jaccard(predictions: Values, values: Values) -> float:
+def jaccard(predictions: AnyArray, values: AnyArray) -> float:
     """Mean over instances of |predicted and true| / |predicted or true|; 1 where both are empty."""
     known = ~np.isnan(values)
     said, true = (predictions > 0.5) & known, (np.nan_to_num(values) > 0.5) & known
@@ -74,7 +71,7 @@ def jaccard(predictions: Values, values: Values) -> float:
     return float(np.mean(np.where(either > 0, both / np.maximum(either, 1), 1.0)))
 
 
-def confusion(predictions: Values, values: Values) -> NDArray[np.int64]:
+def confusion(predictions: AnyArray, values: AnyArray) -> NDArray[np.int64]:
     """Counts of (true class, predicted class), void left out."""
     classes = predictions.shape[1]
     said = _likeliest(predictions).ravel()
@@ -86,7 +83,7 @@ def confusion(predictions: Values, values: Values) -> NDArray[np.int64]:
     )
 
 
-def _likeliest(predictions: Values) -> Values:
+def _likeliest(predictions: AnyArray) -> AnyArray:
     """argmax over axis 1, a class at a time: for maps several times as fast as numpy's."""
     best, said = predictions[:, 0].copy(), np.zeros(predictions[:, 0].shape, dtype=np.int64)
     for place in range(1, predictions.shape[1]):
@@ -96,13 +93,13 @@ def _likeliest(predictions: Values) -> Values:
     return said
 
 
-def mean_iou(predictions: Values, values: Values) -> float:
+def mean_iou(predictions: AnyArray, values: AnyArray) -> float:
     """Mean over classes of the intersection over the union of pixels; classes seen in neither do
     not count."""
     return _iou_of(confusion(predictions, values))
 
 
-def _iou_of(table: Values) -> float:
+def _iou_of(table: AnyArray) -> float:
     both = np.diag(table)
     either = table.sum(axis=0) + table.sum(axis=1) - both
     return (
@@ -112,7 +109,7 @@ def _iou_of(table: Values) -> float:
     )
 
 
-def accuracy(predictions: Values, values: Values) -> float:
+def accuracy(predictions: AnyArray, values: AnyArray) -> float:
     """Share of right classes: of instances, of pixels, or of (instance, class) pairs for
     multilabel."""
     if predictions.shape == values.shape:
@@ -121,17 +118,17 @@ def accuracy(predictions: Values, values: Values) -> float:
     return _accuracy_of(confusion(predictions, values))
 
 
-def _accuracy_of(table: Values) -> float:
+def _accuracy_of(table: AnyArray) -> float:
     return float(np.trace(table) / table.sum()) if _is_question(table) else float("nan")
 
 
-def _is_question(table: Values) -> bool:
+def _is_question(table: AnyArray) -> bool:
     """Whether there was anything to be said, and more than one thing that could be: one class alone
     is always right."""
     return len(table) > 1 and bool(table.any())
 
 
-def f1(predictions: Values, values: Values) -> float:
+def f1(predictions: AnyArray, values: AnyArray) -> float:
     """Mean over classes of 2 TP / (2 TP + FP + FN); a class seen in neither counts as 0."""
     if predictions.shape == values.shape:
         known = ~np.isnan(values)
@@ -141,24 +138,24 @@ def f1(predictions: Values, values: Values) -> float:
     return _f1_of(confusion(predictions, values))
 
 
-def _f1_of(table: Values) -> float:
+def _f1_of(table: AnyArray) -> float:
     scores = 2 * np.diag(table) / np.maximum(table.sum(axis=0) + table.sum(axis=1), 1)
     return float(np.mean(scores)) if len(table) > 1 else float("nan")
 
 
-def roc_auc(predictions: Values, values: Values) -> float:
+def roc_auc(predictions: AnyArray, values: AnyArray) -> float:
     """Chance that a positive ranks above a negative, ties counting half; mean over classes that
     have both."""
     return _mean_over_classes(_auc, predictions, values)
 
 
-def average_precision(predictions: Values, values: Values) -> float:
+def average_precision(predictions: AnyArray, values: AnyArray) -> float:
     """Precision averaged over the positives in falling order; mean over classes that have both."""
     return _mean_over_classes(_precision, predictions, values)
 
 
 def _mean_over_classes(
-    rank: Callable[[Values, Values], float], predictions: Values, values: Values
+    rank: Callable[[AnyArray, AnyArray], float], predictions: AnyArray, values: AnyArray
 ) -> float:
     if predictions.shape == values.shape:
         pairs = [(predictions[:, c], values[:, c]) for c in range(values.shape[1])]
@@ -179,7 +176,7 @@ def _mean_over_classes(
     return float(np.mean(found)) if found else float("nan")
 
 
-def _auc(score: Values, true: Values) -> float:
+def _auc(score: AnyArray, true: AnyArray) -> float:
     ranks, positives = _rank(score), int(true.sum())
     return float(
         (ranks[true].sum() - positives * (positives + 1) / 2)
@@ -187,7 +184,7 @@ def _auc(score: Values, true: Values) -> float:
     )
 
 
-def _rank(values: Values) -> Values:
+def _rank(values: AnyArray) -> AnyArray:
     """Places from 1 in rising order; equal ones share theirs."""
     order = np.sort(values)
     return np.asarray(
@@ -195,12 +192,12 @@ def _rank(values: Values) -> Values:
     )
 
 
-def separation(predictions: Values, values: Values) -> float:
+def separation(predictions: AnyArray, values: AnyArray) -> float:
     """2 AUC - 1: 0 is chance, 1 the best."""
     return 2 * roc_auc(predictions, values) - 1
 
 
-def rank_correlation(predictions: Values, values: Values) -> float:
+def rank_correlation(predictions: AnyArray, values: AnyArray) -> float:
     """Of answers with labels: 0 is chance, 1 the best; 0 where all answers are alike."""
     said, true = (_rank(each) for each in _known(predictions, values))
     if not len(true):
@@ -209,7 +206,7 @@ def rank_correlation(predictions: Values, values: Values) -> float:
     return float(np.mean((said - said.mean()) * (true - true.mean())) / spread) if spread else 0.0
 
 
-def chance_error(predictions: Values, values: Values) -> float:
+def chance_error(predictions: AnyArray, values: AnyArray) -> float:
     """Standard deviation of `separation` or `rank_correlation` of answers by chance, on labels like
     these."""
     if np.issubdtype(values.dtype, np.floating) and predictions.ndim == 1:
@@ -218,13 +215,13 @@ def chance_error(predictions: Values, values: Values) -> float:
     return _mean_over_classes(_auc_error, predictions, values)
 
 
-def _auc_error(score: Values, true: Values) -> float:
+def _auc_error(score: AnyArray, true: AnyArray) -> float:
     """The variance of a rank sum without ties (Mann and Whitney), twice."""
     positives = int(true.sum())
     return float(2 * np.sqrt((len(true) + 1) / (12 * positives * (len(true) - positives))))
 
 
-def _precision(score: Values, true: Values) -> float:
+def _precision(score: AnyArray, true: AnyArray) -> float:
     order = np.argsort(-score, kind="stable")
     hits = np.cumsum(true[order])
     last = np.append(np.diff(score[order]) != 0, True)  # equal scores are one threshold
@@ -232,53 +229,53 @@ def _precision(score: Values, true: Values) -> float:
     return float(np.sum(np.diff(hits, prepend=0) * hits / seen) / hits[-1])
 
 
-def _known(predictions: Values, values: Values) -> tuple[Values, Values]:
+def _known(predictions: AnyArray, values: AnyArray) -> tuple[AnyArray, AnyArray]:
     good = ~np.isnan(values)
     return predictions[good], values[good]
 
 
-def _mean_of(table: Values) -> float:
+def _mean_of(table: AnyArray) -> float:
     """Of (sum, count)."""
     return float(table[0] / table[1]) if table[1] else float("nan")
 
 
-def _absolute(predictions: Values, values: Values) -> Values:
+def _absolute(predictions: AnyArray, values: AnyArray) -> AnyArray:
     said, true = _known(predictions, values)
     return np.array([np.abs(said - true).sum(dtype=np.float64), len(true)])
 
 
-def _squared(predictions: Values, values: Values) -> Values:
+def _squared(predictions: AnyArray, values: AnyArray) -> AnyArray:
     said, true = _known(predictions, values)
     return np.array([((said - true) ** 2).sum(dtype=np.float64), len(true)])
 
 
-def mae(predictions: Values, values: Values) -> float:
+def mae(predictions: AnyArray, values: AnyArray) -> float:
     """Mean absolute error."""
     return _mean_of(_absolute(predictions, values))
 
 
-def rmse(predictions: Values, values: Values) -> float:
+def rmse(predictions: AnyArray, values: AnyArray) -> float:
     """Root of the mean squared error."""
     return _root_of(_squared(predictions, values))
 
 
-def _root_of(table: Values) -> float:
+def _root_of(table: AnyArray) -> float:
     return float(np.sqrt(_mean_of(table)))
 
 
-def r2(predictions: Values, values: Values) -> float:
+def r2(predictions: AnyArray, values: AnyArray) -> float:
     """Share of the variance explained."""
     said, true = _known(predictions, values)
     total = float(np.sum((true - true.mean()) ** 2))
     return 1 - float(np.sum((said - true) ** 2)) / total if total else float("nan")
 
 
-def angular_error(predictions: Values, values: Values) -> float:
+def angular_error(predictions: AnyArray, values: AnyArray) -> float:
     """Mean angle between predicted and true vectors, in degrees."""
     return _mean_of(_angles(predictions, values))
 
 
-def _angles(predictions: Values, values: Values) -> Values:
+def _angles(predictions: AnyArray, values: AnyArray) -> AnyArray:
     known = ~np.isnan(values).any(axis=1)
     lengths = np.linalg.norm(predictions, axis=1) * np.linalg.norm(values, axis=1)
     cosine = (predictions * values).sum(axis=1)[known] / np.maximum(lengths[known], 1e-12)
@@ -288,18 +285,17 @@ def _angles(predictions: Values, values: Values) -> Values:
 
 
 PIXELS = ("depth", "edges", "keypoints")
-CLASSES = ("classification", "segmentation", "multilabel")
 
 
 def _same(metric: Metric) -> Metric:
     return metric
 
 
-_OWN = (
+_BUILT_IN_METRICS = (
     Metric("jaccard", True, ("multilabel",), jaccard),
     Metric("miou", True, ("segmentation", "classification"), mean_iou, confusion, _iou_of),
-    Metric("accuracy", True, CLASSES, accuracy, confusion, _accuracy_of),
-    Metric("f1", True, CLASSES, f1, confusion, _f1_of),
+    Metric("accuracy", True, WITH_CLASSES, accuracy, confusion, _accuracy_of),
+    Metric("f1", True, WITH_CLASSES, f1, confusion, _f1_of),
     Metric("roc_auc", True, ("classification", "multilabel"), roc_auc),
     Metric("average_precision", True, ("classification", "multilabel"), average_precision),
     Metric("mae", False, ("regression", *PIXELS), mae, _absolute, _mean_of),
@@ -311,10 +307,13 @@ METRICS: Registry[Metric] = Registry(
     "metrics",
     "metric",
     ("name", "higher_is_better", "kinds", "compute", "tally", "finish"),
-    {metric.name: partial(_same, metric) for metric in _OWN},
+    {metric.name: partial(_same, metric) for metric in _BUILT_IN_METRICS},
 )
 """by name, built in or offered by an installed package"""
-CHANCE = Metric("chance_error", False, ("classification", "multilabel", "regression"), chance_error)
+CHANCE_ERROR = Metric(
+    "chance_error", False, ("classification", "multilabel", "regression"), chance_error
+)
+"""how far the scores of predictions by chance spread, on labels like these"""
 SKILLS = {
     "classification": Metric("separation", True, ("classification",), separation),
     "multilabel": Metric("separation", True, ("multilabel",), separation),
@@ -322,7 +321,7 @@ SKILLS = {
 }
 """of kinds whose labels can be put in order: how far answers are above chance, whatever the
 metric"""
-USUAL = {
+USUAL_METRICS = {
     "classification": "accuracy",
     "multilabel": "jaccard",
     "regression": "mae",
@@ -345,15 +344,15 @@ def check_metric(name: str, *kinds: str) -> str:
             return ""
     except InputError as error:  # of a package that is broken
         return "; ".join(mistake.what for mistake in error.mistakes)
-    fitting = [*(each.name for each in _OWN if set(kinds) & set(each.kinds)), "loss"]
-    told = f"of kind {kinds[0]}" if len(kinds) == 1 else "of a table"
+    fitting = [*(each.name for each in _BUILT_IN_METRICS if set(kinds) & set(each.kinds)), "loss"]
+    message = f"of kind {kinds[0]}" if len(kinds) == 1 else "of a table"
     hint = "" if name in METRICS else ", or what an installed package offers"
-    return f"{name!r} does not score a task {told}; {suggest(name, fitting)}{hint}"
+    return f"{name!r} does not score a task {message}; {suggest(name, fitting)}{hint}"
 
 
 def metric_of(target: Target) -> Metric | None:
     """How a task is scored; None if by its loss."""
-    name = target.metric or USUAL[target.kind]
+    name = target.metric or USUAL_METRICS[target.kind]
     if name == "loss":
         return None
     if what := check_metric(name, target.kind):

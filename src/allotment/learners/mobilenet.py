@@ -9,7 +9,7 @@ from allotment.errors import InputError, Mistake
 from allotment.learners.backbones import Pixels, mark_untrained
 from allotment.learners.layers import PointConv, SafeNorm
 
-WIDTHS = (64, 128, 128, 256, 256, 512, 512, 512, 512, 512, 512, 1024)
+BLOCK_CHANNELS = (64, 128, 128, 256, 256, 512, 512, 512, 512, 512, 512, 1024)
 """channels after each block; a stride of 2 where they double, but for the first"""
 STRIDED = (2, 4, 6, 12)
 STAGES = ((1,), (2, 3), (4, 5), (6, 7, 8), (9, 10, 11), (12,))
@@ -35,7 +35,7 @@ class MobileNet(nn.Module):
     """
 
     no_use_for = ("conv_dw_13", "conv_pw_13", "conv_preds")
-    channels = WIDTHS[-1]
+    channels = BLOCK_CHANNELS[-1]
 
     def __init__(self, output_stride: int = 16):
         super().__init__()
@@ -49,7 +49,7 @@ class MobileNet(nn.Module):
         self.conv1_bn = SafeNorm(32, eps=1e-3)
         self.strided = set()
         inputs, reached, dilation = 32, 2, 1
-        for number, outputs in enumerate(WIDTHS, start=1):
+        for number, outputs in enumerate(BLOCK_CHANNELS, start=1):
             before = dilation
             if number in STRIDED and reached < output_stride:
                 self.strided.add(number)

@@ -67,7 +67,8 @@ PAPER = Recipe(
 )
 """rates and cosine are the paper's (P12); it does not state batch size, momentum, weight decay and
 crops"""
-SMALL = Recipe(batch_size=8, optimiser="adam", trunk_rate=0.003, head_rate=0.003)
+SMALL_RECIPE = Recipe(batch_size=8, optimiser="adam", trunk_rate=0.003, head_rate=0.003)
+"""how the small networks are trained"""
 SETUPS: dict[str, Setup] = {
     "voc-paper": Setup("voc", 513, "resnet50", replace(PAPER, epochs=100, crop=321)),
     "taskonomy-paper": Setup("taskonomy", 256, "resnet50", replace(PAPER, epochs=30)),
@@ -75,7 +76,7 @@ SETUPS: dict[str, Setup] = {
         "voc",
         128,
         "mobilenet",
-        replace(SMALL, steps=600),
+        replace(SMALL_RECIPE, steps=600),
         frozen_stages=6,
         narrow=256,
         width=64,
@@ -86,7 +87,7 @@ SETUPS: dict[str, Setup] = {
         "taskonomy",
         128,
         "mobilenet",
-        replace(SMALL, steps=300),
+        replace(SMALL_RECIPE, steps=300),
         stages=3,
         frozen_stages=3,
         narrow=128,

@@ -11,7 +11,7 @@ from allotment.learners.backbones import Pixels, mark_untrained
 from allotment.learners.layers import PointConv
 
 BGR_MEAN = (104 / 255, 117 / 255, 123 / 255)
-WIDTHS = {
+FIRE_CHANNELS = {
     2: (16, 64),
     3: (16, 64),
     4: (32, 128),
@@ -70,7 +70,7 @@ class SqueezeNet(nn.Module):
         self.pool = nn.MaxPool2d(3, 2, ceil_mode=True)
         self.last_pool = DensePool() if output_stride == 8 else self.pool
         inputs = 96
-        for number, (narrow, wide) in WIDTHS.items():
+        for number, (narrow, wide) in FIRE_CHANNELS.items():
             dilation = 2 if number == 9 and output_stride == 8 else 1
             self.add_module(f"fire{number}", Fire(inputs, narrow, wide, dilation))
             inputs = 2 * wide
@@ -78,7 +78,7 @@ class SqueezeNet(nn.Module):
 
     @property
     def stages(self) -> list[nn.Module]:
-        fire = {number: self.get_submodule(f"fire{number}") for number in WIDTHS}
+        fire = {number: self.get_submodule(f"fire{number}") for number in FIRE_CHANNELS}
         return [
             nn.Sequential(self.pixels, self.conv1, self.relu, self.pool),
             nn.Sequential(fire[2], fire[3], fire[4], self.pool),

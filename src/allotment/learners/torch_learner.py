@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from allotment.data.augment import Augment
-from allotment.data.dataset import Dataset, Instances, Target
+from allotment.data.dataset import PIXEL_KINDS, Dataset, Instances, Target
 from allotment.data.labels import Labels, Split
 from allotment.errors import InputError, Mistake, suggest
 from allotment.learners.batches import batch_places, hash_of
-from allotment.learners.feed import Cropped, Held, Wanted, to_labels
+from allotment.learners.feed import Cropped, Decoded, Wanted, to_labels
 from allotment.learners.layers import SafeConvolutions
 from allotment.learners.learner import Measure
 from allotment.learners.lookahead import Ends, look_ahead, turns_of
 from allotment.learners.losses import answer_of, constant_of, loss_of
-from allotment.learners.metrics import CHANCE, MAPS, SKILLS, Running, metric_of
+from allotment.learners.metrics import CHANCE_ERROR, SKILLS, Running, metric_of
 from allotment.learners.networks import ImageNetwork, Perceptron, SmallTrunk
 from allotment.learners.optimiser import make_optimiser, set_rates
 from allotment.learners.recipe import Recipe
@@ -82,9 +82,9 @@ class TorchLearner:
         self._scored: dict[str, Instances] = {}
         """of each task the instances that it is scored on, where they are not the same for all"""
 
-    def _make_feed(self, frozen: nn.Module | None) -> Held:
+    def _make_feed(self, frozen: nn.Module | None) -> Decoded:
         if not self.recipe.crop:
-            return Held(self.data, self.device, frozen)
+            return Decoded(self.data, self.device, frozen)
         if frozen is not None:
             raise InputError(
                 [
@@ -348,7 +348,7 @@ class TorchLearner:
         best = constant_of(self.targets[task], values[0].cpu()).to(self.device)
         instances = self._known(task)
         size = self._feed.values(task, instances[:1]).shape[1:] if len(instances) else ()
-        pixels = size[-2:] if self.targets[task].kind in MAPS else ()
+        pixels = size[-2:] if self.targets[task].kind in PIXEL_KINDS else ()
         best = best.view(1, 1, -1, *(1,) * len(pixels))
         parts = ((part, best.expand(1, len(part), -1, *pixels)) for part in _cut(instances, 32))
         (found,) = self._measure(state, task, parts)
@@ -359,7 +359,7 @@ class TorchLearner:
     ) -> list[Measure]:
         """How good outputs are, for each run of them."""
         metric, target = self.metrics[task], self.targets[task]
-        skilled = (SKILLS[target.kind], CHANCE) if target.kind in SKILLS else ()
+        skilled = (SKILLS[target.kind], CHANCE_ERROR) if target.kind in SKILLS else ()
         kinds = [each for each in (metric, *skilled) if each is not None]
         runs = (
             [[Running(each, target.kind) for each in kinds] for _ in range(state.runs)]

@@ -15,7 +15,14 @@ from torch import Tensor, nn
 from allotment.errors import InputError, Mistake, suggest
 from allotment.learners.backbones import mark_trained
 
-PREFIXES = ("", "backbone.", "classifier.", "module.", "module.backbone.", "module.classifier.")
+WEIGHT_PREFIXES = (
+    "",
+    "backbone.",
+    "classifier.",
+    "module.",
+    "module.backbone.",
+    "module.classifier.",
+)
 """under which a file may keep the weights of a whole module"""
 INSIDE = ("state_dict", "model", "weights")
 """keys under which a checkpoint may hold its weights"""
@@ -84,7 +91,7 @@ def _part_for(
 ) -> tuple[dict[str, Tensor], list[str]]:
     """The part of a file that belongs to the module, by its names there, and the file's names of
     the rest."""
-    prefix = max(PREFIXES, key=lambda start: sum(start + name in given for name in wanted))
+    prefix = max(WEIGHT_PREFIXES, key=lambda start: sum(start + name in given for name in wanted))
     inside, left = {}, []
     for name, part in given.items():
         short = name.removeprefix(prefix)

@@ -31,11 +31,11 @@ from allotment import __version__
 from allotment.amounts import short
 from allotment.errors import InputError, Mistake
 from allotment.files import beside, clear_halves_of, plainly, sign
-from allotment.job import JSON, Job, canonical, parse
+from allotment.job import JSON, SHA256, Job, canonical, parse
 from allotment.ledger import schema
 from allotment.ledger.copies import keep_copy
 from allotment.ledger.disk import (
-    MASKS,
+    MASK_FOLDER,
     check_local,
     judge_content,
     judge_name,
@@ -45,30 +45,31 @@ from allotment.ledger.disk import (
 from allotment.ledger.journal import find_damage
 from allotment.ledger.schema import (
     ARTIFACTS,
-    COLUMNS,
     JSON_KINDS,
     LARGEST_BODY,
     MIGRATIONS,
+    TABLE_COLUMNS,
     judge_row,
 )
-from allotment.ledger.store import Store
+from allotment.ledger.store import MOST_FAULTS, Store
 from allotment.machine import sync_file, sync_folder
 
 FORMAT = "allotment campaign"
-HEAD = "campaign.json"
+HEAD_FILE = "campaign.json"
+"""of an archive: its format, the version that wrote it, and its members"""
 SETTINGS = "campaign.toml"
 LARGEST_SETTINGS = 10_000_000  # bytes
 LARGEST_HEAD = 100_000_000
-LONGEST_LINE = 3 * LARGEST_BODY
-MOST_FILES = 200_000
-LARGEST_LISTING = 300 * MOST_FILES
+LONGEST_ARCHIVE_LINE = 3 * LARGEST_BODY
+"""bytes of a row of the store, escaped as JSON"""
+MOST_ARCHIVED_FILES = 200_000
+"""files of a campaign in one archive"""
+LARGEST_MEMBER_LIST = 300 * MOST_ARCHIVED_FILES
 """bytes of the list of members at the end of an archive"""
 RATIO = 100
 """how many times larger than in the archive a member may be, beyond its first megabyte"""
-SHOWN = 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MEMBER = re.compile(r"artifacts/([0-9a-f]{64})/([^/]+)|labels/([0-9a-f]{64})\.png")
-_HASH = re.compile(r"[0-9a-f]{64}")
 _BROKEN = (
     zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, NotImplementedError,
     RuntimeError, EOFError,
@@ -121,14 +122,15 @@ def _list_files(store: Store) -> dict[str, Path]:
         Mistake(repr(str(path)), "is missing; put it back from a copy of the campaign")
         for path in missing
     ]
-    if len(files) > MOST_FILES:
+    if len(files) > MOST_ARCHIVED_FILES:
         wrong.append(
             Mistake(
-                repr(str(store.folder)), f"has {len(files)} files, an archive holds {MOST_FILES}"
+                repr(str(store.folder)),
+                f"has {len(files)} files, an archive holds {MOST_ARCHIVED_FILES}",
             )
         )
     if wrong:
-        raise InputError(wrong[:SHOWN])
+        raise InputError(wrong[:MOST_FAULTS])
     if (store.folder / SETTINGS).is_file():
         files[SETTINGS] = store.folder / SETTINGS
     return files
@@ -142,11 +144,13 @@ def _files_of(table: str, row: Mapping[str, JSON]) -> dict[str, JSON]:
             for name, described in row["files"].items()
         }
     png = row["value"].get("png") if table == "labels" and isinstance(row["value"], dict) else None
-    return {f"{MASKS}/{png}.png": None} if isinstance(png, str) and _HASH.fullmatch(png) else {}
+    return (
+        {f"{MASK_FOLDER}/{png}.png": None} if isinstance(png, str) and SHA256.fullmatch(png) else {}
+    )
 
 
 def _write_members(archive: zipfile.ZipFile, store: Store, files: Mapping[str, Path]) -> None:
-    tables = list(COLUMNS[len(MIGRATIONS)])
+    tables = list(TABLE_COLUMNS[len(MIGRATIONS)])
     names = sorted([*(f"{table}.jsonl" for table in tables), *files])
     head = {
         "format": FORMAT,
@@ -154,7 +158,7 @@ def _write_members(archive: zipfile.ZipFile, store: Store, files: Mapping[str, P
         "allotment": __version__,
         "members": names,
     }
-    _write_text(archive, HEAD, canonical(head) + "\n")
+    _write_text(archive, HEAD_FILE, canonical(head) + "\n")
     for table in tables:
         _write_text(
             archive, f"{table}.jsonl", "".join(canonical(row) + "\n" for row in store.table(table))
@@ -202,11 +206,13 @@ def unpack(
             clear_halves_of(folder)
             half = Path(tempfile.mkdtemp(prefix=f"{sign(folder.name)}-", dir=folder.parent))
         try:
-            with schema.translate(half / schema.FILE):
+            with schema.translate(half / schema.STORE_FILE):
                 _Import(archive, members, path, half).run()
                 if faults := [] if judge is None else judge(half):
-                    told = "; ".join(faults[:3]) + (" and more" if faults[3:] else "")
-                    raise InputError([Mistake(repr(str(path)), f"is not a sound campaign: {told}")])
+                    message = "; ".join(faults[:3]) + (" and more" if faults[3:] else "")
+                    raise InputError(
+                        [Mistake(repr(str(path)), f"is not a sound campaign: {message}")]
+                    )
                 half.chmod(0o755)
                 sync_tree(half)
                 half.rename(folder)
@@ -242,12 +248,12 @@ def _open(path: Path) -> Iterator[zipfile.ZipFile]:
             what = f"cannot be read ({error.strerror}); check the path and its permissions"
             raise InputError([Mistake(repr(str(path)), what)]) from None
         with _reading(path):
-            if _listing_size(file) > LARGEST_LISTING:
+            if _listing_size(file) > LARGEST_MEMBER_LIST:
                 raise InputError(
                     [
                         Mistake(
                             repr(str(path)),
-                            f"lists more than {MOST_FILES} files; is it the right one?",
+                            f"lists more than {MOST_ARCHIVED_FILES} files; is it the right one?",
                         )
                     ]
                 )
@@ -286,8 +292,8 @@ def _check_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.Zi
     wrong: list[Mistake] = []
     seen: dict[str, zipfile.ZipInfo] = {}
     infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
-    if len(infos) > MOST_FILES + 100:
-        wrong.append(Mistake("", f"has {len(infos)} members, the limit is {MOST_FILES}"))
+    if len(infos) > MOST_ARCHIVED_FILES + 100:
+        wrong.append(Mistake("", f"has {len(infos)} members, the limit is {MOST_ARCHIVED_FILES}"))
     end = 0
     for info in infos:
         what = _judge_member(info)
@@ -297,7 +303,7 @@ def _check_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.Zi
             what = "overlaps another member; pack the campaign again"
         end = info.header_offset + 30 + info.compress_size
         seen[info.filename.casefold()] = info
-        if what and len(wrong) < SHOWN:
+        if what and len(wrong) < MOST_FAULTS:
             wrong.append(Mistake(_show(info.orig_filename), what))
     if wrong:
         raise InputError(mistake.under(repr(str(path))) for mistake in wrong)
@@ -325,9 +331,9 @@ def _judge_member(info: zipfile.ZipInfo) -> str:
 
 def _judge_place(name: str) -> str:
     if name in {
-        HEAD,
+        HEAD_FILE,
         SETTINGS,
-        *(f"{table}.jsonl" for version in COLUMNS.values() for table in version),
+        *(f"{table}.jsonl" for version in TABLE_COLUMNS.values() for table in version),
     }:
         return ""
     match = _MEMBER.fullmatch(name)
@@ -357,11 +363,11 @@ class _Import:
     def run(self) -> None:
         version = self._read_head()
         self._check_space()
-        schema.build(self.folder / schema.FILE, version)
-        connection = schema.connect(self.folder / schema.FILE, write=True)
+        schema.build(self.folder / schema.STORE_FILE, version)
+        connection = schema.connect(self.folder / schema.STORE_FILE, write=True)
         try:
             connection.execute("BEGIN")
-            for table, columns in COLUMNS[version].items():
+            for table, columns in TABLE_COLUMNS[version].items():
                 self._fill(connection, table, columns)
             self._check_numbers(connection)
             self._raise()
@@ -369,7 +375,7 @@ class _Import:
             schema.migrate(connection, len(MIGRATIONS))
             self.wrong += [
                 self._mistake("", f"{what}; pack it again")
-                for what in find_damage(connection, COLUMNS[1])
+                for what in find_damage(connection, TABLE_COLUMNS[1])
             ]
             self._raise()
             keep_copy(connection, self.folder)
@@ -383,14 +389,16 @@ class _Import:
 
     def _raise(self) -> None:
         if self.wrong:
-            raise InputError(self.wrong[:SHOWN])
+            raise InputError(self.wrong[:MOST_FAULTS])
 
     def _read_head(self) -> int:
         """The version; the members are exactly those that the head lists."""
-        if HEAD not in self.members or self.members[HEAD].file_size > LARGEST_HEAD:
-            raise InputError([self._mistake("", f"has no {HEAD}: it was not made by `allot pack`")])
-        with _reading(self.path, HEAD):
-            head = parse(self.archive.read(self.members[HEAD]))
+        if HEAD_FILE not in self.members or self.members[HEAD_FILE].file_size > LARGEST_HEAD:
+            raise InputError(
+                [self._mistake("", f"has no {HEAD_FILE}: it was not made by `allot pack`")]
+            )
+        with _reading(self.path, HEAD_FILE):
+            head = parse(self.archive.read(self.members[HEAD_FILE]))
         match head:
             case {
                 "format": str(name),
@@ -404,16 +412,16 @@ class _Import:
                 good = False
         if not good or not all(isinstance(member, str) for member in members):
             raise InputError(
-                [self._mistake(HEAD, "is not the head of a campaign's archive; pack it again")]
+                [self._mistake(HEAD_FILE, "is not the head of a campaign's archive; pack it again")]
             )
-        if version not in COLUMNS:
+        if version not in TABLE_COLUMNS:
             what = (
-                f"is of version {short(version)}, this program knows {max(COLUMNS)}; upgrade"
+                f"is of version {short(version)}, this program knows {max(TABLE_COLUMNS)}; upgrade"
                 " allotment"
             )
-            raise InputError([self._mistake(HEAD, what)])
-        tables = {f"{table}.jsonl" for table in COLUMNS[version]}
-        there = set(self.members) - {HEAD}
+            raise InputError([self._mistake(HEAD_FILE, what)])
+        tables = {f"{table}.jsonl" for table in TABLE_COLUMNS[version]}
+        there = set(self.members) - {HEAD_FILE}
         if there != set(members) or len(set(members)) < len(members) or not tables <= there:
             odd = sorted((set(members) | tables) ^ there)
             what = (
@@ -447,7 +455,7 @@ class _Import:
 
     def _note(self, table: str, what: str, line: int) -> None:
         self.wrong.append(self._mistake(f"{table}.jsonl", f"{what}; pack it again", line))
-        if len(self.wrong) >= SHOWN:
+        if len(self.wrong) >= MOST_FAULTS:
             self._raise()
 
     def _lines(
@@ -456,7 +464,7 @@ class _Import:
         """The rows of a table that have the right columns, each with a value of its kind."""
         member = f"{table}.jsonl"
         with _reading(self.path, member), self.archive.open(self.members[member]) as file:
-            lines = iter(partial(file.readline, LONGEST_LINE), b"")
+            lines = iter(partial(file.readline, LONGEST_ARCHIVE_LINE), b"")
             for number, text in enumerate(lines, 1):
                 try:
                     row = parse(text)
@@ -487,7 +495,7 @@ class _Import:
     def _extract(self) -> None:
         """The files, each of which the rows must speak of."""
         there = {name for name in self.members if "/" in name}
-        for name in sorted(there ^ set(self.named))[:SHOWN]:
+        for name in sorted(there ^ set(self.named))[:MOST_FAULTS]:
             what = "is missing" if name in self.named else "belongs to nothing in the store"
             self.wrong.append(self._mistake(_show(name), f"{what}; pack the campaign again"))
         self._raise()
@@ -496,7 +504,7 @@ class _Import:
                 what = self._extract_one(name)
             if what:
                 self.wrong.append(self._mistake(name, what))
-                if len(self.wrong) >= SHOWN:
+                if len(self.wrong) >= MOST_FAULTS:
                     break
 
     def _extract_one(self, name: str) -> str:

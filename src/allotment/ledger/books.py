@@ -16,29 +16,32 @@ from typing import NamedTuple
 from allotment.ledger.schema import damaged
 from allotment.ledger.store import Store, Value
 from allotment.orders.order import Order
-from allotment.orders.sheet import SUFFIXES
+from allotment.orders.sheet import SHEET_SUFFIXES
 from allotment.problem import Task, show_exact
 
-WIDTH = 6
+NAME_LETTERS = 6
 """letters of a hash in the name of an order"""
 MOST_SHEETS = 1000
 """of a folder that are looked at"""
-LONGEST_LINE = 100_000  # bytes
-_SHEET = re.compile(rf"[0-9]{{1,9}}-([0-9a-f]{{{WIDTH}}})-[0-9a-f]{{{WIDTH}}}")
+LONGEST_SHEET_LINE = 100_000
+"""bytes of a line of a sheet that are looked at"""
+_SHEET = re.compile(rf"[0-9]{{1,9}}-([0-9a-f]{{{NAME_LETTERS}}})-[0-9a-f]{{{NAME_LETTERS}}}")
 
 
 def name_campaign(store: Store) -> str:
     """A short name of a campaign that every copy of it has: it is made of the settings that it
     began with."""
     first = next(store.table("settings"), {"text": ""})
-    return hashlib.sha256(first["text"].encode()).hexdigest()[:WIDTH]
+    return hashlib.sha256(first["text"].encode()).hexdigest()[:NAME_LETTERS]
 
 
 def name_order(store: Store, value: Value) -> str:
     """What an order is called on its sheet: its number, the campaign's name, and a hash of what it
     is."""
     name = value.body.get("sheet")
-    return str(name) if name else f"{value.number}-{name_campaign(store)}-{value.key[:WIDTH]}"
+    return (
+        str(name) if name else f"{value.number}-{name_campaign(store)}-{value.key[:NAME_LETTERS]}"
+    )
 
 
 def is_own(name: str, campaign: str) -> bool:
@@ -74,7 +77,7 @@ def list_lost(store: Store) -> list[Path]:
     campaign, known = name_campaign(store), {name_order(store, value) for value in store.orders()}
     found = []
     for path in sorted(store.folder.glob("order-*"))[:MOST_SHEETS]:
-        name = _read_name(path) if path.suffix.lower() in SUFFIXES else ""
+        name = _read_name(path) if path.suffix.lower() in SHEET_SUFFIXES else ""
         if is_own(name, campaign) and name not in known:
             found.append(path)
     return found
@@ -86,7 +89,7 @@ def _read_name(path: Path) -> str:
         if not stat.S_ISREG(path.stat().st_mode):
             return ""
         with path.open("rb") as file:
-            lines = [file.readline(LONGEST_LINE).decode("utf-8-sig") for _ in range(2)]
+            lines = [file.readline(LONGEST_SHEET_LINE).decode("utf-8-sig") for _ in range(2)]
         if path.suffix.lower() in (".jsonl", ".ndjson"):
             row = json.loads(lines[0])
         else:

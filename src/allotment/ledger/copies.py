@@ -19,11 +19,11 @@ from allotment.ledger.journal import Position
 from allotment.machine import sync_file, sync_folder
 
 FOLDER = "copies"
-MOST = 3
-"""that are kept"""
+MOST_COPIES = 3
+"""copies of a store that are kept"""
 ROOM = 10
 """times the size of a copy that must be free for it"""
-_NAME = re.compile(r"([0-9]{1,15})\.sqlite", re.ASCII)
+_COPY_NAME = re.compile(r"([0-9]{1,15})\.sqlite", re.ASCII)
 
 
 class Copy(NamedTuple):
@@ -39,7 +39,7 @@ def list_copies(folder: Path) -> list[Copy]:
         names = os.listdir(folder / FOLDER)
     except (FileNotFoundError, NotADirectoryError):
         return []
-    found = [(int(match[1]), name) for name in names if (match := _NAME.fullmatch(name))]
+    found = [(int(match[1]), name) for name in names if (match := _COPY_NAME.fullmatch(name))]
     return [Copy(number, folder / FOLDER / name) for number, name in sorted(found)]
 
 
@@ -66,7 +66,7 @@ def keep_copy(connection: sqlite3.Connection, folder: Path) -> None:
         (folder / FOLDER).mkdir(exist_ok=True)
         clear_halves(folder / FOLDER)
         _write(connection, folder / FOLDER / f"{position.number:06d}.sqlite")
-        for old in [copy for copy in known if copy.number < position.number][: 1 - MOST]:
+        for old in [copy for copy in known if copy.number < position.number][: 1 - MOST_COPIES]:
             old.path.unlink()
 
 

@@ -22,7 +22,7 @@ from allotment.job import parse
 from allotment.machine import sync_folder
 
 MOUNTS = Path("/proc/mounts")
-NETWORK = {
+NETWORK_FILE_SYSTEMS = {
     "9p", "acfs", "afs", "beegfs", "ceph", "cifs", "coda", "cvmfs", "davfs", "gfs2", "gpfs",
     "lustre", "ncpfs", "nfs",
     "nfs4", "ocfs2", "panfs", "prl_fs", "smb2", "smb3", "smbfs", "vboxsf", "wekafs",
@@ -34,10 +34,11 @@ NETWORK = {
 }  # fmt: skip
 """kinds of file systems on which several machines, or a machine and its guest, may see different
 files"""
-MASKS = "labels"
+MASK_FOLDER = "labels"
 """the folder of a campaign that delivered masks are kept in"""
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+RESERVED_NAMES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+"""names that Windows keeps for devices"""
 FORMATS = (".json", ".npy", ".png", ".safetensors")
 LARGEST_HEADER = 10_000  # bytes
 _HEADER = re.compile(  # as numpy writes it
@@ -47,7 +48,8 @@ _HEADER = re.compile(  # as numpy writes it
     )
 )
 LARGEST_JSON = 50_000_000
-MOST_PIXELS = 10**9
+MOST_PNG_PIXELS = 10**9
+"""pixels of a PNG among the files of a campaign, height times width"""
 
 
 def check_local(folder: Path) -> None:
@@ -58,7 +60,7 @@ def check_local(folder: Path) -> None:
     except OSError:
         return
     point, kind = _find_mount(Path(os.path.realpath(folder)), mounts)
-    if kind in NETWORK:
+    if kind in NETWORK_FILE_SYSTEMS:
         what = (
             f"is on a network disk ({kind} at {point}), where a store can be damaged; put the"
             " campaign on a disk of this machine and carry it from place to place with `allot"
@@ -110,7 +112,7 @@ def clear_halves(folder: Path) -> None:
     """Remove what killed processes left half-written in a campaign; only for whoever holds the
     lock. A sheet is written when the lock is free again."""
     with plainly(folder):
-        remove_halves([*folder.glob(f"{HALF}*"), *folder.glob(f"{MASKS}/{HALF}*")])
+        remove_halves([*folder.glob(f"{HALF}*"), *folder.glob(f"{MASK_FOLDER}/{HALF}*")])
 
 
 def list_files(files: Mapping[str, bytes], where: str) -> dict[str, list[Any]]:
@@ -130,7 +132,7 @@ def judge_name(name: object) -> str:
     """What is wrong with the name of a file in an artifact; nothing is the empty text."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         return f"{short(name)} is not a plain file name; use letters, digits, - and _, at most 100"
-    if RESERVED.fullmatch(name):
+    if RESERVED_NAMES.fullmatch(name):
         return f"{short(name)} is a reserved name on Windows; choose another"
     if not name.endswith(FORMATS):
         return f"{short(name)} is no {', '.join(FORMATS)}; write arrays as .npy and values as .json"
@@ -147,7 +149,7 @@ def judge_path(name: str) -> str:
         return "leads out of the folder; names in an archive have no dots for folders"
     if "\\" in name or ":" in name or not name.isprintable():
         return "has a character that no name in an archive has"
-    if any(part != part.rstrip(". ") or RESERVED.fullmatch(part) for part in parts):
+    if any(part != part.rstrip(". ") or RESERVED_NAMES.fullmatch(part) for part in parts):
         return "is no name on Windows; pack the campaign again"
     return ""
 
@@ -200,8 +202,8 @@ def _judge_png(file: BinaryIO, size: int) -> str:
     if len(start) < 33 or start[:8] != b"\x89PNG\r\n\x1a\n" or start[12:16] != b"IHDR":
         return "is not a PNG image; save it as one"
     width, height = struct.unpack(">II", start[16:24])
-    if not 0 < width * height <= MOST_PIXELS:
-        return f"is {width} x {height} pixels, the limit is {MOST_PIXELS}; make it smaller"
+    if not 0 < width * height <= MOST_PNG_PIXELS:
+        return f"is {width} x {height} pixels, the limit is {MOST_PNG_PIXELS}; make it smaller"
     return ""
 
 

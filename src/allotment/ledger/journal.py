@@ -19,10 +19,11 @@ SQL = (
     f"CREATE TABLE {TABLE} (number INTEGER PRIMARY KEY, part TEXT NOT NULL, place INTEGER NOT NULL,"
     " hash TEXT NOT NULL)"
 )
-COLUMNS = {"number": "number", "part": "name", "place": "number", "hash": "mark"}
-WIDTH = 16
-"""bytes of a hash"""
-NAMED = 5
+JOURNAL_COLUMNS = {"number": "number", "part": "name", "place": "number", "hash": "mark"}
+"""the columns of the journal itself, and what kind of value they hold"""
+ROW_HASH_BYTES = 16
+"""bytes of the hash of a row"""
+MOST_ROWS_NAMED = 5
 """rows that are named, of each kind of harm"""
 MISSING, CHANGED, UNKNOWN = (
     "{is_} missing",
@@ -93,7 +94,7 @@ def enter_all(connection: sqlite3.Connection, tables: Tables) -> None:
 def sign(before: str, table: str, place: int, row: Sequence[Any]) -> str:
     """The hash of a row that comes after the line with the hash `before`."""
     text = "\0".join(map(str, (before, table, place, *row)))
-    return hashlib.blake2b(text.encode(), digest_size=WIDTH).hexdigest()
+    return hashlib.blake2b(text.encode(), digest_size=ROW_HASH_BYTES).hexdigest()
 
 
 def find_damage(connection: sqlite3.Connection, tables: Tables) -> list[str]:
@@ -102,7 +103,7 @@ def find_damage(connection: sqlite3.Connection, tables: Tables) -> list[str]:
     counts: Counter[tuple[str, str]] = Counter()
     for table, what, name in _compare(connection, tables):
         counts[table, what] += 1
-        if counts[table, what] <= NAMED:
+        if counts[table, what] <= MOST_ROWS_NAMED:
             found.setdefault((table, what), []).append(name)
     return [_tell(*key, counts[key], names) for key, names in found.items()]
 
@@ -112,7 +113,7 @@ def _tell(table: str, what: str, count: int, names: list[str]) -> str:
     said = what.format(**_SINGULAR if count == 1 else _PLURAL)
     return (
         f"{count} {one if count == 1 else many} {said}"
-        f" ({', '.join(names)}{', ...' if count > NAMED else ''})"
+        f" ({', '.join(names)}{', ...' if count > MOST_ROWS_NAMED else ''})"
     )
 
 
@@ -171,5 +172,7 @@ def _select(table: str, columns: Mapping[str, str]) -> str:
 
 def name_row(place: int, row: Mapping[str, Any]) -> str:
     """A row by its number and what helps to find it."""
-    told = [f"{key} {str(row[key])[:40]!r}" for key in ("kind", "task", "instance") if key in row]
-    return f"{place}: {', '.join(told)}" if told else str(place)
+    details = [
+        f"{key} {str(row[key])[:40]!r}" for key in ("kind", "task", "instance") if key in row
+    ]
+    return f"{place}: {', '.join(details)}" if details else str(place)

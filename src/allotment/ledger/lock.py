@@ -16,15 +16,17 @@ from pathlib import Path
 from allotment.errors import InputError, Mistake, visible
 from allotment.files import plainly
 
-FILE = "campaign.lock"
-LONGEST = 10_000  # bytes
+LOCK_FILE = "campaign.lock"
+"""in a campaign's folder"""
+LARGEST_LOCK = 10_000
+"""bytes of what a lock says of its holder"""
 LONGEST_WORD = 200
 """letters of what a lock says of its holder"""
 MOST_PROCESSES = 2**31
 FIELDS = {"pid": int, "host": str, "command": str, "since": str}
 
 
-class Held(InputError):
+class Busy(InputError):
     """Somebody else writes just now."""
 
 
@@ -71,7 +73,7 @@ class Lock:
 
 def take(folder: Path, why: str = "") -> Lock:
     """Be the one who writes; raises Held with the name of whoever does already."""
-    path = folder / FILE
+    path = folder / LOCK_FILE
     try:
         import fcntl
     except ImportError:  # Windows
@@ -91,11 +93,11 @@ def take(folder: Path, why: str = "") -> Lock:
             errno.EWOULDBLOCK,
             errno.EACCES,
         ):
-            raise Held([Mistake(repr(str(folder)), _say_who(read_holder(path)))]) from None
+            raise Busy([Mistake(repr(str(folder)), _say_who(read_holder(path)))]) from None
         raise
     with contextlib.suppress(OSError):  # on a full disk the lock is still a lock
         os.ftruncate(handle, 0)
-        os.write(handle, json.dumps(asdict(_describe(why))).encode()[:LONGEST])
+        os.write(handle, json.dumps(asdict(_describe(why))).encode()[:LARGEST_LOCK])
     return Lock(handle)
 
 
@@ -110,7 +112,7 @@ def read_holder(path: Path) -> Holder | None:
     process's number."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            said = json.loads(file.read(LONGEST) or b"")
+            said = json.loads(file.read(LARGEST_LOCK) or b"")
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(said, dict) or {key: type(value) for key, value in said.items()} != FIELDS:

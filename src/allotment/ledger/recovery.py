@@ -15,10 +15,10 @@ from allotment.ledger import journal, lock
 from allotment.ledger.copies import FOLDER, Copy, find_newer, list_copies
 from allotment.ledger.disk import check_local
 from allotment.ledger.journal import Position
-from allotment.ledger.schema import COLUMNS, FILE, connect
+from allotment.ledger.schema import STORE_FILE, TABLE_COLUMNS, connect
 from allotment.machine import sync_file, sync_folder
 
-BESIDE = ("-wal", "-shm")
+SQLITE_COMPANIONS = ("-wal", "-shm")
 """what SQLite keeps beside a file"""
 
 
@@ -45,16 +45,16 @@ def restore(folder: Path) -> Restored:
         raise InputError([Mistake(repr(str(folder)), what)])
     held = lock.take(folder)
     try:
-        now = _examine(folder / FILE)
+        now = _examine(folder / STORE_FILE)
         if now.sound and find_newer(known, now.position) is None:
             what = "is sound and has all that its copies have; there is nothing to restore"
-            raise InputError([Mistake(repr(str(folder / FILE)), what)])
+            raise InputError([Mistake(repr(str(folder / STORE_FILE)), what)])
         chosen = _choose(known)
         with plainly(folder):
             for harmed in known[known.index(chosen) + 1 :]:
                 os.rename(harmed.path, f"{harmed.path}.harmed")
             aside = _put_aside(folder)
-            _put_in_place(chosen.path, folder / FILE)
+            _put_in_place(chosen.path, folder / STORE_FILE)
     finally:
         held.release()
     lost = max(0, now.position.number - chosen.number) if now.position.number else None
@@ -84,7 +84,7 @@ def _examine_once(path: Path) -> _Examined:
     try:
         position = journal.find_position(connection)
         pages = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
-        return _Examined(pages and not journal.find_damage(connection, COLUMNS[1]), position)
+        return _Examined(pages and not journal.find_damage(connection, TABLE_COLUMNS[1]), position)
     except (sqlite3.Error, UnicodeDecodeError):
         return _Examined(False, Position(0, ""))
     finally:
@@ -102,10 +102,13 @@ def _choose(known: list[Copy]) -> Copy:
 def _put_aside(folder: Path) -> Path | None:
     """Give the store and what belongs to it another name. Whoever is stopped here can begin
     again."""
-    path, number = folder / FILE, 1
+    path, number = folder / STORE_FILE, 1
     while (aside := folder / f"harmed-{number}.sqlite").exists():
         number += 1
-    for end in (*BESIDE, ""):  # the file last: without what is beside it, it is an older store
+    for end in (
+        *SQLITE_COMPANIONS,
+        "",
+    ):  # the file last: without what is beside it, it is an older store
         part = Path(f"{path}{end}")
         if part.exists():
             os.rename(part, f"{aside}{end}")

@@ -18,59 +18,81 @@ from typing import Any, Self
 from allotment.amounts import short
 from allotment.errors import InputError, Mistake
 from allotment.files import HALF, KEEP, explain, plainly
-from allotment.job import JSON, canonical, parse
+from allotment.job import JSON, SHA256, canonical, parse
 from allotment.ledger import copies, journal, lock
 from allotment.ledger.disk import check_local, clear_halves, judge_name
 from allotment.ledger.journal import Position
 from allotment.machine import make_folder, sync_folder
+from allotment.orders.order import LONGEST_NAME
 
-FILE = "campaign.sqlite"
+STORE_FILE = "campaign.sqlite"
+"""in a campaign's folder"""
 ARTIFACTS = "artifacts"
 MARK = 0x616C6C6F
 """says in the header of the file whose it is"""
 PATIENCE = 30.0  # seconds, for the moments in which another process tidies up
-LARGEST_NUMBER = 2**53
-"""of a row; SQLite itself counts on to 2^63"""
+LARGEST_ROW_NUMBER = 2**53
+"""of a row: JSON keeps whole numbers exact up to this; SQLite itself counts on to 2^63"""
 LARGEST_BODY = 16_000_000  # characters
-LONGEST_NAME = 1000  # characters
 
-COLUMNS: dict[int, dict[str, dict[str, str]]] = {
+TABLE_COLUMNS: dict[int, dict[str, dict[str, str]]] = {
     1: {
         "settings": {"number": "number", "text": "text", "at": "at"},
         "results": {
-            "number": "number", "key": "key", "kind": "name", "needs": "object",
-            "versions": "object", "body": "value",
+            "number": "number",
+            "key": "key",
+            "kind": "name",
+            "needs": "object",
+            "versions": "object",
+            "body": "value",
             "at": "at",
         },
         "artifacts": {
-            "number": "number", "key": "key", "kind": "name", "needs": "object",
+            "number": "number",
+            "key": "key",
+            "kind": "name",
+            "needs": "object",
             "versions": "object",
-            "files": "listing", "at": "at",
+            "files": "listing",
+            "at": "at",
         },
         "records": {
-            "id": "number", "kind": "name", "number": "number", "key": "name", "body": "value",
+            "id": "number",
+            "kind": "name",
+            "number": "number",
+            "key": "name",
+            "body": "value",
             "at": "at",
         },
         "cancellations": {"order_id": "number", "at": "at"},
         "items": {"order_id": "number", "position": "count", "task": "name", "instance": "name"},
         "deliveries": {
-            "number": "number", "name": "name", "digest": "name", "new": "count",
+            "number": "number",
+            "name": "name",
+            "digest": "name",
+            "new": "count",
             "duplicates": "count",
-            "conflicts": "count", "at": "at",
+            "conflicts": "count",
+            "at": "at",
         },
-        "labels": {"id": "number", "delivery": "number", "task": "name", "instance": "name",
-        "value": "value"},
+        "labels": {
+            "id": "number",
+            "delivery": "number",
+            "task": "name",
+            "instance": "name",
+            "value": "value",
+        },
         "rejections": {"id": "number", "delivery": "number", "place": "text", "reason": "text"},
     }
-}  # fmt: skip
-COLUMNS[2] = COLUMNS[1] | {journal.TABLE: journal.COLUMNS}
+}
+"""of each version of the format, the columns of each table and what kind of value they hold"""
+TABLE_COLUMNS[2] = TABLE_COLUMNS[1] | {journal.TABLE: journal.JOURNAL_COLUMNS}
 """of each version: its tables, in an order in which they can be filled, and what their columns
 hold"""
 
 _AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", re.ASCII)
-_KEY = re.compile(r"[0-9a-f]{64}")
 
-_FIRST = """
+_FIRST_TABLES = """
 CREATE TABLE settings (number INTEGER PRIMARY KEY, text TEXT NOT NULL, at TEXT NOT NULL);
 CREATE TABLE results (
     number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, needs TEXT NOT NULL,
@@ -133,7 +155,7 @@ def _forbid(table: str) -> str:
 
 
 MIGRATIONS = (
-    _FIRST + "".join(map(_forbid, COLUMNS[1])),
+    _FIRST_TABLES + "".join(map(_forbid, TABLE_COLUMNS[1])),
     f"{journal.SQL};\n{_forbid(journal.TABLE)}",
 )
 """the n-th leads from version n to n + 1; none is ever changed once it was released"""
@@ -144,13 +166,13 @@ def judge_row(row: JSON, columns: Mapping[str, str]) -> str:
     if not isinstance(row, dict) or set(row) != set(columns):
         return f"has not exactly these keys: {', '.join(columns)}"
     for name, kind in columns.items():
-        if not _CHECKS[kind](row[name]):
+        if not _COLUMN_CHECKS[kind](row[name]):
             return f"{name}: {short(row[name])} is no {kind}"
     return ""
 
 
 def _is_count(value: JSON) -> bool:
-    return type(value) is int and 0 <= value < LARGEST_NUMBER
+    return type(value) is int and 0 <= value < LARGEST_ROW_NUMBER
 
 
 def _is_text(value: JSON) -> bool:
@@ -175,16 +197,16 @@ def is_listing(files: JSON) -> bool:
         isinstance(each, list) and len(each) == 2 and _is_count(each[0]) for each in files.values()
     )
     return all(sound) and all(
-        isinstance(digest, str) and _KEY.fullmatch(digest) for _, digest in files.values()
+        isinstance(digest, str) and SHA256.fullmatch(digest) for _, digest in files.values()
     )
 
 
-_MARK = re.compile(f"[0-9a-f]{{{2 * journal.WIDTH}}}")
+_MARK = re.compile(f"[0-9a-f]{{{2 * journal.ROW_HASH_BYTES}}}")
 
-_CHECKS: dict[str, Callable[[JSON], bool]] = {
+_COLUMN_CHECKS: dict[str, Callable[[JSON], bool]] = {
     "number": lambda value: _is_count(value) and value > 0,
     "count": _is_count,
-    "key": lambda value: isinstance(value, str) and _KEY.fullmatch(value) is not None,
+    "key": lambda value: isinstance(value, str) and SHA256.fullmatch(value) is not None,
     "text": _is_text,
     "name": lambda value: _is_text(value) and 0 < len(value) <= LONGEST_NAME,
     "value": _is_value,
@@ -217,7 +239,7 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
                 f"BEGIN IMMEDIATE; {MIGRATIONS[step]} PRAGMA user_version = {step + 1};"
             )
             if step == 1:
-                journal.enter_all(connection, COLUMNS[1])
+                journal.enter_all(connection, TABLE_COLUMNS[1])
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -244,7 +266,7 @@ def connect(path: Path, write: bool) -> sqlite3.Connection:
             connection = _open(path, "mode=rw" if write else "mode=ro")
         except sqlite3.OperationalError:
             # On a disk that cannot be written a store that was closed well can be read as it is.
-            if write or _size(path.with_name(FILE + "-wal")):
+            if write or _size(path.with_name(STORE_FILE + "-wal")):
                 raise
             connection = _open(path, "immutable=1")
         try:
@@ -405,10 +427,10 @@ def _check_rows(connection: sqlite3.Connection, path: Path, known: Sequence[copi
     position, whole = journal.find_position(connection), path.resolve()
     if newer := copies.find_newer(known, position):
         raise InputError([Mistake(repr(str(path)), _tell_older(newer, position))])
-    now = (position, *map(_stamp, (whole, whole.with_name(FILE + "-wal"))))
+    now = (position, *map(_stamp, (whole, whole.with_name(STORE_FILE + "-wal"))))
     if _SEEN.get(whole) == now:
         return
-    if found := journal.find_damage(connection, COLUMNS[1]):
+    if found := journal.find_damage(connection, TABLE_COLUMNS[1]):
         raise damaged(path, "; ".join(found[:3]) + (" and more" if found[3:] else ""))
     _SEEN[whole] = now
 
@@ -432,7 +454,7 @@ def _tell_older(newer: copies.Copy, position: Position) -> str:
 
 
 def _columns(table: str) -> Mapping[str, str]:
-    return COLUMNS[len(MIGRATIONS)][table]
+    return TABLE_COLUMNS[len(MIGRATIONS)][table]
 
 
 class Ledger:
@@ -440,7 +462,7 @@ class Ledger:
 
     def __init__(self, folder: Path, connection: sqlite3.Connection, held: lock.Lock | None):
         self.folder = folder
-        self.path = folder / FILE
+        self.path = folder / STORE_FILE
         self._connection = connection
         self._lock = held
 
@@ -463,14 +485,14 @@ class Ledger:
             make_folder(folder)
         held = lock.take(folder, why)
         try:
-            path = folder / FILE
+            path = folder / STORE_FILE
             if path.exists():
                 what = "is a campaign already; go on with it, or choose another folder"
                 raise InputError([Mistake(repr(str(folder)), what)])
             clear_halves(folder)
             with plainly(folder), tempfile.TemporaryDirectory(prefix=HALF, dir=folder) as half:
-                build(Path(half) / FILE)
-                os.rename(Path(half) / FILE, path)
+                build(Path(half) / STORE_FILE)
+                os.rename(Path(half) / STORE_FILE, path)
                 sync_folder(folder)
             return cls(folder, connect(path, write=True), held)
         except BaseException:
@@ -484,7 +506,7 @@ class Ledger:
         """A store that exists: alone for writing, beside all others for reading. Without `check` it
         may be harmed."""
         folder = Path(folder)
-        path = folder / FILE
+        path = folder / STORE_FILE
         check_local(folder)
         if write:
             return cls._open_alone(folder, why)
@@ -509,7 +531,7 @@ class Ledger:
 
     @classmethod
     def _open_alone(cls, folder: Path, why: str) -> Self:
-        path = folder / FILE
+        path = folder / STORE_FILE
         connect(path, write=False).close()  # no lock file in a folder that is no campaign
         held = lock.take(folder, why)
         try:
@@ -584,7 +606,7 @@ class Ledger:
         (last,) = self._connection.execute(
             f"SELECT COALESCE(MAX(rowid), 0) FROM {table}"
         ).fetchone()
-        if last > LARGEST_NUMBER:
+        if last > LARGEST_ROW_NUMBER:
             raise damaged(self.path, f"row {last} of {table} has a number that none gets")
         self._connection.executemany(
             f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", rows

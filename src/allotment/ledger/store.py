@@ -19,21 +19,24 @@ from allotment.ledger.disk import list_files, write_folder
 from allotment.ledger.journal import find_damage
 from allotment.ledger.schema import (
     ARTIFACTS,
-    COLUMNS,
     JSON_KINDS,
     LARGEST_BODY,
-    LONGEST_NAME,
     MIGRATIONS,
+    TABLE_COLUMNS,
     Ledger,
     damaged,
     is_listing,
     translate,
 )
 from allotment.machine import make_folder
+from allotment.orders.order import LONGEST_NAME
 
-VALUES = ("estimates", "plan", "evaluation", "diagnosis")
-RULES = ("first", "last", "majority")
-SHOWN = 20
+VALUE_KINDS = ("estimates", "plan", "evaluation", "diagnosis")
+"""what is put on record as a value: what was found or decided"""
+CONFLICT_RULES = ("first", "last", "majority")
+"""which of several labels of one item counts where annotators disagree"""
+MOST_FAULTS = 20
+"""mistakes in rows or archives that are listed at once; the others are like them"""
 
 
 @dataclass(frozen=True)
@@ -175,9 +178,9 @@ class Store(Ledger):
     def add_value(self, kind: str, body: JSON, key: str) -> Value:
         """Note something found or decided; if this key was noted before, that is given back
         instead."""
-        if kind not in VALUES:
+        if kind not in VALUE_KINDS:
             raise InputError(
-                [Mistake("kind of a value", f"unknown {short(kind)}; {suggest(kind, VALUES)}")]
+                [Mistake("kind of a value", f"unknown {short(kind)}; {suggest(kind, VALUE_KINDS)}")]
             )
         with self._adding():
             return self.find_value(kind, key) or self._note(kind, body, key)
@@ -242,8 +245,12 @@ class Store(Ledger):
                 wrong.append(Mistake(f"task {task!r}, instance {instance!r}", what))
             ordered[task].add(instance)
         if wrong:
-            more = [Mistake("", f"and {len(wrong) - SHOWN} more")] if len(wrong) > SHOWN else []
-            raise InputError(wrong[:SHOWN] + more)
+            more = (
+                [Mistake("", f"and {len(wrong) - MOST_FAULTS} more")]
+                if len(wrong) > MOST_FAULTS
+                else []
+            )
+            raise InputError(wrong[:MOST_FAULTS] + more)
 
     def items(self) -> list[tuple[int, str, str]]:
         """(number of the order, task, instance) of everything that was ever ordered."""
@@ -421,9 +428,14 @@ class Store(Ledger):
     def delivered(self, task: str, rule: str = "first") -> dict[str, JSON]:
         """The label of each instance of a task; where there are several, the first, the last or the
         most frequent."""
-        if rule not in RULES:
+        if rule not in CONFLICT_RULES:
             raise InputError(
-                [Mistake("rule for conflicts", f"unknown {short(rule)}; {suggest(rule, RULES)}")]
+                [
+                    Mistake(
+                        "rule for conflicts",
+                        f"unknown {short(rule)}; {suggest(rule, CONFLICT_RULES)}",
+                    )
+                ]
             )
         found: dict[str, list[JSON]] = {}
         for instance, text in self._rows(
@@ -457,7 +469,7 @@ class Store(Ledger):
         if wrong := self.find_damage():
             raise damaged(self.path, "; ".join(wrong))
         if found := self.find_changed_files():
-            raise InputError(found[:SHOWN])
+            raise InputError(found[:MOST_FAULTS])
 
     def find_damage(self) -> list[str]:
         """What is wrong with the file, its pages and its rows."""
@@ -467,7 +479,7 @@ class Store(Ledger):
             for row in self._rows("PRAGMA foreign_key_check")
         ]
         with translate(self.path):
-            return wrong + find_damage(self._connection, COLUMNS[1])
+            return wrong + find_damage(self._connection, TABLE_COLUMNS[1])
 
     def find_changed_files(self) -> list[Mistake]:
         """Artifacts that are not what they were."""
@@ -493,7 +505,7 @@ class Store(Ledger):
 
     def table(self, name: str) -> Iterator[dict[str, Any]]:
         """The rows of a table as plain values, for an archive."""
-        columns = COLUMNS[len(MIGRATIONS)][name]
+        columns = TABLE_COLUMNS[len(MIGRATIONS)][name]
         for row in self._rows(f"SELECT {', '.join(columns)} FROM {name} ORDER BY rowid"):
             pairs = zip(columns.items(), row, strict=True)
             yield {

@@ -9,11 +9,11 @@ from allotment.data.dataset import Target
 from allotment.errors import InputError, Mistake
 from allotment.orders.order import Order
 
-COLUMNS = ("order", "task", "instance")
-"""before what is shown"""
+SHEET_COLUMNS = ("order", "task", "instance")
+"""the first columns of a sheet, before those that show the instance"""
 ANSWER, LABEL = "answer", "label"
 """after it: what may be filled in, and where"""
-SUFFIXES = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson")
+SHEET_SUFFIXES = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson")
 """of sheets that are text"""
 LONGEST_ANSWER = 300
 """letters"""
@@ -52,7 +52,7 @@ class Sheet:
     """with these, a column says what may be filled in"""
 
     def __post_init__(self) -> None:
-        taken = (*COLUMNS, ANSWER, LABEL)
+        taken = (*SHEET_COLUMNS, ANSWER, LABEL)
         for name in self.show:
             if not str(name).strip():
                 raise InputError([Mistake(f"show {name!r}", "needs a name")])
@@ -63,7 +63,7 @@ class Sheet:
     @property
     def columns(self) -> list[str]:
         """Their names; the last is the one to be filled in."""
-        return [*COLUMNS, *self.show, *([] if self.targets is None else [ANSWER]), LABEL]
+        return [*SHEET_COLUMNS, *self.show, *([] if self.targets is None else [ANSWER]), LABEL]
 
     def rows(self) -> Iterator[list[object]]:
         """The cells of each row, as the columns stand; the last is empty."""

@@ -71,8 +71,8 @@ def select(name: str, demand: Demand) -> dict[str, list[str]]:
     with STRATEGIES.calling(name):
         answer = strategy.select(demand)
     if wrong := list(find_faults(demand, answer)):
-        told = "; ".join(wrong[:5])
-        what = f"{told}. Nothing is ordered; choose another strategy"
+        message = "; ".join(wrong[:5])
+        what = f"{message}. Nothing is ordered; choose another strategy"
         raise InputError([Mistake(STRATEGIES.describe(name), what)])
     return {task: list(answer[task]) for task in demand.counts}
 

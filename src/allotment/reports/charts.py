@@ -14,8 +14,8 @@ WIDTH, HEIGHT = 360, 240
 DIGIT = 7.2
 """how wide a digit is at most, in the units of the picture; wide enough for every plain font of
 this size"""
-GAP = 8
-"""between two texts"""
+TEXT_GAP = 8
+"""pixels between two texts"""
 ROWS = (12, 28, 42)
 """base lines above the chart: the unit, then what each upright line means"""
 FROM_LOG = 30.0
@@ -158,7 +158,7 @@ def _find_axes(
     low, high = _widen(min(values), max(values))
     # the texts of the upright axis say how much room it needs
     texts = name_ticks(find_ticks(low, high, 5))
-    left = max(30.0, max(map(cells, texts), default=0) * DIGIT + GAP)
+    left = max(30.0, max(map(cells, texts), default=0) * DIGIT + TEXT_GAP)
     top = ROWS[len(marks)] + 12
     x = Axis(left_end, max(right_end, left_end + 1), left, WIDTH - 20, log)
     return x, Axis(low, high, HEIGHT - 40, top)
@@ -208,7 +208,7 @@ def pick_ticks(x: Axis, most: int, least_step: float = 0.0) -> list[tuple[float,
         ticks = find_ticks(x.low, x.high, fewer, least_step)
         texts = name_ticks(ticks)
         wide = max(map(cells, texts), default=0) * DIGIT
-        if len(ticks) < 2 or x.place(ticks[1]) - x.place(ticks[0]) >= wide + GAP:
+        if len(ticks) < 2 or x.place(ticks[1]) - x.place(ticks[0]) >= wide + TEXT_GAP:
             break
     return [
         pair
@@ -226,7 +226,7 @@ def _thin(x: Axis) -> list[tuple[float, str]]:
         half = cells(text) * DIGIT / 2
         if at - half >= end and at + half <= WIDTH:
             kept.append((tick, text))
-            end = at + half + GAP
+            end = at + half + TEXT_GAP
     return kept
 
 

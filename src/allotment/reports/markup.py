@@ -12,7 +12,7 @@ EMPTY = {"meta"}
 """tags that have no end"""
 TURNING = {0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 """characters that turn the direction of what follows, which could make 12 look like 21"""
-LONGEST = 100
+NAME_CELLS = 100
 """cells of a name in a table, as long as a task's name may be"""
 
 NARROW = 24
@@ -82,7 +82,7 @@ def fill(sentence: str, **parts: Content) -> Html:
     return Html(escape(sentence).format(**{key: escape(part) for key, part in parts.items()}))
 
 
-def name(text: str, width: int = LONGEST) -> Html:
+def name(text: str, width: int = NAME_CELLS) -> Html:
     """A name in a sentence or a table: its direction stays its own, and it is cut if it is too
     wide."""
     shown = shorten(clean(text), width)
@@ -125,7 +125,7 @@ def _take(text: str, width: int) -> str:
 
 
 @dataclass(frozen=True)
-class Column:
+class HtmlColumn:
     """A column of a table; its kind is number (to the right), name or text."""
 
     head: Content
@@ -141,7 +141,7 @@ class Column:
         return tag("td", self.cells[place], class_=self.kind + more)
 
 
-def table(label: str, columns: Sequence[Column], strong: Collection[int] = ()) -> Html:
+def table(label: str, columns: Sequence[HtmlColumn], strong: Collection[int] = ()) -> Html:
     """The columns side by side, the first one naming the rows; where it is too wide it scrolls by
     itself.
 

@@ -8,9 +8,9 @@ from typing import Any
 from allotment.reports import words
 from allotment.reports.markup import (
     NARROW,
-    Column,
     Content,
     Html,
+    HtmlColumn,
     fill,
     join,
     name,
@@ -33,11 +33,11 @@ def show_matrix(transfer: Mapping[str, Any]) -> Html:
         (abs(value) for line in transfer["cells"] for value in line if value is not None),
         default=0.0,
     )
-    columns = [Column(words.HEADS["from"], [name(task) for task in tasks], "name")]
+    columns = [HtmlColumn(words.HEADS["from"], [name(task) for task in tasks], "name")]
     for to, task in enumerate(tasks):
         shown = [
             (
-                (join(["1", tag("small", words.SETTLED)]), "set")
+                (join(["1", tag("small", words.BY_DEFINITION)]), "set")
                 if source == to and settled
                 else _show_cell(*_find_figures(transfer, source, to), strongest)
             )
@@ -45,7 +45,7 @@ def show_matrix(transfer: Mapping[str, Any]) -> Html:
         ]
         head = fill("{to} {task}", to=words.TO, task=name(task, NARROW))
         columns.append(
-            Column(head, [cell for cell, _ in shown], classes=[kind for _, kind in shown])
+            HtmlColumn(head, [cell for cell, _ in shown], classes=[kind for _, kind in shown])
         )
     return join(
         [

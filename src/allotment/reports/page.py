@@ -56,9 +56,9 @@ from allotment.reports import words
 from allotment.reports.charts import Mark, draw_curve, draw_interval, draw_keys
 from allotment.reports.markup import (
     NARROW,
-    Column,
     Content,
     Html,
+    HtmlColumn,
     escape,
     fill,
     join,
@@ -71,7 +71,7 @@ from allotment.reports.matrix import show_matrix
 from allotment.reports.style import STYLE
 from allotment.reports.values import check
 
-FEW = 12
+MOST_TASK_COLUMNS = 12
 """tasks that get a column each"""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """nothing is loaded or run, even if a text should get through as markup"""
@@ -88,7 +88,7 @@ def render(values: Values) -> str:
     that is wrong."""
     given = check(values)
     title = given.get("title") or words.TITLE
-    parts = {key: make(given) for key, make in PARTS.items() if key in given}
+    parts = {key: make(given) for key, make in PAGE_PARTS.items() if key in given}
     sections = [
         tag(
             "section",
@@ -154,7 +154,7 @@ def _show_decision(given: Values) -> Html:
         )
         sentence = words.decide(plan, outlook, equal)
     else:
-        sentence = escape(words.NOTHING)
+        sentence = escape(words.NOTHING_TO_DECIDE)
     parts = [tag("p", sentence, class_="sentence"), _warn(given)]
     if outlook:
         parts += [draw_interval(outlook, "outlook"), note(words.explain_unit(outlook))]
@@ -186,20 +186,22 @@ def _show_plan(given: Values) -> Html:
         return note(words.NO_TASKS)
     spent = plan.get("spent")
     columns = [
-        Column(words.HEADS["task"], [name(task["name"]) for task in tasks], "name", words.TOGETHER),
-        Column(words.HEADS["cost"], _say_amounts([task.get("cost") for task in tasks])),
-        Column(words.HEADS["have"], [_say_optional(task.get("have")) for task in tasks]),
-        Column(words.HEADS["count"], [words.say_count(task["count"]) for task in tasks]),
-        Column(
+        HtmlColumn(
+            words.HEADS["task"], [name(task["name"]) for task in tasks], "name", words.TOGETHER
+        ),
+        HtmlColumn(words.HEADS["cost"], _say_amounts([task.get("cost") for task in tasks])),
+        HtmlColumn(words.HEADS["have"], [_say_optional(task.get("have")) for task in tasks]),
+        HtmlColumn(words.HEADS["count"], [words.say_count(task["count"]) for task in tasks]),
+        HtmlColumn(
             words.HEADS["spend"],
             _say_amounts([task.get("spend") for task in tasks]),
             foot="" if spent is None else words.say_money(spent),
         ),
-        Column(words.HEADS["share"], _show_shares([task.get("spend") for task in tasks])),
-        Column(
+        HtmlColumn(words.HEADS["share"], _show_shares([task.get("spend") for task in tasks])),
+        HtmlColumn(
             words.HEADS["range"], [_say_ends(task.get("low"), task.get("high")) for task in tasks]
         ),
-        Column(
+        HtmlColumn(
             words.HEADS["plateau"],
             [_say_ends(*(task.get("plateau") or (None, None))) for task in tasks],
         ),
@@ -215,7 +217,7 @@ def _show_plan(given: Values) -> Html:
     )
 
 
-def _drop_unknown(columns: Sequence[Column]) -> list[Column]:
+def _drop_unknown(columns: Sequence[HtmlColumn]) -> list[HtmlColumn]:
     """Without columns of which nothing is known."""
     return [column for column in columns if any(cell != words.NOT_KNOWN for cell in column.cells)]
 
@@ -256,16 +258,16 @@ def _show_comparison(given: Values) -> Html:
     rows = given["comparison"]
     tasks = list(rows[0]["counts"])
     outlooks = [row.get("outlook") for row in rows]
-    columns = [Column(words.HEADS["plan"], [_name_plan(row["name"]) for row in rows], "name")]
-    for task in tasks if len(tasks) <= FEW else ():
+    columns = [HtmlColumn(words.HEADS["plan"], [_name_plan(row["name"]) for row in rows], "name")]
+    for task in tasks if len(tasks) <= MOST_TASK_COLUMNS else ():
         columns.append(
-            Column(name(task, NARROW), [_say_optional(row["counts"].get(task)) for row in rows])
+            HtmlColumn(name(task, NARROW), [_say_optional(row["counts"].get(task)) for row in rows])
         )
     columns += [
-        Column(words.HEADS["spent"], _say_amounts([row.get("spent") for row in rows])),
+        HtmlColumn(words.HEADS["spent"], _say_amounts([row.get("spent") for row in rows])),
         *_show_worth([row.get("value") for row in rows]),
-        Column(words.HEADS["ahead"], [_say_outlook(each) for each in outlooks]),
-        Column(words.HEADS["chance"], [_say_chance(each) for each in outlooks]),
+        HtmlColumn(words.HEADS["ahead"], [_say_outlook(each) for each in outlooks]),
+        HtmlColumn(words.HEADS["chance"], [_say_chance(each) for each in outlooks]),
     ]
     broken = [
         tag("li", fill("{plan} breaks {limit}", plan=name(row["name"]), limit=limit))
@@ -278,7 +280,7 @@ def _show_comparison(given: Values) -> Html:
             tag("ul", *broken) if broken else "",
             note(words.NOTES["comparison"]),
             note(next((words.explain_ahead(each) for each in outlooks if each), "")),
-            note(words.NOTES["many"] if len(tasks) > FEW else ""),
+            note(words.NOTES["many"] if len(tasks) > MOST_TASK_COLUMNS else ""),
         ]
     )
 
@@ -287,13 +289,13 @@ def _name_plan(plan: str) -> Html:
     return name("this plan" if plan == "plan" else plan)
 
 
-def _show_worth(values: Sequence[float | None]) -> list[Column]:
+def _show_worth(values: Sequence[float | None]) -> list[HtmlColumn]:
     """Values of plans, and their share of the first one's."""
     if any(value is None for value in values):
         return []
     known = [value for value in values if value is not None]
     shares = [percent(value / known[0]) if known[0] > 0 else words.NOT_KNOWN for value in known]
-    return [Column(words.HEADS["value"], numbers(known)), Column(words.HEADS["of"], shares)]
+    return [HtmlColumn(words.HEADS["value"], numbers(known)), HtmlColumn(words.HEADS["of"], shares)]
 
 
 def _say_outlook(outlook: Values | None) -> str:
@@ -320,13 +322,13 @@ def _show_evaluation(given: Values) -> Html:
         words.say_interval(*row["ahead"]) if row.get("ahead") else words.NOT_KNOWN for row in rows
     ]
     columns = [
-        Column(words.HEADS["plan"], [_name_plan(row["name"]) for row in rows], "name"),
-        Column(words.HEADS["total"], _say_measured([row.get("total") for row in rows])),
-        Column(words.HEADS["ahead"], ahead),
+        HtmlColumn(words.HEADS["plan"], [_name_plan(row["name"]) for row in rows], "name"),
+        HtmlColumn(words.HEADS["total"], _say_measured([row.get("total") for row in rows])),
+        HtmlColumn(words.HEADS["ahead"], ahead),
     ]
-    for task in tasks if len(tasks) <= FEW else ():
+    for task in tasks if len(tasks) <= MOST_TASK_COLUMNS else ():
         columns.append(
-            Column(
+            HtmlColumn(
                 name(task, NARROW),
                 _say_measured([(row.get("gains") or {}).get(task) for row in rows]),
             )
@@ -336,7 +338,7 @@ def _show_evaluation(given: Values) -> Html:
             tag("p", words.sum_up_evaluation(evaluation)),
             table(words.HEADINGS["evaluation"], _drop_unknown(columns), strong={0}),
             note(words.NOTES["evaluation"]),
-            note(words.NOTES["many"] if len(tasks) > FEW else ""),
+            note(words.NOTES["many"] if len(tasks) > MOST_TASK_COLUMNS else ""),
         ]
     )
 
@@ -385,17 +387,17 @@ def _list_points(curve: Values) -> Html:
     points = curve.get("points")
     if not points:
         return Html()
-    columns = [Column(words.HEADS["labels"], [words.say_count(point[0]) for point in points])]
+    columns = [HtmlColumn(words.HEADS["labels"], [words.say_count(point[0]) for point in points])]
     for place, key in enumerate(("score", "low", "high"), 1):
         columns.append(
-            Column(words.HEADS[key], [words.say_figure(point[place]) for point in points])
+            HtmlColumn(words.HEADS[key], [words.say_figure(point[place]) for point in points])
         )
     figures = table(words.HEADINGS["curves"], columns)
     return tag("details", tag("summary", words.FIGURES), figures)
 
 
 def _show_verdicts(given: Values) -> Html:
-    order = list(words.GRADES)
+    order = list(words.GRADE_WORDS)
     ranked = sorted(
         given["verdicts"],
         key=lambda each: -order.index(each["grade"]) if each["grade"] in order else 1,
@@ -405,7 +407,9 @@ def _show_verdicts(given: Values) -> Html:
 
 def _show_verdict(verdict: Values) -> Html:
     grade = verdict["grade"]
-    badge = tag("span", words.GRADES.get(grade) or name(grade, NARROW), class_=_badge_class(grade))
+    badge = tag(
+        "span", words.GRADE_WORDS.get(grade) or name(grade, NARROW), class_=_badge_class(grade)
+    )
     lines = [
         join([tag("dt", title), *(tag("dd", line) for line in said)])
         for title, said in words.list_reasons(verdict)
@@ -416,21 +420,23 @@ def _show_verdict(verdict: Values) -> Html:
 
 
 def _badge_class(grade: str) -> str:
-    return f"badge {grade}" if grade in words.GRADES else "badge"
+    return f"badge {grade}" if grade in words.GRADE_WORDS else "badge"
 
 
 def _show_rounds(given: Values) -> Html:
     rounds = given["rounds"]
     columns = [
-        Column(words.HEADS["number"], [words.say_count(each["number"]) for each in rounds], "name"),
-        Column(words.HEADS["spent"], _say_amounts([each.get("spent") for each in rounds])),
-        Column(words.HEADS["open"], [_say_open(each.get("open")) for each in rounds], "text"),
-        Column(
+        HtmlColumn(
+            words.HEADS["number"], [words.say_count(each["number"]) for each in rounds], "name"
+        ),
+        HtmlColumn(words.HEADS["spent"], _say_amounts([each.get("spent") for each in rounds])),
+        HtmlColumn(words.HEADS["open"], [_say_open(each.get("open")) for each in rounds], "text"),
+        HtmlColumn(
             words.HEADS["expected"],
             [words.say_expected(each.get("expected")) for each in rounds],
             "text",
         ),
-        Column(
+        HtmlColumn(
             words.HEADS["next"], [each.get("next") or words.NOT_KNOWN for each in rounds], "text"
         ),
     ]
@@ -458,7 +464,7 @@ def _show_about(given: Values) -> Html:
     return tag("dl", *lines)
 
 
-PARTS = {
+PAGE_PARTS = {
     "plan": _show_plan,
     "comparison": _show_comparison,
     "evaluation": _show_evaluation,

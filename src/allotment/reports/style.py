@@ -44,7 +44,7 @@ DARK = {
     "unusable-back": "#431a1a",
 }
 
-RULES = """
+CSS_RULES = """
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0 auto; max-width: 72rem; padding: 1.5rem 1.25rem 4rem; background: var(--ground);
@@ -161,5 +161,6 @@ def _name_colours(colours: dict[str, str]) -> str:
 STYLE = (
     f":root {{ color-scheme: light dark; {_name_colours(LIGHT)} }}\n"
     # paper is always light
-    f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {_name_colours(DARK)} }} }}{RULES}"
+    "@media screen and (prefers-color-scheme: dark)"
+    f" {{ :root {{ {_name_colours(DARK)} }} }}{CSS_RULES}"
 )

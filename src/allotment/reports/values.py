@@ -8,10 +8,10 @@ from typing import Any
 from allotment.amounts import exact, short
 from allotment.errors import InputError, Mistake, suggest
 
-Form = Callable[[Any, str], Iterator[Mistake]]
+ValueCheck = Callable[[Any, str], Iterator[Mistake]]
 """takes a value and where it stands, and yields what is wrong with it"""
 
-LARGEST = 1e15
+LARGEST_VALUE = 1e15
 """numbers beyond this are mistakes, and would not fit anywhere"""
 
 
@@ -23,7 +23,7 @@ def text(value: Any, where: str) -> Iterator[Mistake]:
 def number(value: Any, where: str) -> Iterator[Mistake]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         yield Mistake(where, f"{short(value)} is not a number")
-    elif not abs(value) <= LARGEST:  # neither is nan
+    elif not abs(value) <= LARGEST_VALUE:  # neither is nan
         yield Mistake(
             where,
             f"{short(value)} is not a finite number up to 10^15; leave it out where it is not"
@@ -32,7 +32,7 @@ def number(value: Any, where: str) -> Iterator[Mistake]:
 
 
 def count(value: Any, where: str) -> Iterator[Mistake]:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_VALUE:
         yield Mistake(where, f"{short(value)} is not a whole number from 0 to 10^15")
 
 
@@ -61,7 +61,7 @@ def anything(value: Any, where: str) -> Iterator[Mistake]:
     yield from ()
 
 
-def maybe(form: Form) -> Form:
+def maybe(form: ValueCheck) -> ValueCheck:
     """None, or that form."""
 
     def check(value: Any, where: str) -> Iterator[Mistake]:
@@ -71,7 +71,7 @@ def maybe(form: Form) -> Form:
     return check
 
 
-def either(what: str, *forms: Form) -> Form:
+def either(what: str, *forms: ValueCheck) -> ValueCheck:
     """One of several forms, which `what` names."""
 
     def check(value: Any, where: str) -> Iterator[Mistake]:
@@ -81,7 +81,7 @@ def either(what: str, *forms: Form) -> Form:
     return check
 
 
-def each(form: Form) -> Form:
+def each(form: ValueCheck) -> ValueCheck:
     """A list of that form."""
 
     def check(value: Any, where: str) -> Iterator[Mistake]:
@@ -94,7 +94,7 @@ def each(form: Form) -> Form:
     return check
 
 
-def row(*forms: Form) -> Form:
+def row(*forms: ValueCheck) -> ValueCheck:
     """A list of so many entries, each of its own form."""
 
     def check(value: Any, where: str) -> Iterator[Mistake]:
@@ -107,7 +107,7 @@ def row(*forms: Form) -> Form:
     return check
 
 
-def by_name(form: Form) -> Form:
+def by_name(form: ValueCheck) -> ValueCheck:
     """A dict from names to that form."""
 
     def check(value: Any, where: str) -> Iterator[Mistake]:
@@ -120,7 +120,9 @@ def by_name(form: Form) -> Form:
     return check
 
 
-def record(needed: Mapping[str, Form], more: Mapping[str, Form] | None = None) -> Form:
+def record(
+    needed: Mapping[str, ValueCheck], more: Mapping[str, ValueCheck] | None = None
+) -> ValueCheck:
     """A dict with these keys; what else is in it is left alone, so that values may carry more than
     is shown."""
     forms = {**needed, **{key: maybe(form) for key, form in (more or {}).items()}}
@@ -153,7 +155,7 @@ def square(value: Any, where: str) -> Iterator[Mistake]:
 
 
 INTERVAL = row(number, number, number)
-LINES = either("text or a list of it", text, each(text))
+TEXTS = either("text or a list of it", text, each(text))
 OUTLOOK = record(
     {"mean": number, "low": number, "high": number, "chance": share}, {"level": share, "unit": text}
 )
@@ -169,7 +171,7 @@ TASK = record(
     },
 )
 MEASURED = row(maybe(number), maybe(number))
-PARTS: dict[str, Form] = {
+PART_CHECKS: dict[str, ValueCheck] = {
     "title": text,
     "decision": text,
     "plan": record({"tasks": each(TASK)}, {"budget": money, "spent": money, "currency": text}),
@@ -195,7 +197,7 @@ PARTS: dict[str, Form] = {
     "verdicts": each(
         record(
             {"name": text, "grade": text},
-            {"kind": text, "why": LINES, "effect": LINES, "mend": LINES, "share": share},
+            {"kind": text, "why": TEXTS, "effect": TEXTS, "mend": TEXTS, "share": share},
         )
     ),
     "rounds": each(
@@ -228,15 +230,17 @@ def check(values: Any) -> dict[str, Any]:
     """The parts that are there, or everything that is wrong with them."""
     if not isinstance(values, Mapping):
         raise InputError(
-            [Mistake("values", f"{short(values)} is not a dict with {', '.join(PARTS)}")]
+            [Mistake("values", f"{short(values)} is not a dict with {', '.join(PART_CHECKS)}")]
         )
     mistakes = [
-        Mistake(f"values.{short(key)}", f"a report has no such part; {suggest(key, PARTS)}")
+        Mistake(f"values.{short(key)}", f"a report has no such part; {suggest(key, PART_CHECKS)}")
         for key in values
-        if key not in PARTS
+        if key not in PART_CHECKS
     ]
-    for key, form in PARTS.items():
+    for key, form in PART_CHECKS.items():
         mistakes += maybe(form)(values.get(key), key)
     if mistakes:
         raise InputError(mistakes)
-    return {key: values[key] for key in PARTS if values.get(key) not in (None, "", [], {}, ())}
+    return {
+        key: values[key] for key in PART_CHECKS if values.get(key) not in (None, "", [], {}, ())
+    }

@@ -18,7 +18,7 @@ TITLE = "Label plan"
 CONTENTS = "On this page"
 SIGNED = "Decided by: ________________________    Date: ______________"
 CAUTION = "Careful: what this rests on was found unusable; see {part} before you decide."
-NOTHING = (
+NOTHING_TO_DECIDE = (
     "There is nothing to decide yet: estimate what labels are worth, plan, and write the report"
     " again."
 )
@@ -93,15 +93,15 @@ HEADS = {
     "low": "Low",
     "high": "High",
 }
-GRADES = {"sound": "✓ sound", "weak": "! weak", "unusable": "✕ unusable"}
+GRADE_WORDS = {"sound": "✓ sound", "weak": "! weak", "unusable": "✕ unusable"}
 CALLS = {1: "helps", -1: "harms", 0: "unclear"}
-KINDS = {
+FINDING_TITLES = {
     "method": "Method {name}",
     "task": "Task {name}",
     "curve": "Curve of {name}",
     "cell": "What labels of {source} bring to {name}",
 }
-PARTS = {"why": "Why", "effect": "What it does to the plan", "mend": "What would mend it"}
+FINDING_PARTS = {"why": "Why", "effect": "What it does to the plan", "mend": "What would mend it"}
 KEYS = {
     "seed": "Seed",
     "data": "Data",
@@ -114,16 +114,16 @@ TO = "to"
 TOGETHER = "Together"
 NO_TASKS = "There are no tasks to buy labels for."
 NOT_MEASURED = "Nothing was measured here."
-POINTS = "points of D_T"
+POINTS_OF_D_T = "points of D_T"
 EQUAL = "equal budget"
-SETTLED = "(by definition)"
+BY_DEFINITION = "(by definition)"
 NOT_KNOWN = "–"
 AT_HAND, WITH_PLAN = "at hand: {count}", "with the plan: {count}"
 AXIS = "labels"
 LINE, BAND, DOTS = "expected", "{level} interval", "single trainings"
 MARK_HAND, MARK_PLAN = "labels at hand", "with the plan"
 FIGURES = "Figures"
-MOST_NAMED = 6
+MOST_TASKS_NAMED = 6
 """tasks in a sentence; the rest are counted"""
 
 
@@ -208,8 +208,8 @@ def say_expected(expected: Any) -> str:
     if expected is None or isinstance(expected, str):
         return expected or NOT_KNOWN
     if isinstance(expected, list | tuple):
-        return f"{say_interval(*expected)} {POINTS}"
-    return f"{say_number(expected, find_places(expected), sign=True)} {POINTS}"
+        return f"{say_interval(*expected)} {POINTS_OF_D_T}"
+    return f"{say_number(expected, find_places(expected), sign=True)} {POINTS_OF_D_T}"
 
 
 def say_value(value: Any) -> str:
@@ -245,13 +245,13 @@ def list_counts(counts: Mapping[str, int]) -> Html:
     """The labels of each task in a sentence, largest numbers first if there are many: 2,920 cls and
     169 seg."""
     bought = [(task, count) for task, count in counts.items() if count]
-    if len(bought) > MOST_NAMED:
+    if len(bought) > MOST_TASKS_NAMED:
         bought.sort(key=lambda pair: -pair[1])
     parts: list[Content] = [
         fill("{count} {task}", count=say_count(count), task=name(task, 40))
-        for task, count in bought[:MOST_NAMED]
+        for task, count in bought[:MOST_TASKS_NAMED]
     ]
-    if rest := bought[MOST_NAMED:]:
+    if rest := bought[MOST_TASKS_NAMED:]:
         labels, tasks = (
             say_count(sum(count for _, count in rest)),
             ("1 more task" if len(rest) == 1 else "more tasks"),
@@ -329,12 +329,12 @@ def _places_of(outlook: Mapping[str, Any]) -> int:
 
 
 def _unit_of(outlook: Mapping[str, Any]) -> str:
-    return POINTS if outlook.get("unit") in (None, PERCENT) else str(outlook["unit"])
+    return POINTS_OF_D_T if outlook.get("unit") in (None, PERCENT) else str(outlook["unit"])
 
 
 def explain_unit(outlook: Mapping[str, Any]) -> str:
     """What the differences are counted in."""
-    return {POINTS: NOTES["d_t"], "labels": NOTES["own"]}.get(_unit_of(outlook), "")
+    return {POINTS_OF_D_T: NOTES["d_t"], "labels": NOTES["own"]}.get(_unit_of(outlook), "")
 
 
 def explain_ahead(outlook: Mapping[str, Any]) -> str:
@@ -376,7 +376,9 @@ def sum_up_evaluation(evaluation: Mapping[str, Any]) -> Html:
         "This plan {outcome} {other}{by}{over} ({level}: {range}).",
         outcome=_OUTCOMES[outcome],
         other=name(line["name"], 40),
-        by="" if outcome is Standing.EQUAL else f" by {say_number(abs(mean), places)} {POINTS}",
+        by=""
+        if outcome is Standing.EQUAL
+        else f" by {say_number(abs(mean), places)} {POINTS_OF_D_T}",
         over=f" over {say_count(repeats)} retrainings" if repeats else "",
         level=say_level_of(evaluation),
         range=say_range(low, high, places),
@@ -427,13 +429,13 @@ def name_verdict(verdict: Mapping[str, Any]) -> Html:
     source, _, target = (
         verdict["name"].partition(" to ") if kind == "cell" else ("", "", verdict["name"])
     )
-    return fill(KINDS.get(kind, "{name}"), name=name(target), source=name(source))
+    return fill(FINDING_TITLES.get(kind, "{name}"), name=name(target), source=name(source))
 
 
 def list_reasons(verdict: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """Why a verdict is so, what hangs on it and what would mend it, each with its title."""
     found = []
-    for key, title in PARTS.items():
+    for key, title in FINDING_PARTS.items():
         said = verdict.get(key) or ()
         lines = [line for line in ([said] if isinstance(said, str) else said) if line]
         if key == "effect" and verdict.get("share"):

@@ -24,7 +24,7 @@ from allotment.job import JSON, Job, canonical, installed
 from allotment.machine import settled
 from allotment.runs.deaths import LESS_MEMORY
 
-Work: TypeAlias = Callable[[JSON, str, JSON], JSON]
+PerformJob: TypeAlias = Callable[[JSON, str, JSON], JSON]
 
 
 def write_common(work: str, context: JSON) -> str:
@@ -99,10 +99,10 @@ def _tell(error: Exception) -> str:
 
 
 @functools.cache
-def _load(work: str) -> Work:
+def _load(work: str) -> PerformJob:
     module, _, name = work.partition(":")
     try:
-        loaded: Work = getattr(importlib.import_module(module), name)
+        loaded: PerformJob = getattr(importlib.import_module(module), name)
     except ImportError as error:
         raise InputError(
             [Mistake("work", f"{module} cannot be loaded: {error}; is it installed?")]

@@ -13,11 +13,10 @@ from allotment.amounts import short
 from allotment.errors import AllotmentError, InputError, Mistake, visible
 from allotment.job import JSON, Job
 from allotment.plugins import Registry, find_modules
+from allotment.progress import Progress
 from allotment.runs.execution import write_common, write_job
 
 Done: TypeAlias = Callable[[Job, JSON], None]
-Progress: TypeAlias = Callable[[int, int], None]
-"""is told how many jobs are finished, and of how many"""
 
 MOST_WORKERS = 512
 HOPELESS = 3

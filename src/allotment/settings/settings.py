@@ -24,13 +24,15 @@ from allotment.learners.choice import is_code
 from allotment.learners.learner import BUILT_IN, LEARNERS
 from allotment.learners.metrics import METRICS, check_metric
 from allotment.learners.recipe import check_recipe
-from allotment.ledger.schema import FILE as STORE
+from allotment.ledger.schema import STORE_FILE
+from allotment.ledger.store import CONFLICT_RULES
 from allotment.mistakes import Place, Placed
 from allotment.orders.strategy import RANDOM, STRATEGIES
 from allotment.problem import Cap, Problem, Task
 from allotment.toml import find_lines, parse_toml, read_text, refuse_nesting
 
-FILE = "campaign.toml"
+SETTINGS_FILE = "campaign.toml"
+"""in a campaign's folder"""
 TRAINING: dict[str, type] = {
     "learner": str,
     "network": str,
@@ -45,7 +47,7 @@ TRAINING: dict[str, type] = {
     "device": str,
     "precision": str,
 }
-NETWORK = "usual"
+USUAL_NETWORK = "usual"
 """the network that is for any data"""
 TARGET: dict[str, type] = {"kind": str, "classes": list, "metric": str, "loss_weight": float}
 """keys of a task that say what it predicts, beside those that say what it costs"""
@@ -53,15 +55,13 @@ TOP = (
     *("budget", "method", "trainings", "seed", "strategy", "conflicts"),
     *("data", "training", "task", "cap"),
 )
-RULES = ("first", "last", "majority")
-"""which of several answers for one label counts"""
 NAMES = {
     str: "a text in quotes",
     int: "a whole number",
     float: "a number",
     list: "a list of texts",
 } | {bool: "true or false"}
-HINTS = {
+SETTINGS_HINTS = {
     "pool": "is counted from the data: leave it out",
     "gain": "is measured: leave it out, or plan with a problem file (allot example)",
     "implies": "is not part of a campaign yet: leave it out",
@@ -71,6 +71,7 @@ HINTS = {
     ),
     "tasks": "unknown key; write [[task]] above each task",
 }
+"""what to do about keys of a problem file that have no place in a campaign's settings"""
 
 
 @dataclass(frozen=True)
@@ -98,11 +99,11 @@ class Settings:
 
     def locate(self, folder: Path, task: str, key: str) -> str:
         """Where a task says something, as messages begin that are found out only with the data."""
-        if not (folder / FILE).exists():  # it is about to be written
+        if not (folder / SETTINGS_FILE).exists():  # it is about to be written
             return f"task {task!r}: {key}"
         lines, place = find_lines(self.text), ("task", self.names.index(task))
         line = lines.get((*place, key), lines.get(place, 1))
-        return f"{folder / FILE}:{line}: task {task!r}: {key}"
+        return f"{folder / SETTINGS_FILE}:{line}: task {task!r}: {key}"
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -146,7 +147,7 @@ class Settings:
 def read_settings(folder: Path) -> tuple[Settings, DataSettings]:
     """The settings of a campaign's folder, and what they say of the data, with what was read of
     these; raises InputError with every mistake, its file and line."""
-    text = _read_text(folder / FILE)
+    text = _read_text(folder / SETTINGS_FILE)
     try:
         settings, wrong = parse_settings(text), Placed()
         given = settings.data_settings(find_root(settings, folder))
@@ -155,7 +156,7 @@ def read_settings(folder: Path) -> tuple[Settings, DataSettings]:
             raise InputError(wrong.located(find_lines(text)))
         return settings, given
     except InputError as error:
-        file = str(folder / FILE)
+        file = str(folder / SETTINGS_FILE)
         found = [
             (file if each.line is None else f"{file}:{each.line}", each) for each in error.mistakes
         ]
@@ -166,14 +167,14 @@ def read_settings(folder: Path) -> tuple[Settings, DataSettings]:
 
 def _read_text(path: Path) -> str:
     if path.is_file():
-        return read_text(path, FILE)
+        return read_text(path, SETTINGS_FILE)
     what = f"there is none; begin with: allot init {quote(path.parent)}"
-    if (path.parent / STORE).is_file():
+    if (path.parent / STORE_FILE).is_file():
         what = (
             "is gone, but not what was measured and bought; put it back, or write it anew with the"
             f" options that it was begun with: allot init {quote(path.parent)} ..."
         )
-    raise InputError([Mistake(FILE, what)])
+    raise InputError([Mistake(SETTINGS_FILE, what)])
 
 
 def quote(path: str | Path) -> str:
@@ -214,7 +215,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     hint = make_hints(TOP)
     for key in plain:
         if key not in TOP:
-            wrong.add((key,), cut(key, 60), HINTS.get(key) or f"unknown key; {hint(key)}")
+            wrong.add((key,), cut(key, 60), SETTINGS_HINTS.get(key) or f"unknown key; {hint(key)}")
     source, data = _read_data(plain.get("data"), wrong)
     training = _read_training(plain.get("training", {}), source, wrong)
     tasks, starts, targets = _read_tasks(plain.get("task", []), source, wrong)
@@ -229,8 +230,8 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     strategy = plain.get("strategy", RANDOM)
     if strategy not in STRATEGIES:
         wrong.add(("strategy",), "strategy", STRATEGIES.tell_unknown(strategy))
-    if plain.get("conflicts", "first") not in RULES:
-        what = f"unknown {short(plain['conflicts'])}; {suggest(plain['conflicts'], RULES)}"
+    if plain.get("conflicts", "first") not in CONFLICT_RULES:
+        what = f"unknown {short(plain['conflicts'])}; {suggest(plain['conflicts'], CONFLICT_RULES)}"
         wrong.add(("conflicts",), "conflicts", what)
     if "budget" not in plain:
         wrong.add(
@@ -329,7 +330,7 @@ def _read_training(given: Any, source: Source | None, wrong: Placed) -> dict[str
         wrong.add(("training",), "training", "is not a table; write [training]")
         return {}
     found = _read_keys(given, TRAINING, "training", wrong)
-    if what := _check_network(found.get("network", NETWORK), source):
+    if what := _check_network(found.get("network", USUAL_NETWORK), source):
         wrong.add(("training", "network"), "training: network", what)
     if what := _check_learner(found.get("learner", BUILT_IN)):
         wrong.add(("training", "learner"), "training: learner", what)
@@ -349,15 +350,16 @@ def _check_learner(name: str) -> str:
 
 def _check_network(network: str, source: Source | None) -> str:
     """What is wrong with it for such data; "" if nothing is."""
-    if network == NETWORK or (source is not None and network in source.networks):
+    if network == USUAL_NETWORK or (source is not None and network in source.networks):
         return ""
     networks = find_networks()
     if network not in networks:
-        return f"unknown {network!r}; {suggest(network, [NETWORK, *networks])}"
+        return f"unknown {network!r}; {suggest(network, [USUAL_NETWORK, *networks])}"
     if source is None:
         return ""
     return (
-        f"{network!r} is for {networks[network]}, and the data are {source.name}; take {NETWORK!r}"
+        f"{network!r} is for {networks[network]}, and the data are {source.name}; take"
+        f" {USUAL_NETWORK!r}"
     )
 
 
@@ -369,7 +371,7 @@ def _read_keys(
     hint = make_hints(known)
     for key, value in given.items():
         if key not in known:
-            what = HINTS.get(key) or f"unknown key; {hint(key)}"
+            what = SETTINGS_HINTS.get(key) or f"unknown key; {hint(key)}"
             wrong.add((table, key), f"{table}: {cut(key, 60)}", what)
         elif (kept := _typed(value, known[key])) is None:
             wrong.add((table, key), f"{table}: {key}", f"{short(value)} is not {NAMES[known[key]]}")
@@ -412,13 +414,17 @@ def _read_tasks(
                 f"{label}: {key}",
                 f"{short(own[key])} is not {NAMES[TARGET[key]]}",
             )
-        if hinted := [key for key in row if key in HINTS]:
+        if hinted := [key for key in row if key in SETTINGS_HINTS]:
             for key in hinted:
-                wrong.add(("task", number, key), f"{label}: {key}", HINTS[key])
+                wrong.add(("task", number, key), f"{label}: {key}", SETTINGS_HINTS[key])
         if row.get("tiers") == {}:
             what = "is empty; write [{ after = 1000, cost = 15 }], or leave it out"
             wrong.add(("task", number, "tiers"), f"{label}: tiers", what)
-        rest = {key: value for key, value in row.items() if key not in TARGET and key not in HINTS}
+        rest = {
+            key: value
+            for key, value in row.items()
+            if key not in TARGET and key not in SETTINGS_HINTS
+        }
         try:
             task = Task.from_dict(rest)
         except InputError as error:
@@ -508,7 +514,7 @@ def find_path(folder: Path, path: str) -> Path:
 
 def find_lost(folder: Path) -> Path | None:
     """Where the data of a campaign should be, if they are not there."""
-    path = find_root(parse_settings(_read_text(folder / FILE)), folder)
+    path = find_root(parse_settings(_read_text(folder / SETTINGS_FILE)), folder)
     return None if path is None or path.exists() else path.absolute()
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.gains import Array, Curve, Family, Tabulated, climb, is_own
+from allotment.arrays import Array
+from allotment.gains import Curve, Family, Tabulated, climb, is_own
 
 
 class Bank:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from allotment.problem import Problem, Task
 
-Level = Callable[[Task, int], int]
+CommonLevel = Callable[[Task, int], int]
 """how many labels of a task a common level gives it"""
 
 
@@ -75,7 +75,9 @@ class _Cart:
         self.used = [cap.used(self.counts) for cap in self.problem.caps]
 
 
-def _raise_together(problem: Problem, tasks: Iterable[Task], level_of: Level) -> dict[str, int]:
+def _raise_together(
+    problem: Problem, tasks: Iterable[Task], level_of: CommonLevel
+) -> dict[str, int]:
     """Raise one level for all tasks until nothing more fits; a task that hits a limit stays where
     it is."""
     cart, rising, level = _Cart(problem), list(tasks), 0
@@ -93,7 +95,9 @@ def _raise_together(problem: Problem, tasks: Iterable[Task], level_of: Level) ->
     return cart.counts
 
 
-def _at_level(cart: _Cart, rising: list[Task], level_of: Level, level: int) -> dict[Task, int]:
+def _at_level(
+    cart: _Cart, rising: list[Task], level_of: CommonLevel, level: int
+) -> dict[Task, int]:
     change = {}
     for task in rising:
         count = level_of(task, level) // task.lot * task.lot
@@ -103,7 +107,7 @@ def _at_level(cart: _Cart, rising: list[Task], level_of: Level, level: int) -> d
     return change
 
 
-def _highest(cart: _Cart, rising: list[Task], level_of: Level, level: int) -> int:
+def _highest(cart: _Cart, rising: list[Task], level_of: CommonLevel, level: int) -> int:
     """The highest common level that fits."""
     low, high = level, level + 1
     while high < 2 * 10**15 and cart.fits(_at_level(cart, rising, level_of, high)):

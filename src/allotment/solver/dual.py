@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from allotment.solver.model import Array, Ints, Model
+from allotment.arrays import Array, Ints
+from allotment.solver.model import Model
 
 
 @dataclass(frozen=True)

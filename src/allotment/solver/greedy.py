@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from allotment.arrays import Array, Ints
 from allotment.solver.dual import Answer, Region, respond
-from allotment.solver.model import Array, Ints, Model
+from allotment.solver.model import Model
 
 MOST_BUYS = 120
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from allotment.arrays import Array, Ints
 from allotment.solver.dual import Answer, Region
-from allotment.solver.model import Array, Ints, Model
+from allotment.solver.model import Model
 
 MOST_GRAINS = 2.0**52
 """so that a thousand of them still add up"""

@@ -22,17 +22,14 @@ from functools import cached_property
 from typing import TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from allotment.amounts import common_unit
+from allotment.arrays import Array, Ints
 from allotment.errors import InputError, Mistake
 from allotment.gains import Coupled, Curve, Family, Power, find_strange, is_own, multiply
 from allotment.problem import Problem, Task
 from allotment.solver.bank import Bank
 from allotment.solver.soundness import examine
-
-Ints = NDArray[np.int64]
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

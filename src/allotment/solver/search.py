@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from allotment.arrays import Array, Ints
 from allotment.solver.dual import Answer, Region, region, respond, solve, whole
 from allotment.solver.greedy import fill, fits
 from allotment.solver.listing import Lister, States, Window
-from allotment.solver.model import Array, Ints, Model
+from allotment.solver.model import Model
 
 LONGEST_LIST = 300_000
 """partial plans looked at in one step before a region is split instead"""
@@ -29,7 +30,7 @@ WIDEST_WINDOW = 20_000
 MOST_REGIONS = 500
 MOST_WORK = 15_000_000
 """partial plans looked at in all before the search ends with a bound"""
-SETTLED = 1e-10
+EXACT_GAP = 1e-10
 """a gap of this share of the value is exact enough; more is only proved where that is cheap"""
 PROVED = 1e-9
 """a gap of at most this share of the value is called none"""
@@ -86,7 +87,7 @@ def _search(model: Model, root: Region, effort: float) -> Solution:
         and regions < effort * MOST_REGIONS
         and best.work < effort * MOST_WORK
     ):
-        if regions and -queue[0][0] - best.worth <= SETTLED * abs(best.worth):
+        if regions and -queue[0][0] - best.worth <= EXACT_GAP * abs(best.worth):
             break
         _, _, part, found = heapq.heappop(queue)
         if regions:
@@ -195,14 +196,14 @@ def _list_plans(model: Model, part: Region, answer: Answer, best: _Best) -> bool
         _improve(lister, best, widest=2)
     width = max((answer.bound - best.worth) / 4096, best.noise)
     while (gap := answer.bound - best.worth) > equal:
-        settled = gap <= SETTLED * abs(answer.bound)
+        settled = gap <= EXACT_GAP * abs(answer.bound)
         found, complete = _enumerate(
             lister, width, best, longest=SHORT_LIST if settled else LONGEST_LIST
         )
         if not complete:
             if not settled:
                 _improve(lister, best, widest=8)
-            return answer.bound - best.worth <= SETTLED * abs(answer.bound)
+            return answer.bound - best.worth <= EXACT_GAP * abs(answer.bound)
         if (found is not None and found <= width) or width >= gap + best.noise:
             return True
         width = min(width * 4, gap + 2 * best.noise)
@@ -214,7 +215,8 @@ def _inside(part: Region, counts: Ints) -> Ints:
     return np.clip(counts, part.low[: len(counts)], part.high[: len(counts)])
 
 
-FEW = 5
+MOST_TIES = 5
+"""tasks, of those whose count may as well be another, that are tried in all combinations"""
 
 
 def _improve(lister: Lister, best: _Best, widest: int) -> None:
@@ -225,9 +227,9 @@ def _improve(lister: Lister, best: _Best, widest: int) -> None:
     movable = np.flatnonzero(lister.second[: model.tasks] <= gap)
     movable = movable[np.argsort(lister.second[movable], kind="stable")]
     ties = int(np.sum(lister.second[movable] <= best.noise))
-    if ties > FEW:  # some that can only rise and some that can only fall
-        movable = movable[np.linspace(0, ties - 1, FEW).astype(np.int64)]
-    core = np.sort(movable[:FEW])
+    if ties > MOST_TIES:  # some that can only rise and some that can only fall
+        movable = movable[np.linspace(0, ties - 1, MOST_TIES).astype(np.int64)]
+    core = np.sort(movable[:MOST_TIES])
     _enumerate(lister, gap, best, core=core, widest=widest)
 
 
@@ -291,7 +293,7 @@ def _split(model: Model, part: Region, answer: Answer, best: _Best) -> list[Regi
     lister = Lister(model, part, answer, _inside(part, best.counts), best.grain)
     width = max(answer.bound - best.worth, best.noise)
     task, cut, score = -1, 0, -1.0
-    for index in np.flatnonzero((part.low < part.high) & (lister.second <= width))[: 4 * FEW]:
+    for index in np.flatnonzero((part.low < part.high) & (lister.second <= width))[: 4 * MOST_TIES]:
         if index >= model.tasks:
             break
         window = lister.window(int(index), width, WIDEST_WINDOW)

@@ -14,17 +14,18 @@ from typing import Any
 import numpy as np
 
 from allotment.amounts import common_unit
+from allotment.arrays import Array
 from allotment.errors import InputError, Mistake, cut
-from allotment.gains import LAST_DIGITS, Array, Coupled, Curve, is_own
+from allotment.gains import LAST_DIGITS, Coupled, Curve, is_own
 from allotment.problem import Problem, Task
 
-EVERY = 4096
-"""up to so many counts all are looked at"""
-FIRST = 1024
-"""of more, so many at the start, where curves bend most"""
+MOST_COUNTS = 4096
+"""up to so many counts of labels a curve is checked at every one"""
+FIRST_COUNTS = 1024
+"""of more, it is checked at so many at the start, where curves bend most"""
 FAR = 1024
 """and about so many further on, each with the next one"""
-SHARE = 1e-13
+ROUNDING_SHARE = 1e-13
 """a bend the wrong way by this share of all that a curve can add is taken for rounding"""
 ALONE = 5
 """counts that are asked for one by one as well"""
@@ -53,11 +54,14 @@ class Stretch:
 def list_steps(most: int) -> Array:
     """Whole numbers from 0 to `most`: all if they are few, else the first ones and then ever
     fewer."""
-    if most <= EVERY:
+    if most <= MOST_COUNTS:
         return np.arange(most + 1.0)
-    far = np.append(np.geomspace(FIRST, most - 1, FAR // 2), np.linspace(FIRST, most - 1, FAR // 2))
+    far = np.append(
+        np.geomspace(FIRST_COUNTS, most - 1, FAR // 2),
+        np.linspace(FIRST_COUNTS, most - 1, FAR // 2),
+    )
     far = np.floor(far)
-    return np.unique(np.concatenate([np.arange(FIRST + 1.0), far, far + 1, [float(most)]]))
+    return np.unique(np.concatenate([np.arange(FIRST_COUNTS + 1.0), far, far + 1, [float(most)]]))
 
 
 def examine(
@@ -119,14 +123,14 @@ def check_stretch(stretch: Stretch) -> float:
     rises = _ask(name, curve.rise, counts[:-1], np.diff(counts))
     lost = _ask(name, curve.rounding, counts[:-1], counts[1:])
     added = float(worths[-1])
-    digits = lost + LAST_DIGITS * np.spacing(np.abs(worths[1:])) + SHARE * abs(added)
+    digits = lost + LAST_DIGITS * np.spacing(np.abs(worths[1:])) + ROUNDING_SHARE * abs(added)
     _check_numbers(name, stretch, counts, worths, float(digits.max()))
     _check_sums(name, counts, np.diff(worths), rises, digits)
     _check_rising(name, counts, rises, digits)
     bent = _check_concave(name, counts, rises, digits)
     if added <= 0:  # it never falls, so it is level
         return 0.0
-    return float(lost.max()) + bent * SHARE * added
+    return float(lost.max()) + bent * ROUNDING_SHARE * added
 
 
 def _ask(name: str, method: Callable[..., Any], low: Array, more: Array) -> Array:
@@ -134,9 +138,9 @@ def _ask(name: str, method: Callable[..., Any], low: Array, more: Array) -> Arra
     try:
         answer = np.asarray(method(low, more), dtype=float)
     except Exception as error:  # it is somebody else's code
-        told = cut(f"{type(error).__name__}: {error}", 200)
+        message = cut(f"{type(error).__name__}: {error}", 200)
         raise Unfit(
-            f"{name} fails when it is asked for {len(low)} counts at once ({told}); it must take"
+            f"{name} fails when it is asked for {len(low)} counts at once ({message}); it must take"
             " arrays as well as numbers: np.sqrt in place of math.sqrt, np.where in place of if"
         ) from error
     if answer.shape != low.shape:
@@ -155,9 +159,9 @@ def _check_numbers(
         try:
             alone = float(stretch.curve.rise(stretch.low, float(counts[at] - stretch.low)))
         except Exception as error:  # it is somebody else's code
-            told = cut(f"{type(error).__name__}: {error}", 200)
+            message = cut(f"{type(error).__name__}: {error}", 200)
             raise Unfit(
-                f"{name} fails when it is asked for {counts[at]:g} labels ({told}); it must take"
+                f"{name} fails when it is asked for {counts[at]:g} labels ({message}); it must take"
                 " numbers as well as arrays"
             ) from error
         if not abs(alone - worths[at]) <= rounding:

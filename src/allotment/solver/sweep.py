@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from allotment.solver.model import Array, Ints, Model
+from allotment.arrays import Array, Ints
+from allotment.solver.model import Model
 
 
 def sweep(model: Model) -> tuple[Array, Ints]:

@@ -17,20 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.data.dataset import KINDS, VOID, Dataset, Instances, Target
+from allotment.data.dataset import KINDS, PIXEL_KINDS, VOID, Dataset, Instances, Target
 from allotment.data.labels import Split
 from allotment.data.source import SOURCES, DataSettings, Source
 from allotment.settings.settings import Settings, parse_settings
 from allotment.settings.template import write_template
 from allotment.stock.stock import open_stock
 
-MAPS = ("segmentation", "depth", "normals", "edges", "keypoints")
-"""kinds with something for each pixel"""
 SHARES = ("multilabel", "edges", "keypoints")
 """kinds whose values are from 0 to 1"""
-MOST = 8
+MOST_INSTANCES = 8
 """instances whose inputs and labels are looked at"""
-START = 1
+FIRST_LABELS = 1
 """labels of each task that a campaign of the tests begins with"""
 
 
@@ -49,11 +47,11 @@ class SourceTests:
         return source.open(given)
 
     def _some(self, data: Dataset) -> Instances:
-        return np.unique(np.linspace(0, data.size - 1, MOST).astype(np.int64))
+        return np.unique(np.linspace(0, data.size - 1, MOST_INSTANCES).astype(np.int64))
 
     def _labelled(self, data: Dataset, task: str) -> Instances:
         """Some instances with a label."""
-        return np.flatnonzero(data.known(task))[:MOST]
+        return np.flatnonzero(data.known(task))[:MOST_INSTANCES]
 
     def _write(
         self, source: Source, given: DataSettings, options: Mapping[str, Any] | None = None
@@ -65,7 +63,7 @@ class SourceTests:
             keys["root"] = str(given.root.absolute())
         tasks = {}
         for name in [target.name for target in source.open(given).targets]:
-            tasks[name] = {"cost": 2} | ({"have": START} if source.complete else {})
+            tasks[name] = {"cost": 2} | ({"have": FIRST_LABELS} if source.complete else {})
             tasks[name] |= given.tasks.get(name, {})
         training = {"network": "usual", "steps": 5}
         keys |= given.options if options is None else options
@@ -115,7 +113,7 @@ class SourceTests:
         assert settings.data_settings(given.root).options == dict(given.options)
         assert settings.data["name"] == source.name
         assert dict(settings.starts) == (
-            dict.fromkeys(settings.names, START) if source.complete else {}
+            dict.fromkeys(settings.names, FIRST_LABELS) if source.complete else {}
         )
 
     def test_what_init_writes_of_itself_is_read_back(self) -> None:
@@ -141,7 +139,7 @@ class SourceTests:
                 assert len(set(free)) == len(free)
                 assert not any(stock.has(task, name) for name in free)
                 if source.complete:
-                    assert stock.have[task] == START
+                    assert stock.have[task] == FIRST_LABELS
             trained = stock.open()
             for task in stock.targets:
                 assert int(trained.known(task).sum()) == stock.have[task]
@@ -248,7 +246,7 @@ class SourceTests:
                 continue
             assert image.shape == (3, *size)
             for target in data.targets:
-                if target.kind in MAPS and data.known(target.name)[instance]:
+                if target.kind in PIXEL_KINDS and data.known(target.name)[instance]:
                     assert data.label(target.name, instance).shape[-2:] == size, target.name
 
     def test_a_label_in_its_own_size_fits_the_values(self) -> None:
@@ -279,14 +277,16 @@ class SourceTests:
             known = {each.name: np.zeros(data.size, dtype=bool) for each in data.targets}
             known[target.name][first] = True
             given = change_label(target, data.label(target.name, first))
-            laid = data.loaded().with_labels(known, {target.name: {first: given}}, "a fingerprint")
-            assert np.flatnonzero(laid.known(target.name)).tolist() == [first]
-            value = laid.values(target.name, np.array([first]))[0]
+            labelled = data.loaded().with_labels(
+                known, {target.name: {first: given}}, "a fingerprint"
+            )
+            assert np.flatnonzero(labelled.known(target.name)).tolist() == [first]
+            value = labelled.values(target.name, np.array([first]))[0]
             fitted = data.fit(target.name, given)
             assert np.allclose(value, fitted, rtol=1e-3, atol=1e-3, equal_nan=True), target.name
-            np.testing.assert_array_equal(laid.label(target.name, first), given)
-            np.testing.assert_array_equal(laid.image(first), data.image(first))
-            assert laid.picture_size(first) == data.picture_size(first)
+            np.testing.assert_array_equal(labelled.label(target.name, first), given)
+            np.testing.assert_array_equal(labelled.image(first), data.image(first))
+            assert labelled.picture_size(first) == data.picture_size(first)
 
 
 def change_label(target: Target, label: NDArray[Any]) -> NDArray[Any]:

@@ -1,5 +1,5 @@
-"""Rows of a table that go by their numbers: a print of each is kept, so that none takes the place
-of another unseen."""
+"""Rows of a table that go by their numbers: a fingerprint of each is kept, so that none takes the
+place of another unseen."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from allotment.errors import InputError, Mistake
 from allotment.formatting import several
 from allotment.job import JSON, Job
 from allotment.ledger.store import Store
-from allotment.settings.settings import FILE, Settings
+from allotment.settings.settings import SETTINGS_FILE, Settings
 from allotment.stock.stock import Stock
 
 KIND = "rows"
-"""of the results that hold prints; the last one counts"""
-WIDTH = 6
-"""bytes of a print"""
-MOST = 1_900_000
-"""rows whose prints fit into one result; a longer table goes without"""
+"""of the results that hold fingerprints; the last one counts"""
+FINGERPRINT_BYTES = 6
+"""bytes of a fingerprint"""
+MOST_FINGERPRINTED = 1_900_000
+"""rows whose fingerprints fit into one result; a longer table goes without"""
 SHORT = 8
 """letters of a file's digest by which a user vouches for it"""
 
-Prints = NDArray[np.uint64]
+Fingerprints = NDArray[np.uint64]
 """one for each row, made of its features alone: the targets are filled in by and by"""
 
 
@@ -56,7 +56,7 @@ def check_rows(store: Store, stock: Stock) -> None:
         and table.vouched != digest[:SHORT]
     ):
         numbers = sorted({int(name) - 1 for name in _list_names(store) if name.isdecimal()})
-        rows = [number for number in numbers if 0 <= number < len(last.prints)]
+        rows = [number for number in numbers if 0 <= number < len(last.fingerprints)]
         if rows:
             _compare(last, rows, table, _tell_way_out(stock.folder, table, digest))
 
@@ -68,15 +68,17 @@ def _compare(last: _Kept, rows: Sequence[int], table: Rows, way_out: str) -> Non
         more = f" and {several(len(gone) - 1, 'other column')}" if len(gone) > 1 else ""
         what = f"gone or renamed, and rows were told apart by what stood there. {way_out}"
         raise InputError([Mistake(f"{str(root)!r}, column {gone[0]!r}{more}", what)])
-    now = _print_rows(table, last.columns)
-    changed = np.array(rows)[_find_changed(last.prints, now)[rows]]
+    now = _fingerprint_rows(table, last.columns)
+    changed = np.array(rows)[_find_changed(last.fingerprints, now)[rows]]
     are_many = 2 * len(changed) > len(rows)
     # where a column was rewritten, a few rows look like others by accident, but most like none that
     # was there
-    are_new = are_many and 2 * int(np.isin(last.prints[changed], now).sum()) < len(changed)
-    moved = find_moved(last.prints, now, rows)
+    are_new = are_many and 2 * int(np.isin(last.fingerprints[changed], now).sum()) < len(changed)
+    moved = find_moved(last.fingerprints, now, rows)
     if moved and not are_new:
-        raise InputError([_tell_moved(root, moved, np.flatnonzero(now == last.prints[moved[0]]))])
+        raise InputError(
+            [_tell_moved(root, moved, np.flatnonzero(now == last.fingerprints[moved[0]]))]
+        )
     if are_many:
         of = (
             f"{len(changed)} of the {several(len(rows), 'row')} that labels were ordered or"
@@ -86,14 +88,14 @@ def _compare(last: _Kept, rows: Sequence[int], table: Rows, way_out: str) -> Non
 
 
 def keep_rows(store: Store, settings: Settings, stock: Stock) -> None:
-    """Put on record which column names the rows and, where none does, the prints, unless they
-    are."""
+    """Put on record which column names the rows and, where none does, the fingerprints,
+    unless they are."""
     table = stock.rows
     if table is None:
         return
     last, id_ = _find_last(store), table.id
     digest, columns = "", list[str]()
-    if id_ is None and stock.data.size <= MOST:
+    if id_ is None and stock.data.size <= MOST_FINGERPRINTED:
         digest, columns = table.open().digest(), _list_features(settings, table)
     if (
         last is not None
@@ -107,7 +109,7 @@ def keep_rows(store: Store, settings: Settings, stock: Stock) -> None:
         "id": id_,
         "after": None if last is None else last.key,
     }
-    store.put_result(Job(KIND, needs), _fold(_print_rows(table, columns)))
+    store.put_result(Job(KIND, needs), _fold(_fingerprint_rows(table, columns)))
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,8 @@ class _Kept:
     key: str
     digest: str
     columns: list[str]
-    """that the prints are made of; none where there are no prints"""
-    prints: Prints
+    """that the fingerprints are made of; none where there are none"""
+    fingerprints: Fingerprints
     id: str | None
     """the column that names the rows"""
 
@@ -142,7 +144,7 @@ def _list_names(store: Store) -> set[str]:
     return {row["instance"] for table in ("items", "labels") for row in store.table(table)}
 
 
-def find_moved(old: Prints, now: Prints, rows: Sequence[int]) -> list[int]:
+def find_moved(old: Fingerprints, now: Fingerprints, rows: Sequence[int]) -> list[int]:
     """Those of the rows that gave way to others; a value that was corrected in its place is no such
     thing.
 
@@ -160,7 +162,7 @@ def find_moved(old: Prints, now: Prints, rows: Sequence[int]) -> list[int]:
     )
 
 
-def _find_changed(old: Prints, now: Prints) -> NDArray[np.bool_]:
+def _find_changed(old: Fingerprints, now: Fingerprints) -> NDArray[np.bool_]:
     """Of each row that was there, whether it is gone or not what it was."""
     there = min(len(old), len(now))
     changed = np.ones(len(old), dtype=bool)
@@ -168,7 +170,7 @@ def _find_changed(old: Prints, now: Prints) -> NDArray[np.bool_]:
     return changed
 
 
-def _are_moved(old: Prints, now: Prints) -> bool:
+def _are_moved(old: Fingerprints, now: Fingerprints) -> bool:
     """Whether a row that has no equal stands elsewhere, or one table is the other in another order,
     perhaps with more.
 
@@ -202,7 +204,7 @@ def _tell_moved(root: Path, moved: Sequence[int], places: NDArray[np.int64]) -> 
 
 def _tell_renamed(folder: Path, id_: str | None) -> Mistake:
     before = "rows went by their numbers" if id_ is None else f"the column {id_!r} named the rows"
-    mend = (
+    remedy = (
         "take id out of"
         if id_ is None
         else f"write id = {json.dumps(id_, ensure_ascii=False)} under"
@@ -210,9 +212,9 @@ def _tell_renamed(folder: Path, id_: str | None) -> Mistake:
     what = (
         f"has changed, but {before} when labels were ordered or delivered, and these are filed"
         " under such names, so that they would be lost or go to other rows. Nothing is lost yet:"
-        f" {mend} [data] and type it again"
+        f" {remedy} [data] and type it again"
     )
-    return Mistake(f"{folder / FILE}: data: id", what)
+    return Mistake(f"{folder / SETTINGS_FILE}: data: id", what)
 
 
 def _tell_way_out(folder: Path, table: Rows, digest: str) -> str:
@@ -225,7 +227,7 @@ def _tell_way_out(folder: Path, table: Rows, digest: str) -> str:
         " and know that every "
         f'row stands where it stood, vouch for it as it is now: write rows = "{digest[:SHORT]}"'
         " under [data] in "
-        f"{folder / FILE}{again}"
+        f"{folder / SETTINGS_FILE}{again}"
     )
 
 
@@ -236,41 +238,41 @@ def _list_features(settings: Settings, table: Rows) -> list[str]:
     return [name for name in names if not several_columns or not name.startswith(several_columns)]
 
 
-def _print_rows(table: Rows, names: Sequence[str]) -> Prints:
+def _fingerprint_rows(table: Rows, names: Sequence[str]) -> Fingerprints:
     """Of the columns of these names; none at all where there are no names."""
     if not names:
         return np.zeros(0, dtype=np.uint64)
     columns = table.open().read(names, ())
-    prints = np.zeros(len(columns[names[0]].missing), dtype=np.uint64)
+    fingerprints = np.zeros(len(columns[names[0]].missing), dtype=np.uint64)
     for name in names:
-        prints = _mix(prints ^ _print_cells(columns[name]))
-    return prints & np.uint64(2 ** (8 * WIDTH) - 1)
+        fingerprints = _mix(fingerprints ^ _fingerprint_cells(columns[name]))
+    return fingerprints & np.uint64(2 ** (8 * FINGERPRINT_BYTES) - 1)
 
 
-def _print_cells(column: Column) -> Prints:
+def _fingerprint_cells(column: Column) -> Fingerprints:
     """The same for numbers that are equal, however they are written and whatever else the column
     holds."""
     if column.numbers is not None and not column.boolean:
         # one kind of NaN, and no -0
         cells = np.where(np.isnan(column.numbers), np.nan, column.numbers + 0.0)
         return _mix(cells.view(np.uint64))
-    known = {text: _print_text(text) for text in set(column.texts)}
+    known = {text: _fingerprint_text(text) for text in set(column.texts)}
     return np.fromiter(
         (known[text] for text in column.texts), dtype=np.uint64, count=len(column.texts)
     )
 
 
-def _print_text(text: str) -> int:
+def _fingerprint_text(text: str) -> int:
     try:
         number = np.array([float(text) if text else np.nan])
     except ValueError:
         return int.from_bytes(
             hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest(), "little"
         )
-    return int(_print_cells(Column("", number))[0])
+    return int(_fingerprint_cells(Column("", number))[0])
 
 
-def _mix(values: Prints) -> Prints:
+def _mix(values: Fingerprints) -> Fingerprints:
     """Every bit of each value spread over all the others, by odd factors and shifts, which undo
     nothing."""
     for factor, shift in (
@@ -283,13 +285,13 @@ def _mix(values: Prints) -> Prints:
     return values
 
 
-def _fold(prints: Prints) -> JSON:
-    low = prints.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :WIDTH]
+def _fold(fingerprints: Fingerprints) -> JSON:
+    low = fingerprints.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :FINGERPRINT_BYTES]
     return base64.b64encode(low.tobytes()).decode()
 
 
-def _unfold(body: Any) -> Prints:
-    low = np.frombuffer(base64.b64decode(body), dtype=np.uint8).reshape(-1, WIDTH)
+def _unfold(body: Any) -> Fingerprints:
+    low = np.frombuffer(base64.b64decode(body), dtype=np.uint8).reshape(-1, FINGERPRINT_BYTES)
     whole = np.zeros((len(low), 8), dtype=np.uint8)
-    whole[:, :WIDTH] = low
+    whole[:, :FINGERPRINT_BYTES] = low
     return whole.reshape(-1).view("<u8").astype(np.uint64)

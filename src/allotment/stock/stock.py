@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.connect.guard import told
+from allotment.connect.guard import show_value
 from allotment.connect.masks import to_array
-from allotment.connect.rows import Size
-from allotment.data.dataset import Dataset, Instances, Target
+from allotment.data.dataset import Dataset, Instances, Size, Target
 from allotment.data.labels import Labels, Split, draw
 from allotment.data.roles import TARGET_KINDS
 from allotment.data.source import SOURCES, DataSettings, Rows
 from allotment.errors import InputError, Mistake, suggest
 from allotment.job import JSON, canonical
-from allotment.ledger import disk
+from allotment.ledger.disk import MASK_FOLDER
 from allotment.settings.settings import Settings, find_root
 
 OWN = {"own": True}
@@ -34,10 +33,8 @@ TEST = 0.25
 """of complete data, for evaluation alone"""
 MOST_LOST, MOST_NAMED = 3, 50
 """classes that are told where they are missed, and where all are listed"""
-MASKS = disk.MASKS
-"""the folder of a campaign that delivered masks are kept in"""
 
-Given = Mapping[str, Mapping[str, JSON]]
+LabelValues = Mapping[str, Mapping[str, JSON]]
 """delivered values, by task and by the name of the instance"""
 
 
@@ -52,7 +49,7 @@ class Stock:
     parts: Split
     start: Labels
     """labels at hand when the campaign began"""
-    given: Given = field(default_factory=dict, repr=False)
+    given: LabelValues = field(default_factory=dict, repr=False)
     oracle: bool = False
     """whether the data hold the labels that are to be bought, so that a plan can be judged"""
     folder: Path = Path()
@@ -136,7 +133,7 @@ class Stock:
         for name, value in self.given.get(task, {}).items():
             if value != OWN and name in self.place:
                 size = self.size_of(name)
-                label = to_array(target, value, folder=self.folder / MASKS, size=size)
+                label = to_array(target, value, folder=self.folder / MASK_FOLDER, size=size)
                 found[self.place[name]] = label
         return found
 
@@ -146,7 +143,10 @@ class Stock:
 
 
 def open_stock(
-    settings: Settings, folder: Path, given: Given | None = None, said: DataSettings | None = None
+    settings: Settings,
+    folder: Path,
+    given: LabelValues | None = None,
+    said: DataSettings | None = None,
 ) -> Stock:
     """The data of a campaign with the labels at hand; raises InputError with all that does not fit
     the settings.
@@ -203,7 +203,8 @@ def _check_given(stock: Stock, settings: Settings) -> None:
                 (kind for kind in TARGET_KINDS if _has_form(other[0], kind)), "something else"
             )
             what = (
-                f"it is {target.kind} now, but {told(other[0])} was delivered as {was}; put kind ="
+                f"it is {target.kind} now, but {show_value(other[0])} was delivered as {was}; put"
+                " kind ="
                 f' "{was}" back'
             )
             mistakes.append(Mistake(settings.locate(stock.folder, name, "kind"), what))
@@ -211,7 +212,7 @@ def _check_given(stock: Stock, settings: Settings) -> None:
             more = ", ..." if len(lost) > MOST_LOST else ""
             what = (
                 "labels were delivered that are none of them now:"
-                f" {', '.join(map(told, lost[:MOST_LOST]))}{more}"
+                f" {', '.join(map(show_value, lost[:MOST_LOST]))}{more}"
             )
             listed = ", ".join(
                 json.dumps(each, ensure_ascii=False)
@@ -235,7 +236,7 @@ def _list_lost(values: Collection[JSON], classes: Collection[str]) -> list[str]:
     return [each for each in dict.fromkeys(named) if each not in set(classes)]
 
 
-def _without_own(stock: Stock, given: Given, rule: str) -> Given:
+def _without_own(stock: Stock, given: LabelValues, rule: str) -> LabelValues:
     """The delivered labels but for those of instances that the data have one of, which came
     first."""
     if rule == "last":

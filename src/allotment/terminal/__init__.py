@@ -2,6 +2,6 @@
 none."""
 
 from allotment.errors import visible
-from allotment.terminal.page import Column, Page, fit, shorten
+from allotment.terminal.page import Page, TextColumn, fit, shorten
 
-__all__ = ["Column", "Page", "fit", "shorten", "visible"]
+__all__ = ["Page", "TextColumn", "fit", "shorten", "visible"]

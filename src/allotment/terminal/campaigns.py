@@ -11,34 +11,42 @@ from allotment.advice.doctor import Diagnosis
 from allotment.amounts import show
 from allotment.campaign.audit import Audit
 from allotment.campaign.campaign import Measured, Ordered
-from allotment.campaign.evaluation import BASE, LEVEL, SAME, Evaluation
+from allotment.campaign.evaluation import BASE, LEVEL, SAME_IMAGES, Evaluation
 from allotment.campaign.intake import Intake
-from allotment.campaign.state import Proposal, State
+from allotment.campaign.state import CampaignState, Proposal
 from allotment.campaign.summary import Status, tell_outlook
 from allotment.formatting import percent, several
 from allotment.orders.strategy import RANDOM, SHARING
 from allotment.settings.settings import quote
 from allotment.standing import Standing
-from allotment.terminal.page import FEW, GAP, MOST_LINES, Column, Page, fit, split
+from allotment.terminal.page import (
+    COLUMN_GAP,
+    MOST_LIST_LINES,
+    MOST_SIDE_BY_SIDE,
+    Page,
+    TextColumn,
+    fit,
+    split,
+)
 
 
 def show_tasks(page: Page, status: Status) -> None:
     """What each task costs, has and could still get."""
     rows = status.tasks
     columns = [
-        Column("task", [row["name"] for row in rows], "name"),
-        Column("kind", [row["kind"] for row in rows], "word"),
-        Column("price", [row["cost"] for row in rows]),
-        Column("at hand", [str(row["have"]) for row in rows]),
+        TextColumn("task", [row["name"] for row in rows], "name"),
+        TextColumn("kind", [row["kind"] for row in rows], "word"),
+        TextColumn("price", [row["cost"] for row in rows]),
+        TextColumn("at hand", [str(row["have"]) for row in rows]),
     ]
     if any(row["came"] or row["open"] for row in rows):
         columns += [
-            Column("bought", [str(row["came"]) for row in rows]),
-            Column("on order", [str(row["open"]) for row in rows]),
+            TextColumn("bought", [str(row["came"]) for row in rows]),
+            TextColumn("on order", [str(row["open"]) for row in rows]),
         ]
-    columns.append(Column("could be labelled", [str(row["pool"]) for row in rows]))
+    columns.append(TextColumn("could be labelled", [str(row["pool"]) for row in rows]))
     # numbers are never cut
-    if page.width is not None and len(split(fit(columns, page.width), page.width + GAP)) > 1:
+    if page.width is not None and len(split(fit(columns, page.width), page.width + COLUMN_GAP)) > 1:
         page.tables(columns[0], columns[1:])
     else:
         page.table(columns)
@@ -99,8 +107,8 @@ def show_proposal(page: Page, proposal: Proposal, folder: str, what_if: bool) ->
     if proposal.found is None:
         page.text(f"{proposal.basis}.")
     else:
-        if told := tell_outlook(plan):
-            page.text(f"Expected: {told}.")
+        if message := tell_outlook(plan):
+            page.text(f"Expected: {message}.")
         if not proposal.found.fresh:
             page.text(
                 f"Labels came in since the last estimate: allot estimate {folder} would know more."
@@ -149,7 +157,7 @@ def _find_step(proposal: Proposal, folder: str) -> str:
     return f"allot order {folder}{all_of_it}"
 
 
-def show_order(page: Page, ordered: Ordered, state: State, folder: str) -> None:
+def show_order(page: Page, ordered: Ordered, state: CampaignState, folder: str) -> None:
     """What was ordered and where its sheet is."""
     counts = ", ".join(f"{count} {name}" for name, count in ordered.order.counts.items())
     if ordered.is_new:
@@ -184,15 +192,15 @@ def show_intake(page: Page, intake: Intake, status: Status) -> None:
         _show_taken(page, intake)
     for note in intake.parts.notes:
         page.text(f"{note[:1].upper()}{note[1:]}{'' if note.endswith('?') else '.'}")
-    for where, reason in intake.parts.rejected[:MOST_LINES]:
+    for where, reason in intake.parts.rejected[:MOST_LIST_LINES]:
         page.text(f"  {where}: {reason}", indent="    ")
-    if len(intake.parts.rejected) > MOST_LINES:
-        page.text(f"  and {len(intake.parts.rejected) - MOST_LINES} more")
+    if len(intake.parts.rejected) > MOST_LIST_LINES:
+        page.text(f"  and {len(intake.parts.rejected) - MOST_LIST_LINES} more")
     if intake.rejected is not None:
         again = f"mend {intake.parts.name} and ingest it again"
-        mend = "mend the rows there and ingest that file" if any(intake.parts.rows) else again
+        remedy = "mend the rows there and ingest that file" if any(intake.parts.rows) else again
         page.text(
-            f"All that could not be taken is listed in {intake.rejected} with the reason; {mend}."
+            f"All that could not be taken is listed in {intake.rejected} with the reason; {remedy}."
         )
         if any(intake.parts.rows) and not all(intake.parts.rows):
             page.text(f"What has no row there could not be read; mend it in {intake.parts.name}.")
@@ -259,8 +267,10 @@ def _show_taken(page: Page, intake: Intake) -> None:
             f"{intake.differ} {'differs' if intake.differ == 1 else 'differ'}: both are kept, and"
             f" {which} counts"
         )
-        told = f"{intake.same} the same, {differ} ({counts})" if intake.differ else "All the same"
-        page.text(f"Where the data have a label already: {had}. {told}.")
+        message = (
+            f"{intake.same} the same, {differ} ({counts})" if intake.differ else "All the same"
+        )
+        page.text(f"Where the data have a label already: {had}. {message}.")
 
 
 def show_evaluation(page: Page, evaluation: Evaluation) -> None:
@@ -278,19 +288,21 @@ def show_evaluation(page: Page, evaluation: Evaluation) -> None:
         f"{several(evaluation.repeats, 'repeat')}, {own}. D_T is their mean over tasks. "
         f"Ahead: the paired difference in D_T, with its {LEVEL * 100:.0f} % interval."
     )
-    if any(row["name"] == SAME for row in rows):
-        page.text(f"({SAME}: all tasks on the same instances)")
+    if any(row["name"] == SAME_IMAGES for row in rows):
+        page.text(f"({SAME_IMAGES}: all tasks on the same instances)")
     page.text(judge(rows, evaluation.repeats))
 
 
 def _show_gains(page: Page, rows: Sequence[Mapping[str, Any]], tasks: Sequence[str]) -> None:
     """One table if it fits; else D_T and the lead first, and the gains of the tasks below."""
-    plans = Column("plan", [row["name"] for row in rows], "name")
-    gains = [Column(task, [_spread(row["gains"][task]) for row in rows], "task") for task in tasks]
-    total = Column("D_T", [_spread(row["total"]) for row in rows])
-    ahead = Column("this plan ahead by", [_ahead(row["ahead"]) for row in rows], "word")
+    plans = TextColumn("plan", [row["name"] for row in rows], "name")
+    gains = [
+        TextColumn(task, [_spread(row["gains"][task]) for row in rows], "task") for task in tasks
+    ]
+    total = TextColumn("D_T", [_spread(row["total"]) for row in rows])
+    ahead = TextColumn("this plan ahead by", [_ahead(row["ahead"]) for row in rows], "word")
     whole = [plans, *gains, total, ahead]
-    if page.fits(whole) or len(tasks) > FEW:
+    if page.fits(whole) or len(tasks) > MOST_SIDE_BY_SIDE:
         page.table(whole, "--json has them")
         page.text()
         return
@@ -322,8 +334,8 @@ def judge(rows: Sequence[Mapping[str, Any]], repeats: int) -> str:
         parts.append(
             f"nothing can be told about {_enumerate(unknown)}, for want of a D_T in every repeat"
         )
-    told = "; ".join(parts) or "there is no other plan to compare this one with"
-    return f"{told[0].upper()}{told[1:]}."
+    message = "; ".join(parts) or "there is no other plan to compare this one with"
+    return f"{message[0].upper()}{message[1:]}."
 
 
 def _enumerate(names: Sequence[str]) -> str:

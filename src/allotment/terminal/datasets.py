@@ -9,7 +9,14 @@ from allotment.data.features import FeatureColumn
 from allotment.data.summary import Summary
 from allotment.errors import visible
 from allotment.formatting import percent, several
-from allotment.terminal.page import FEW, MOST_LINES, MOST_ROWS, Column, Page, shorten
+from allotment.terminal.page import (
+    MOST_LIST_LINES,
+    MOST_ROWS,
+    MOST_SIDE_BY_SIDE,
+    Page,
+    TextColumn,
+    shorten,
+)
 
 
 def show_data(page: Page, summary: Summary) -> None:
@@ -29,8 +36,10 @@ def show_data(page: Page, summary: Summary) -> None:
         page.title("Classes")
         page.table(
             [
-                Column("task", [task.name for task in listed], "name"),
-                Column("labels of each", [_class_list(task.classes) for task in listed], "name"),
+                TextColumn("task", [task.name for task in listed], "name"),
+                TextColumn(
+                    "labels of each", [_class_list(task.classes) for task in listed], "name"
+                ),
             ]
         )
     if summary.columns:
@@ -46,35 +55,39 @@ def show_data(page: Page, summary: Summary) -> None:
         page.text(f"({len(summary.notes) - MOST_ROWS} more; --json has them all.)")
 
 
-def _label_columns(summary: Summary) -> list[Column]:
+def _label_columns(summary: Summary) -> list[TextColumn]:
     tasks = summary.tasks[:MOST_ROWS]
     return [
-        Column("task", [task.name for task in tasks], "name"),
-        Column("kind", [task.kind + "?" * task.guessed for task in tasks], "word"),
-        Column("labels", [str(task.labelled) for task in tasks]),
-        Column("missing", [str(task.missing) for task in tasks]),
-        Column("known", [percent(task.share) for task in tasks]),
-        *(Column(part, [str(task.splits[part]) for task in tasks]) for part in summary.splits),
+        TextColumn("task", [task.name for task in tasks], "name"),
+        TextColumn("kind", [task.kind + "?" * task.guessed for task in tasks], "word"),
+        TextColumn("labels", [str(task.labelled) for task in tasks]),
+        TextColumn("missing", [str(task.missing) for task in tasks]),
+        TextColumn("known", [percent(task.share) for task in tasks]),
+        *(TextColumn(part, [str(task.splits[part]) for task in tasks]) for part in summary.splits),
     ]
 
 
 def _class_list(classes: Mapping[str, int]) -> str:
     shown = [
         f"{shorten(visible(name), 24)}: {count}"
-        for name, count in list(classes.items())[:MOST_LINES]
+        for name, count in list(classes.items())[:MOST_LIST_LINES]
     ]
-    more = [f"and {len(classes) - MOST_LINES} more classes"] if len(classes) > MOST_LINES else []
+    more = (
+        [f"and {len(classes) - MOST_LIST_LINES} more classes"]
+        if len(classes) > MOST_LIST_LINES
+        else []
+    )
     return ", ".join(shown + more)
 
 
-def _feature_columns(columns: Sequence[FeatureColumn]) -> list[Column]:
+def _feature_columns(columns: Sequence[FeatureColumn]) -> list[TextColumn]:
     """A row for each column while they are few, and for each form otherwise."""
-    if len(columns) <= FEW:
+    if len(columns) <= MOST_SIDE_BY_SIDE:
         return [
-            Column("column", [each.name for each in columns], "name"),
-            Column("form", [each.form for each in columns], "word"),
-            Column("width", [str(each.width) for each in columns]),
-            Column("missing", [str(each.missing) for each in columns]),
+            TextColumn("column", [each.name for each in columns], "name"),
+            TextColumn("form", [each.form for each in columns], "word"),
+            TextColumn("width", [str(each.width) for each in columns]),
+            TextColumn("missing", [str(each.missing) for each in columns]),
         ]
     count: Counter[str] = Counter()
     width: Counter[str] = Counter()
@@ -85,8 +98,8 @@ def _feature_columns(columns: Sequence[FeatureColumn]) -> list[Column]:
         missing[each.form] += each.missing
     forms = sorted(count)
     return [
-        Column("form", forms, "word"),
-        Column("columns", [str(count[form]) for form in forms]),
-        Column("width", [str(width[form]) for form in forms]),
-        Column("missing", [str(missing[form]) for form in forms]),
+        TextColumn("form", forms, "word"),
+        TextColumn("columns", [str(count[form]) for form in forms]),
+        TextColumn("width", [str(width[form]) for form in forms]),
+        TextColumn("missing", [str(missing[form]) for form in forms]),
     ]

@@ -18,23 +18,23 @@ from rich.text import Text
 
 from allotment.errors import visible
 
-GAP = 2
+COLUMN_GAP = 2
 """spaces between columns"""
-LONGEST = 1000
+UNCUT_CELLS = 1000
 """cells of a name that is not cut; names have at most 100 letters"""
-FEW = 12
+MOST_SIDE_BY_SIDE = 12
 """tasks or columns; more are not given a place each"""
-HEAD = 16
+HEAD_CELLS = 16
 """cells of a task's name above its column, where columns go into several tables"""
 TIED = "\N{NO-BREAK SPACE}"
 MOST_ROWS = 30
 """of a table; the rest is summed up"""
-MOST_LINES = 8
-"""of a list"""
+MOST_LIST_LINES = 8
+"""lines of a list; the rest is counted"""
 
 
 @dataclass(frozen=True)
-class Column:
+class TextColumn:
     """A column of finished text; those of tasks may be cut in their head, those of names in every
     cell, words never."""
 
@@ -46,7 +46,7 @@ class Column:
     def width(self) -> int:
         return max(map(cell_len, (self.head, *self.cells)))
 
-    def cut_to(self, width: int) -> Column:
+    def cut_to(self, width: int) -> TextColumn:
         if self.kind == "name":
             return replace(self, cells=[shorten(cell, width) for cell in self.cells])
         return replace(self, head=shorten(self.head, max([width, *map(cell_len, self.cells)])))
@@ -86,7 +86,7 @@ class Page:
         )
         self._echo([line.replace(TIED, " ") for line in lines])
 
-    def table(self, columns: Sequence[Column], elsewhere: str = "") -> None:
+    def table(self, columns: Sequence[TextColumn], elsewhere: str = "") -> None:
         """The columns side by side; if they are too wide, without those of single tasks, which are
         `elsewhere`."""
         columns = [
@@ -94,7 +94,7 @@ class Page:
             for each in columns
         ]
         fitted = fit(columns, self.width)
-        head, *rows = map((" " * GAP).join, zip(*map(_align, fitted), strict=True))
+        head, *rows = map((" " * COLUMN_GAP).join, zip(*map(_align, fitted), strict=True))
         self.title(head)
         if body := [*(["─" * _width(fitted)] if self._ruled else []), *rows]:
             self._echo(body)
@@ -103,11 +103,11 @@ class Page:
                 f"(The columns of single tasks do not fit in here{elsewhere and '; '}{elsewhere}.)"
             )
 
-    def fits(self, columns: Sequence[Column]) -> bool:
+    def fits(self, columns: Sequence[TextColumn]) -> bool:
         """Whether a table of these leaves none out."""
         return len(fit(columns, self.width)) == len(columns)
 
-    def tables(self, lead: Column, columns: Sequence[Column]) -> None:
+    def tables(self, lead: TextColumn, columns: Sequence[TextColumn]) -> None:
         """The columns in as few tables as it takes, each with the lead at its left and an empty
         line below."""
         room = None
@@ -115,23 +115,24 @@ class Page:
             lead = lead.cut_to(max(self.width // 3, 20)) if lead.kind == "name" else lead
             room = self.width - lead.width
         for part in split(
-            [column.cut_to(HEAD) if column.kind == "task" else column for column in columns], room
+            [column.cut_to(HEAD_CELLS) if column.kind == "task" else column for column in columns],
+            room,
         ):
             self.table([lead, *part])
             self.text()
 
 
-def fit(columns: Sequence[Column], width: int | None) -> list[Column]:
+def fit(columns: Sequence[TextColumn], width: int | None) -> list[TextColumn]:
     """The columns within a width: heads of tasks and names cut, or tasks left out; never a number
     cut."""
     sizes = (
-        [(head, LONGEST) for head in range(24, 7, -1)]
+        [(head, UNCUT_CELLS) for head in range(24, 7, -1)]
         + [(8, name) for name in range(60, 19, -4)]
         + [(6, 20)]
     )
     for head, name in sizes:
         fitted = [
-            column.cut_to({"task": head, "name": name}.get(column.kind, LONGEST))
+            column.cut_to({"task": head, "name": name}.get(column.kind, UNCUT_CELLS))
             for column in columns
         ]
         if width is None or _width(fitted) <= width:
@@ -144,20 +145,22 @@ def fit(columns: Sequence[Column], width: int | None) -> list[Column]:
     ]
 
 
-def split(columns: Sequence[Column], width: int | None) -> list[list[Column]]:
+def split(columns: Sequence[TextColumn], width: int | None) -> list[list[TextColumn]]:
     """The columns in as few parts as are no wider than that with the gap before them, of about the
     same number."""
-    parts: list[list[Column]] = [[]]
+    parts: list[list[TextColumn]] = [[]]
     for column in columns:
-        if width is not None and parts[-1] and _width([*parts[-1], column]) + GAP > width:
+        if width is not None and parts[-1] and _width([*parts[-1], column]) + COLUMN_GAP > width:
             parts.append([])
         parts[-1].append(column)
     each = max(math.ceil(len(columns) / len(parts)), 1)
     even = [list(columns[at : at + each]) for at in range(0, len(columns), each)]
-    return even if width is None or all(_width(part) + GAP <= width for part in even) else parts
+    return (
+        even if width is None or all(_width(part) + COLUMN_GAP <= width for part in even) else parts
+    )
 
 
-def _align(column: Column) -> list[str]:
+def _align(column: TextColumn) -> list[str]:
     """Head and cells, all as wide as the widest of them."""
     texts, width = [column.head, *column.cells], column.width
     if column.kind in ("name", "word"):
@@ -165,8 +168,8 @@ def _align(column: Column) -> list[str]:
     return [" " * (width - cell_len(text)) + text for text in texts]
 
 
-def _width(columns: Sequence[Column]) -> int:
-    return sum(column.width + GAP for column in columns) - GAP
+def _width(columns: Sequence[TextColumn]) -> int:
+    return sum(column.width + COLUMN_GAP for column in columns) - COLUMN_GAP
 
 
 def shorten(text: str, width: int) -> str:

@@ -11,7 +11,14 @@ from allotment.formatting import amounts, number, numbers, percent, rounded, sev
 from allotment.gains import Curve
 from allotment.plan import Comparison, Plan, Score
 from allotment.problem import Problem, Task
-from allotment.terminal.page import FEW, MOST_LINES, MOST_ROWS, Column, Page, shorten
+from allotment.terminal.page import (
+    MOST_LIST_LINES,
+    MOST_ROWS,
+    MOST_SIDE_BY_SIDE,
+    Page,
+    TextColumn,
+    shorten,
+)
 
 NEUTRAL = (
     "The file gives no gains, so this is the neutral plan: every task is taken to be worth the"
@@ -53,13 +60,15 @@ def show_plan(page: Page, plan: Plan, neutral: bool) -> None:
         )
     if plan.unspent:
         page.text(f"Unspent: {show(plan.problem.budget - spent)}, because")
-        for reason in plan.why_unspent[:MOST_LINES]:
+        for reason in plan.why_unspent[:MOST_LIST_LINES]:
             page.text(f"  {reason}", indent="    ")
-        if len(plan.why_unspent) > MOST_LINES:
-            page.text(f"  and {len(plan.why_unspent) - MOST_LINES} more tasks, which --json lists")
+        if len(plan.why_unspent) > MOST_LIST_LINES:
+            page.text(
+                f"  and {len(plan.why_unspent) - MOST_LIST_LINES} more tasks, which --json lists"
+            )
 
 
-def _purchase(plan: Plan) -> list[Column]:
+def _purchase(plan: Plan) -> list[TextColumn]:
     tasks, others = _shown(plan)
     own, total = plan.own_gains, plan.problem.price(plan.counts)
     money = [task.price(plan.counts[task.name]) for task in tasks]
@@ -78,17 +87,21 @@ def _purchase(plan: Plan) -> list[Column]:
         gains.append(math.fsum(own[task.name] for task in others))
         for cells in (weights, prices, fees, have):
             cells.append("")
-    columns = [Column("task", names, "name"), Column("price", prices), Column("have", have)]
+    columns = [
+        TextColumn("task", names, "name"),
+        TextColumn("price", prices),
+        TextColumn("have", have),
+    ]
     if any(task.fee for task in plan.problem.tasks):
-        columns.insert(2, Column("fee", fees))
+        columns.insert(2, TextColumn("fee", fees))
     if any(task.weight != 1 for task in plan.problem.tasks):
-        columns.insert(1, Column("weight", weights))
+        columns.insert(1, TextColumn("weight", weights))
     return [
         *columns,
-        Column("buy", list(map(str, bought))),
-        Column("money", amounts(money)),
-        Column("share", [percent(float(each / total)) if total else "-" for each in money]),
-        Column("gain", numbers(gains)),
+        TextColumn("buy", list(map(str, bought))),
+        TextColumn("money", amounts(money)),
+        TextColumn("share", [percent(float(each / total)) if total else "-" for each in money]),
+        TextColumn("gain", numbers(gains)),
     ]
 
 
@@ -122,11 +135,13 @@ def show_ranges(page: Page, plan: Plan) -> None:
     page.title("How firm this is")
     page.table(
         [
-            Column("task", [task.name for task in tasks], "name"),
-            Column("buy", [str(plan.counts[task.name]) for task in tasks]),
-            Column("1 % range", [f"{a} to {b:>{wide}}" for a, b in zip(low, high, strict=True)]),
-            Column("price", [_price(task) for task in tasks]),
-            Column("bought up to", [rounded(plan.break_even[task.name]) for task in tasks]),
+            TextColumn("task", [task.name for task in tasks], "name"),
+            TextColumn("buy", [str(plan.counts[task.name]) for task in tasks]),
+            TextColumn(
+                "1 % range", [f"{a} to {b:>{wide}}" for a, b in zip(low, high, strict=True)]
+            ),
+            TextColumn("price", [_price(task) for task in tasks]),
+            TextColumn("bought up to", [rounded(plan.break_even[task.name]) for task in tasks]),
         ]
     )
     if others:
@@ -145,11 +160,15 @@ def show_comparison(
     are."""
     rows, best = comparison.rows, comparison.rows[0]
     columns = [
-        Column("plan", ["this plan" if row.name == "plan" else row.name for row in rows], "name"),
+        TextColumn(
+            "plan", ["this plan" if row.name == "plan" else row.name for row in rows], "name"
+        ),
         *_count_columns({name: [row.counts[name] for row in rows] for name in best.counts}),
-        Column("spent", amounts([Fraction(row.spent).limit_denominator(10**12) for row in rows])),
-        Column("value", numbers([row.value for row in rows])),
-        Column(
+        TextColumn(
+            "spent", amounts([Fraction(row.spent).limit_denominator(10**12) for row in rows])
+        ),
+        TextColumn("value", numbers([row.value for row in rows])),
+        TextColumn(
             "of best", [percent(row.value / best.value) if best.value > 0 else "-" for row in rows]
         ),
     ]
@@ -169,10 +188,10 @@ def show_comparison(
         page.text(line, indent="  ")
 
 
-def _count_columns(counts: Mapping[str, Sequence[int]]) -> list[Column]:
-    if len(counts) > FEW:
+def _count_columns(counts: Mapping[str, Sequence[int]]) -> list[TextColumn]:
+    if len(counts) > MOST_SIDE_BY_SIDE:
         return []
-    return [Column(name, list(map(str, each)), "task") for name, each in counts.items()]
+    return [TextColumn(name, list(map(str, each)), "task") for name, each in counts.items()]
 
 
 def show_verdict(page: Page, comparison: Comparison, neutral: bool) -> None:
@@ -209,7 +228,7 @@ def show_score(
     show_comparison(page, comparison, elsewhere=BOTH)
     page.text()
     if left_out:
-        few = [*left_out[:MOST_LINES], "..."] if len(left_out) > MOST_LINES else left_out
+        few = [*left_out[:MOST_LIST_LINES], "..."] if len(left_out) > MOST_LIST_LINES else left_out
         page.text(f"Not named, so none of it is bought: {', '.join(few)}.")
     if yours.broken:
         limits = "a limit" if len(yours.broken) == 1 else f"{len(yours.broken)} limits"
@@ -257,9 +276,9 @@ def show_frontier(
         show_neutral(page)
     page.table(
         [
-            Column("budget", amounts([exact(budget) for budget in budgets])),
-            Column("value", numbers(values)),
-            Column(
+            TextColumn("budget", amounts([exact(budget) for budget in budgets])),
+            TextColumn("value", numbers(values)),
+            TextColumn(
                 "of last",
                 [percent(value / values[-1]) if values[-1] > 0 else "-" for value in values],
             ),
@@ -267,14 +286,14 @@ def show_frontier(
         ],
         BOTH,
     )
-    if len(counts) > FEW:
+    if len(counts) > MOST_SIDE_BY_SIDE:
         page.text("(--csv and --json have the counts of each task.)")
 
 
 def describe(problem: Problem, gains: Mapping[str, Curve] | None) -> str:
     """What was read, in one line."""
-    names = [shorten(name, 24) for name in problem.names[:MOST_LINES]]
-    more = ", ..." if len(problem.names) > MOST_LINES else ""
+    names = [shorten(name, 24) for name in problem.names[:MOST_LIST_LINES]]
+    more = ", ..." if len(problem.names) > MOST_LIST_LINES else ""
     tasks = f"{several(len(problem.names), 'task')} ({', '.join(names)}{more})"
     caps = f", {several(len(problem.caps), 'cap')}" if problem.caps else ""
     families = sorted({term.family for curve in (gains or {}).values() for term in curve.terms})

@@ -9,7 +9,7 @@ from typing import IO
 
 from allotment.cells import encode_table
 from allotment.connect.connector import Expected, Piece, Refusal, Row, find_suffix
-from allotment.connect.guard import find_start, open_plain, read_records, refuse, told
+from allotment.connect.guard import find_start, open_plain, read_records, refuse, show_value
 from allotment.connect.rows import Form
 from allotment.files import check_free, place_file
 from allotment.orders.sheet import Sheet
@@ -75,7 +75,7 @@ def _read_names(
         counts = Counter(names)
         if twice := [name for name in form.needed if counts[name] > 1]:
             first = min(twice, key=names.index)
-            what = f"column {told(first)} is there more than once; rename all but one"
+            what = f"column {show_value(first)} is there more than once; rename all but one"
             raise refuse(path, what, line)
         return names, records, form
     raise refuse(path, reasons[0][1], reasons[0][0])

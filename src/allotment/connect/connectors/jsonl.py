@@ -14,7 +14,7 @@ from allotment.connect.guard import (
     parse_json,
     read_lines,
     refuse,
-    told,
+    show_value,
 )
 from allotment.errors import InputError, Mistake
 from allotment.files import check_free, place_file
@@ -67,7 +67,7 @@ def _read_object(where: str, line: bytes | None) -> Piece:
         return Refusal(where, str(error))
     if isinstance(cells, dict):
         return Row(where, cells)
-    return Refusal(where, f"is {told(cells)}; {EACH_LINE}")
+    return Refusal(where, f"is {show_value(cells)}; {EACH_LINE}")
 
 
 CONNECTOR = Jsonl()

@@ -7,9 +7,9 @@ rounded alike everywhere (no BLAS, no sines): the bytes are the same on every ma
 last bit of an angle drawn for a scene.
 """
 
-from allotment.data.scenes.album import SMALLEST, make_scenes, montage
+from allotment.data.scenes.album import SMALLEST_PICTURE, make_scenes, montage
 from allotment.data.scenes.drawing import draw_scene
-from allotment.data.scenes.labels import TARGETS, VISIBLE
+from allotment.data.scenes.labels import SCENE_TARGETS, VISIBLE
 from allotment.data.scenes.scene import (
     FREQUENCY,
     PATTERNS,
@@ -27,10 +27,10 @@ __all__ = [
     "FREQUENCY",
     "PATTERNS",
     "RING",
-    "SMALLEST",
+    "SCENE_TARGETS",
+    "SMALLEST_PICTURE",
     "SOLIDS",
     "SURFACES",
-    "TARGETS",
     "VISIBLE",
     "Decal",
     "Paint",

@@ -7,16 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from allotment.arrays import AnyArray
 from allotment.data.dataset import VOID, ArrayData
-from allotment.data.scenes.arrays import Array, colours
+from allotment.data.scenes.arrays import colours
 from allotment.data.scenes.drawing import draw_scene
-from allotment.data.scenes.labels import TARGETS, find_labels
+from allotment.data.scenes.labels import SCENE_TARGETS, find_labels
 from allotment.data.scenes.pictures import take_pictures
 from allotment.data.scenes.rays import cast, trace
 from allotment.data.scenes.stage import Stage
 from allotment.errors import InputError, Mistake
 
-SMALLEST = 16
+SMALLEST_PICTURE = 16
+"""pixels along a side; in fewer no shape can be made out"""
 _BATCH = 16 * 64 * 64
 """rays at a time: fewer are slowed down by Python, more by the cache"""
 _CLASSES = colours(
@@ -37,7 +39,7 @@ def make_scenes(
     >>> make_scenes(count=2, size=16).ids
     ('scene-000000', 'scene-000001')
     """
-    limits = {"count": (count, 1), "size": (size, SMALLEST), "seed": (seed, 0)}
+    limits = {"count": (count, 1), "size": (size, SMALLEST_PICTURE), "seed": (seed, 0)}
     mistakes = [
         Mistake(name, f"{given!r} is not a whole number of {least} or more")
         for name, (given, least) in limits.items()
@@ -51,9 +53,9 @@ def make_scenes(
     pictures, *labels = (np.concatenate(part) for part in zip(*rendered, strict=True))
     return ArrayData(
         name="scenes",
-        targets=TARGETS,
+        targets=SCENE_TARGETS,
         features=pictures,
-        labels={target.name: part for target, part in zip(TARGETS, labels, strict=True)},
+        labels={target.name: part for target, part in zip(SCENE_TARGETS, labels, strict=True)},
         ids=name_scenes(count),
     )
 
@@ -63,8 +65,8 @@ def name_scenes(count: int) -> tuple[str, ...]:
     return tuple(f"scene-{index:06d}" for index in range(count))
 
 
-def _render(seed: int, indices: Sequence[int], size: int, by_colour: bool) -> tuple[Array, ...]:
-    """Pictures and their labels, in the order of TARGETS."""
+def _render(seed: int, indices: Sequence[int], size: int, by_colour: bool) -> tuple[AnyArray, ...]:
+    """Pictures and their labels, in the order of SCENE_TARGETS."""
     stage = Stage([draw_scene(seed, index, by_colour) for index in indices])
     counts = np.full(len(indices), size * size)
     _, rows, columns = np.indices((len(indices), size, size)).reshape(3, -1)
@@ -85,10 +87,10 @@ def montage(data: ArrayData, instances: Sequence[int], zoom: int = 2) -> NDArray
     return np.asarray(np.clip(whole, 0, 1) * 255 + 0.5, dtype=np.uint8)
 
 
-def _draw_tiles(data: ArrayData, index: int) -> Array:
+def _draw_tiles(data: ArrayData, index: int) -> AnyArray:
     """The picture and its labels side by side (6, 3, height, width)."""
     mask, depth, normals, edges, points = (
-        data.labels[target.name][index] for target in TARGETS[1:]
+        data.labels[target.name][index] for target in SCENE_TARGETS[1:]
     )
     picture, steps = data.features[index] / 255, np.arange(len(_DEPTHS))
     depths = np.stack([np.interp(depth / 8 * steps[-1], steps, channel) for channel in _DEPTHS.T])

@@ -10,27 +10,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from allotment.arrays import AnyArray
 
 
-def table(values: Sequence[Any]) -> Array:
+def table(values: Sequence[Any]) -> AnyArray:
     """The values side by side, in float32."""
     return np.ascontiguousarray(np.moveaxis(np.array(values, dtype=np.float32), 0, -1))
 
 
-def each(values: Array, counts: Array | Sequence[int]) -> Array:
+def each(values: AnyArray, counts: AnyArray | Sequence[int]) -> AnyArray:
     """Each place of a table as often as it is counted."""
     return np.repeat(values, counts, axis=-1)
 
 
-def column(vector: Array) -> Array:
+def column(vector: AnyArray) -> AnyArray:
     """One vector for all columns."""
     return np.asarray(vector, dtype=np.float32)[:, None]
 
 
-def dot(a: Array, b: Array) -> Array:
+def dot(a: AnyArray, b: AnyArray) -> AnyArray:
     """Sums of products in a fixed order, which BLAS would not keep."""
     total = a[0] * b[0]
     total += a[1] * b[1]
@@ -38,25 +37,25 @@ def dot(a: Array, b: Array) -> Array:
     return np.asarray(total)
 
 
-def apply(matrix: Array, vectors: Array) -> Array:
+def apply(matrix: AnyArray, vectors: AnyArray) -> AnyArray:
     """Each matrix (3, 3, n) times its vector."""
     return dot(matrix.swapaxes(0, 1), vectors)
 
 
-def put(target: Array, where: Array, values: Array | Sequence[Any]) -> None:
+def put(target: AnyArray, where: AnyArray, values: AnyArray | Sequence[Any]) -> None:
     """Write the values over some columns."""
     # many times faster than target[:, where] = values
     for row, part in zip(target, values, strict=True):
         row[where] = part
 
 
-def square(vector: Array) -> float:
+def square(vector: AnyArray) -> float:
     """The squared length of one vector, faster than numpy's."""
     x, y, z = vector.tolist()
     return float(x * x + y * y + z * z)
 
 
-def find_borders(differ: Callable[[Any, Any], Array], shape: tuple[int, ...]) -> Array:
+def find_borders(differ: Callable[[Any, Any], AnyArray], shape: tuple[int, ...]) -> AnyArray:
     """Pixels that differ from the one beside, above or below."""
     marks = np.zeros(shape, dtype=bool)
     here, later, before = slice(None), slice(1, None), slice(None, -1)
@@ -67,6 +66,6 @@ def find_borders(differ: Callable[[Any, Any], Array], shape: tuple[int, ...]) ->
     return marks
 
 
-def colours(codes: str) -> Array:
+def colours(codes: str) -> AnyArray:
     """Hexadecimal codes as rows of red, green and blue from 0 to 1."""
     return np.array([list(bytes.fromhex(code)) for code in codes.split()]) / 255

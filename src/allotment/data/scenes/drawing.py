@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from allotment.data.scenes.arrays import Array, colours, square
+from allotment.arrays import AnyArray
+from allotment.data.scenes.arrays import colours, square
 from allotment.data.scenes.scene import FREQUENCY, RING, Decal, Paint, Scene, Solid
 
 Range = tuple[float, float]
 
 _LOTS = tuple(kind for kind, share in FREQUENCY.items() for _ in range(share))
-_PALETTE = colours(
+_PAINT_COLOURS = colours(
     "c8553d e07a5f f2a65a eec643 a3b18a 588157 2a9d8f 1d7874 77b6d9 3d6fb6 1d3557"
     " 7d5ba6 b56576 e5989b 8d6346 c9a27c 6c757d 343a40 dad7cd b23a48"
 )
@@ -37,10 +38,10 @@ class _Dice:
             self.block = self.source.random(256).tolist()
         return low + (high - low) * self.block.pop()
 
-    def point(self, low: Sequence[float], high: Sequence[float]) -> Array:
+    def point(self, low: Sequence[float], high: Sequence[float]) -> AnyArray:
         return np.array([self(*ends) for ends in zip(low, high, strict=True)])
 
-    def pick(self, choices: Sequence[Any] | Array) -> Any:
+    def pick(self, choices: Sequence[Any] | AnyArray) -> Any:
         return choices[int(self(0, len(choices)))]
 
 
@@ -78,7 +79,7 @@ def draw_scene(seed: int, index: int, by_colour: bool = False) -> Scene:
     )
 
 
-def _look(eye: Array, aim: Array, roll: float) -> Array:
+def _look(eye: AnyArray, aim: AnyArray, roll: float) -> AnyArray:
     """The axes of a camera that looks from the eye at the aim."""
     back = (eye - aim) / sqrt(square(eye - aim))
     right = np.array([-back[1], back[0], 0]) / hypot(back[0], back[1])
@@ -90,7 +91,7 @@ def _look(eye: Array, aim: Array, roll: float) -> Array:
     )
 
 
-def _draw_light(dice: _Dice, room: Array, power: float) -> tuple[Array, Array]:
+def _draw_light(dice: _Dice, room: AnyArray, power: float) -> tuple[AnyArray, AnyArray]:
     warmth = dice(-0.1, 0.16)
     place = room * dice.point((0.12, 0.12, 0.8), (0.88, 0.8, 0.96))
     return place, power * np.array([1 + warmth, 1, 1 - warmth])
@@ -99,7 +100,7 @@ def _draw_light(dice: _Dice, room: Array, power: float) -> tuple[Array, Array]:
 def _draw_paint(dice: _Dice, patterns: str, pale: Range, cell: Range, gloss: float = 0.0) -> Paint:
     """Colours from the palette, more or less pale; the second is another one or a shade of the
     first."""
-    first, second = dice.pick(_PALETTE), dice.pick(_PALETTE)
+    first, second = dice.pick(_PAINT_COLOURS), dice.pick(_PAINT_COLOURS)
     if dice() < 0.5:
         second = first * dice(0.45, 0.8) if first[1] > 0.45 else 1 - (1 - first) * dice(0.45, 0.8)
     white, jitter = dice(*pale), dice.point((-0.06,) * 3, (0.06,) * 3)
@@ -110,7 +111,7 @@ def _draw_paint(dice: _Dice, patterns: str, pale: Range, cell: Range, gloss: flo
     )
 
 
-def _draw_decal(dice: _Dice, room: Array) -> Decal:
+def _draw_decal(dice: _Dice, room: AnyArray) -> Decal:
     axis = dice.pick((0, 1, 1, 2))
     middle, half = room * dice.point((0.25,) * 3, (0.75,) * 3), dice.point((0.25,) * 3, (0.7,) * 3)
     middle[axis] = room[axis] * (dice.pick((0, 1)), 1, 0)[axis]
@@ -121,7 +122,7 @@ def _draw_decal(dice: _Dice, room: Array) -> Decal:
 
 
 def _place_solids(
-    dice: _Dice, room: Array, eye: Array, view: Array, spread: float, by_colour: bool
+    dice: _Dice, room: AnyArray, eye: AnyArray, view: AnyArray, spread: float, by_colour: bool
 ) -> tuple[Solid, ...]:
     """Solids before the camera that do not touch: on the floor, on one another or in the air."""
     placed: list[Solid] = []
@@ -149,7 +150,9 @@ def _repaint(solid: Solid) -> Solid:
     )
 
 
-def _find_spot(dice: _Dice, eye: Array, view: Array, spread: float, placed: list[Solid]) -> Array:
+def _find_spot(
+    dice: _Dice, eye: AnyArray, view: AnyArray, spread: float, placed: list[Solid]
+) -> AnyArray:
     """What a solid may stand on: the floor before the camera, a flat top or, at times, nothing."""
     flat = [
         solid
@@ -198,7 +201,7 @@ def _draw_solid(dice: _Dice, kind: str) -> Solid:
     )
 
 
-def _turn(yaw: float, tilt: float, spin: float) -> Array:
+def _turn(yaw: float, tilt: float, spin: float) -> AnyArray:
     """About the upright axis after tilting about x after spinning about its own."""
     a, b, c, d, e, f = cos(yaw), sin(yaw), cos(tilt), sin(tilt), cos(spin), sin(spin)
     x = (a * e - b * c * f, -a * f - b * c * e, b * d)
@@ -206,7 +209,7 @@ def _turn(yaw: float, tilt: float, spin: float) -> Array:
     return np.array([x, y, (d * f, d * e, c)])
 
 
-def _reach(kind: str, stretch: Array, directions: Array) -> Array:
+def _reach(kind: str, stretch: AnyArray, directions: AnyArray) -> AnyArray:
     """How far a solid extends from its centre in each direction (columns, along its own axes)."""
     local = stretch[:, None] * directions
     up, across, along = local[2], np.hypot(local[0], local[1]), np.abs(local[0]) + np.abs(local[1])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from allotment.arrays import AnyArray
 from allotment.data.dataset import VOID, Target
-from allotment.data.scenes.arrays import Array, apply, each, find_borders
+from allotment.data.scenes.arrays import apply, each, find_borders
 from allotment.data.scenes.rays import Hits, cast, trace
 from allotment.data.scenes.scene import RING, SOLIDS, SURFACES, project
 from allotment.data.scenes.stage import Stage
 
-TARGETS = (
+SCENE_TARGETS = (
     Target("classes", "multilabel", SOLIDS),
     Target("segmentation", "segmentation", SURFACES),
     Target("depth", "depth"),
@@ -23,8 +24,8 @@ VISIBLE = 1 / 512
 in the mask"""
 
 
-def find_labels(stage: Stage, hits: Hits, size: int) -> tuple[Array, ...]:
-    """Labels of all pictures, in the order of TARGETS."""
+def find_labels(stage: Stage, hits: Hits, size: int) -> tuple[AnyArray, ...]:
+    """Labels of all pictures, in the order of SCENE_TARGETS."""
     shape = (len(stage.scenes), size, size)
     mask = hits.surface.reshape(shape)
     shown = (
@@ -44,7 +45,7 @@ def find_labels(stage: Stage, hits: Hits, size: int) -> tuple[Array, ...]:
     )
 
 
-def _find_edges(stage: Stage, hits: Hits, shape: tuple[int, ...]) -> Array:
+def _find_edges(stage: Stage, hits: Hits, shape: tuple[int, ...]) -> AnyArray:
     """Where one face meets or hides another, and where a torus hides itself; slightly blurred."""
     torus = SURFACES.index("torus")
     jump = np.full(len(hits.face), np.inf, dtype=np.float32)
@@ -59,7 +60,7 @@ def _find_edges(stage: Stage, hits: Hits, shape: tuple[int, ...]) -> Array:
     return np.maximum((wide[..., :-2] + 6 * wide[..., 1:-1] + wide[..., 2:]) / 64, marks)
 
 
-def _mark_keypoints(stage: Stage, size: int) -> Array:
+def _mark_keypoints(stage: Stage, size: int) -> AnyArray:
     """Heat maps with a Gaussian bump at each keypoint that nothing hides."""
     found = [project(scene, scene.keypoints(), size) for scene in stage.scenes]
     counts = np.array([part.shape[1] for part in found])

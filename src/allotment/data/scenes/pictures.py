@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from allotment.data.scenes.arrays import Array, each, find_borders, put
+from allotment.arrays import AnyArray
+from allotment.data.scenes.arrays import each, find_borders, put
 from allotment.data.scenes.rays import Hits, cast, trace
 from allotment.data.scenes.shading import shade
 from allotment.data.scenes.stage import Stage
 
 
-def take_pictures(stage: Stage, hits: Hits, size: int, seed: int, indices: Sequence[int]) -> Array:
+def take_pictures(
+    stage: Stage, hits: Hits, size: int, seed: int, indices: Sequence[int]
+) -> AnyArray:
     """Pictures (n, 3, size, size) in bytes; the grain depends on the seed and on each picture's
     index."""
     pictures = _develop(stage, hits, size)
@@ -24,7 +27,7 @@ def take_pictures(stage: Stage, hits: Hits, size: int, seed: int, indices: Seque
     return np.asarray((np.clip(pictures, 0, 1) * 255 + np.float32(0.5)).astype(np.uint8))
 
 
-def _develop(stage: Stage, hits: Hits, size: int) -> Array:
+def _develop(stage: Stage, hits: Hits, size: int) -> AnyArray:
     """Colours from 0 to 1."""
     colour, count = shade(stage, hits, size), len(hits.counts)
     shape = (3, count, size, size)
@@ -35,7 +38,7 @@ def _develop(stage: Stage, hits: Hits, size: int) -> Array:
     return np.ascontiguousarray(bright.reshape(shape).swapaxes(0, 1))
 
 
-def _smooth(stage: Stage, colour: Array, tone: Array, size: int) -> None:
+def _smooth(stage: Stage, colour: AnyArray, tone: AnyArray, size: int) -> None:
     """Mix in the colours of two more rays for each pixel whose tone differs from a neighbour's."""
     shape = tone.shape[1:]
     rough = np.flatnonzero(

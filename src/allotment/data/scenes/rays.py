@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from allotment.data.scenes.arrays import Array, apply, dot, each, put
+from allotment.arrays import AnyArray
+from allotment.data.scenes.arrays import apply, dot, each, put
 from allotment.data.scenes.scene import SOLIDS
 from allotment.data.scenes.solids import ENTER, FACES, PROFILE
 from allotment.data.scenes.stage import Stage
@@ -16,21 +17,21 @@ from allotment.data.scenes.stage import Stage
 class Hits:
     """Where rays from the eye first meet something."""
 
-    rays: Array
-    counts: Array
+    rays: AnyArray
+    counts: AnyArray
     """how many of the rays belong to each scene"""
-    distance: Array
-    surface: Array
+    distance: AnyArray
+    surface: AnyArray
     """one of SURFACES"""
-    face: Array
+    face: AnyArray
     """differs on the two sides of every crease and silhouette"""
-    paint: Array
+    paint: AnyArray
     """as the stage numbers them"""
-    point: Array
-    normal: Array
+    point: AnyArray
+    normal: AnyArray
 
 
-def cast(stage: Stage, size: int, counts: Array, rows: Array, columns: Array) -> Array:
+def cast(stage: Stage, size: int, counts: AnyArray, rows: AnyArray, columns: AnyArray) -> AnyArray:
     """Unit vectors through places of the picture; the middles of pixels are at whole numbers."""
     scale = each(stage.spread / np.float32(size), counts)
     x, y = (
@@ -41,7 +42,7 @@ def cast(stage: Stage, size: int, counts: Array, rows: Array, columns: Array) ->
     return np.asarray(rays / np.sqrt(dot(rays, rays)))
 
 
-def trace(stage: Stage, rays: Array, counts: Array) -> Hits:
+def trace(stage: Stage, rays: AnyArray, counts: AnyArray) -> Hits:
     """What the rays meet: a side of the room, unless a solid is before it."""
     ahead, eye = (rays > 0).astype(np.uint8), each(stage.eye, counts)
     x, y, z = (each(stage.room, counts) * ahead - eye) / rays
@@ -66,8 +67,8 @@ def trace(stage: Stage, rays: Array, counts: Array) -> Hits:
 
 
 def meet(
-    stage: Stage, origin: Array, rays: Array, counts: Array, length: Array
-) -> tuple[Array, Array, Array, Array]:
+    stage: Stage, origin: AnyArray, rays: AnyArray, counts: AnyArray, length: AnyArray
+) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
     """Rays, solids near them, at which multiple of the ray it enters the solid (inf: never) and
     through which face."""
     gap = stage.centre - origin.take(stage.owner, axis=1)
@@ -87,7 +88,7 @@ def meet(
     return ray, each(np.arange(len(near)), pairs), when, side
 
 
-def _find_normals(stage: Stage, solid: Array, side: Array, point: Array) -> Array:
+def _find_normals(stage: Stage, solid: AnyArray, side: AnyArray, point: AnyArray) -> AnyArray:
     """Unit vectors that point out of the solids."""
     inward, kind = stage.inward.take(solid, axis=2), stage.kind[solid]
     local = apply(inward, point - stage.centre.take(solid, axis=1))

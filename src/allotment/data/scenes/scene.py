@@ -7,7 +7,8 @@ from math import sqrt
 
 import numpy as np
 
-from allotment.data.scenes.arrays import Array, square
+from allotment.arrays import AnyArray
+from allotment.data.scenes.arrays import square
 
 FREQUENCY = {"box": 21, "sphere": 20, "cylinder": 20, "cone": 18, "pyramid": 16, "torus": 5}
 """of the kinds in a hundred solids: unequal, as in real data"""
@@ -34,10 +35,10 @@ torus has none"""
 class Paint:
     """Two colours and the pattern that mixes them."""
 
-    colours: Array
+    colours: AnyArray
     pattern: str
     cell: float
-    origin: Array
+    origin: AnyArray
     gloss: float = 0.0
 
 
@@ -45,8 +46,8 @@ class Paint:
 class Decal:
     """A rug or a poster: it changes colours only."""
 
-    middle: Array
-    half: Array
+    middle: AnyArray
+    half: AnyArray
     round: bool
     paint: Paint
 
@@ -56,22 +57,22 @@ class Solid:
     """A unit solid that is stretched, turned and moved to its place."""
 
     kind: str
-    stretch: Array
-    turn: Array
+    stretch: AnyArray
+    turn: AnyArray
     """columns are its axes in the room"""
     paint: Paint
-    centre: Array
-    low: Array
-    high: Array
+    centre: AnyArray
+    low: AnyArray
+    high: AnyArray
     """opposite corners of the upright box around it"""
     radius: float
     """of the ball around it"""
 
-    def apart(self, low: Array, high: Array) -> bool:
+    def apart(self, low: AnyArray, high: AnyArray) -> bool:
         """Whether it is clear of an upright box."""
         return bool((self.low > high - 1e-6).any() or (self.high < low + 1e-6).any())
 
-    def keypoints(self, eye: Array) -> Array:
+    def keypoints(self, eye: AnyArray) -> AnyArray:
         """Its points in the room, one in each row."""
         if self.kind == "sphere":
             toward = eye - self.centre
@@ -84,13 +85,13 @@ class Solid:
 class Scene:
     """All that a picture shows."""
 
-    room: Array
-    eye: Array
-    view: Array
+    room: AnyArray
+    eye: AnyArray
+    view: AnyArray
     """columns are the camera's axes in the room"""
     spread: float
     """tangent of half the field of view"""
-    lights: tuple[tuple[Array, Array], ...]
+    lights: tuple[tuple[AnyArray, AnyArray], ...]
     """place and colour of the main one and of a weaker one"""
     paints: tuple[Paint, ...]
     """of walls, floor and ceiling"""
@@ -100,14 +101,14 @@ class Scene:
     exposure: float
     grain: float
 
-    def keypoints(self) -> Array:
+    def keypoints(self) -> AnyArray:
         """Corners of the room and points of the solids, visible or not."""
         return np.vstack(
             [(CORNERS + 1) / 2 * self.room, *(solid.keypoints(self.eye) for solid in self.solids)]
         )
 
 
-def project(scene: Scene, points: Array, size: int) -> Array:
+def project(scene: Scene, points: AnyArray, size: int) -> AnyArray:
     """Row, column and distance of those points of the room that lie within the picture, if nothing
     hides them."""
     gap = points - scene.eye

@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from allotment.data.scenes.arrays import Array, apply, column, dot, each, put
+from allotment.arrays import AnyArray
+from allotment.data.scenes.arrays import apply, column, dot, each, put
 from allotment.data.scenes.rays import Hits, meet
 from allotment.data.scenes.scene import PATTERNS
 from allotment.data.scenes.stage import Stage
 
 
-def shade(stage: Stage, hits: Hits, size: int) -> Array:
+def shade(stage: Stage, hits: Hits, size: int) -> AnyArray:
     """Linear colours by Lambert's and Blinn's laws; the lights are points, so shadows are hard."""
     counts, gloss = hits.counts, stage.gloss[hits.paint]
     shiny = np.flatnonzero(gloss)
@@ -40,7 +41,7 @@ def shade(stage: Stage, hits: Hits, size: int) -> Array:
     return np.asarray(colour)
 
 
-def _reflect(hits: Hits, shiny: Array, light: Array) -> Array:
+def _reflect(hits: Hits, shiny: AnyArray, light: AnyArray) -> AnyArray:
     """How much of a light, which comes in that direction, is mirrored towards the eye."""
     half = light + hits.rays.take(shiny, axis=1)
     glint = np.minimum(dot(half, hits.normal.take(shiny, axis=1)), 0) ** 2 / dot(half, half)
@@ -49,7 +50,7 @@ def _reflect(hits: Hits, shiny: Array, light: Array) -> Array:
     return np.asarray(glint)
 
 
-def _open(stage: Stage, hits: Hits) -> Array:
+def _open(stage: Stage, hits: Hits) -> AnyArray:
     """How much of the light from all around arrives: less in corners and beside solids."""
     wall = np.minimum(hits.point, each(stage.room, hits.counts) - hits.point)
     shut = (1 - np.abs(hits.normal)) * np.float32(0.08) / (wall + np.float32(0.25))
@@ -67,7 +68,7 @@ def _open(stage: Stage, hits: Hits) -> Array:
     return np.asarray(light)
 
 
-def _find_colours(stage: Stage, hits: Hits, size: int) -> Array:
+def _find_colours(stage: Stage, hits: Hits, size: int) -> AnyArray:
     """Colours of the paints; a pattern finer than a pixel fades to its mean, which avoids moire."""
     facing = np.maximum(-dot(hits.normal, hits.rays), np.float32(0.05))
     footprint = hits.distance * each(stage.spread * np.float32(2 / size), hits.counts) / facing
@@ -85,7 +86,7 @@ def _find_colours(stage: Stage, hits: Hits, size: int) -> Array:
     )
 
 
-def _lay_decals(stage: Stage, hits: Hits) -> Array:
+def _lay_decals(stage: Stage, hits: Hits) -> AnyArray:
     """The paint of each hit, where rugs and posters cover the room's."""
     paint, ends = hits.paint.copy(), np.cumsum(hits.counts)
     for index, (scene, decal) in enumerate(stage.decals, stage.first_decal):
@@ -96,7 +97,7 @@ def _lay_decals(stage: Stage, hits: Hits) -> Array:
     return paint
 
 
-def _find_places(stage: Stage, hits: Hits) -> Array:
+def _find_places(stage: Stage, hits: Hits) -> AnyArray:
     """Where in its pattern each hit is: in the room, or along the axes of its solid, with which the
     pattern turns."""
     place = hits.point.copy()
@@ -107,13 +108,13 @@ def _find_places(stage: Stage, hits: Hits) -> Array:
     return place
 
 
-def _wave(x: Array) -> Array:
+def _wave(x: AnyArray) -> AnyArray:
     """Nearly a sine of period 1."""
     x = 2 * (x - np.floor(x)) - 1
     return np.asarray(4 * x * (1 - np.abs(x)))
 
 
-def _clouds(q: Array) -> Array:
+def _clouds(q: AnyArray) -> AnyArray:
     x, y, z = q * np.float32(0.6)
     bent = _wave(0.9 * x + 0.4 * y + 0.3 * z) * 0.35
     return np.asarray(
@@ -121,14 +122,14 @@ def _clouds(q: Array) -> Array:
     )
 
 
-def _planks(q: Array) -> Array:
+def _planks(q: AnyArray) -> AnyArray:
     row = np.floor(2 * q[0])
     tone = row * 0.618 + np.floor(0.5 * q[1] + row * 0.37) * 0.414 + np.floor(0.5 * q[2]) * 0.27
     line = np.abs(2 * q[0] - row - 0.5) > 0.45
     return np.where(line, np.float32(1), 0.7 * (tone - np.floor(tone)))
 
 
-_MIX: dict[str, Callable[[Array], Array]] = {
+_MIX: dict[str, Callable[[AnyArray], AnyArray]] = {
     "stripes": lambda q: q[0] - np.floor(q[0]) < 0.5,
     "checker": lambda q: (np.floor(q[0]) + np.floor(q[1]) + np.floor(q[2])) % 2,
     "dots": lambda q: dot(*[q - np.floor(q) - np.float32(0.5)] * 2) < 0.15,

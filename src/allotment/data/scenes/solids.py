@@ -8,7 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from allotment.data.scenes.arrays import Array, dot
+from allotment.arrays import AnyArray
+from allotment.data.scenes.arrays import dot
 from allotment.data.scenes.scene import RING
 
 FACES = {
@@ -24,7 +25,7 @@ PROFILE = {"cylinder": (1.0, 0.0), "cone": (0.5, -0.5)}
 """radius at height z: first + second * z"""
 
 
-def _enter_flat(faces: Array, start: Array, rays: Array) -> tuple[Array, Array]:
+def _enter_flat(faces: AnyArray, start: AnyArray, rays: AnyArray) -> tuple[AnyArray, AnyArray]:
     leave, side = (
         np.full(rays.shape[1], np.inf, dtype=np.float32),
         np.zeros(rays.shape[1], dtype=np.int64),
@@ -40,7 +41,9 @@ def _enter_flat(faces: Array, start: Array, rays: Array) -> tuple[Array, Array]:
     return np.where((enter > 0) & (enter < leave), enter, np.float32(np.inf)), side
 
 
-def _enter_turned(radius: float, slope: float, start: Array, rays: Array) -> tuple[Array, Array]:
+def _enter_turned(
+    radius: float, slope: float, start: AnyArray, rays: AnyArray
+) -> tuple[AnyArray, AnyArray]:
     """The nearest of both crossings of the side and those of the two ends."""
     (x, y, z), (dx, dy, dz) = start, rays
     wide = radius + slope * z
@@ -60,13 +63,13 @@ def _enter_turned(radius: float, slope: float, start: Array, rays: Array) -> tup
     return when, side
 
 
-def _enter_sphere(start: Array, rays: Array, radius: float = 1.0) -> tuple[Array, int]:
+def _enter_sphere(start: AnyArray, rays: AnyArray, radius: float = 1.0) -> tuple[AnyArray, int]:
     a, b = dot(rays, rays), dot(rays, start)
     when = (-b - np.sqrt(b * b - a * (dot(start, start) - np.float32(radius * radius)))) / a
     return np.where(when > 0, when, np.float32(np.inf)), 0
 
 
-def _enter_torus(start: Array, rays: Array) -> tuple[Array, int]:
+def _enter_torus(start: AnyArray, rays: AnyArray) -> tuple[AnyArray, int]:
     """By steps from where the ray enters the ball and the slab around the torus."""
     ball, _ = _enter_sphere(start, rays, 1 + RING)
     steps = np.maximum(ball, (-np.sign(rays[2]) * np.float32(RING) - start[2]) / rays[2])
@@ -85,8 +88,8 @@ def _enter_torus(start: Array, rays: Array) -> tuple[Array, int]:
 
 
 def _approach_torus(
-    start: Array, rays: Array, when: Array, count: int
-) -> tuple[Array, Array, Array]:
+    start: AnyArray, rays: AnyArray, when: AnyArray, count: int
+) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Steps as long as the distance to the surface cannot pass through it; close to it, Newton's
     are faster."""
     pace = 1 / np.sqrt(dot(rays, rays))
@@ -103,7 +106,7 @@ def _approach_torus(
     return when, gap, slope
 
 
-ENTER: tuple[Callable[[Array, Array], tuple[Array, Array | int]], ...] = (
+ENTER: tuple[Callable[[AnyArray, AnyArray], tuple[AnyArray, AnyArray | int]], ...] = (
     partial(_enter_flat, FACES["box"]),
     _enter_sphere,
     partial(_enter_turned, *PROFILE["cylinder"]),

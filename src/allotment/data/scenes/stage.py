@@ -10,7 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from allotment.data.scenes.arrays import Array, table
+from allotment.arrays import AnyArray
+from allotment.data.scenes.arrays import table
 from allotment.data.scenes.scene import PATTERNS, SOLIDS, Paint, Scene, Solid
 
 
@@ -61,7 +62,7 @@ class Stage:
         self.cell, self.gloss = table([(paint.cell, paint.gloss) for paint in paints])
         self.pattern = np.array([PATTERNS.index(paint.pattern) for paint in paints], dtype=np.uint8)
 
-    def parts(self, counts: Array) -> list[slice]:
+    def parts(self, counts: AnyArray) -> list[slice]:
         """Which rays belong to each solid's scene."""
         parts = [slice(*pair) for pair in pairwise([0, *np.cumsum(counts).tolist()])]
         return [parts[owner] for owner in self.owner.tolist()]

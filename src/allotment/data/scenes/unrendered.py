@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from allotment.data.dataset import ArrayData, BaseData, Instances, Size, Target
 from allotment.data.scenes.album import make_scenes, name_scenes
-from allotment.data.scenes.labels import TARGETS
+from allotment.data.scenes.labels import SCENE_TARGETS
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class UnrenderedScenes(BaseData):
     side: int = 48
     seed: int = 0
     by_colour: bool = False
-    targets: tuple[Target, ...] = TARGETS
+    targets: tuple[Target, ...] = SCENE_TARGETS
     name: str = "scenes"
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from allotment.data.source import PICTURES, DataSettings, Key, KnownTask, Source
+from allotment.data.source import PICTURE_RECIPE, DataSettings, Key, KnownTask, Source
 
 if TYPE_CHECKING:
     from allotment.data.dataset import Dataset
@@ -37,7 +37,7 @@ class Scenes(Source):
     }
     budget = 2580
     """as much as the labels to begin with would cost, as in the paper"""
-    recipe = PICTURES
+    recipe = PICTURE_RECIPE
 
     def open(self, given: DataSettings) -> Dataset:
         from allotment.data.scenes.unrendered import UnrenderedScenes

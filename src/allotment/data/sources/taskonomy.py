@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from allotment.data.source import PICTURES, DataSettings, Key, KnownTask, Source
+from allotment.data.source import PICTURE_RECIPE, DataSettings, Key, KnownTask, Source
 
 if TYPE_CHECKING:
     from allotment.data.dataset import Dataset
@@ -27,7 +27,7 @@ class Taskonomy(Source):
         "edges": KnownTask("edges", 3, 60),
     }
     budget = 1260
-    recipe = PICTURES
+    recipe = PICTURE_RECIPE
     networks = ("taskonomy-small", "taskonomy-paper")
 
     def open(self, given: DataSettings) -> Dataset:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from allotment.data.source import PICTURES, DataSettings, Key, KnownTask, Source
+from allotment.data.source import PICTURE_RECIPE, DataSettings, Key, KnownTask, Source
 
 if TYPE_CHECKING:
     from allotment.data.dataset import Dataset
@@ -24,7 +24,7 @@ class Voc(Source):
         "segmentation": KnownTask("segmentation", 20, 300),
     }
     budget = 6300
-    recipe = PICTURES
+    recipe = PICTURE_RECIPE
     networks = ("voc-small", "voc-paper")
 
     def open(self, given: DataSettings) -> Dataset:

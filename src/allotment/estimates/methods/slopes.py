@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from allotment.arrays import Array
 from allotment.errors import InputError, Mistake
-from allotment.estimates import worth
 from allotment.estimates.chunks import InChunks, join_chunks
-from allotment.estimates.estimates import Estimates
+from allotment.estimates.estimates import DRAWS, Estimates
 from allotment.estimates.method import Plain
 from allotment.estimates.request import Request
 from allotment.estimates.response import Response
-
-Array = NDArray[np.float64]
 
 LOGARITHMIC = 0.001
 """exponent at which a power law is a logarithm to within a thousandth"""
@@ -37,11 +34,11 @@ class BySlopes(InChunks):
         self, request: Request, results: Sequence[Plain], earlier: Sequence[Estimates] = ()
     ) -> Estimates:
         response = join_chunks(results)
-        found = fit_slopes(response, int(request.options.get("draws", worth.DRAWS)), request.seed)
+        found = fit_slopes(response, int(request.options.get("draws", DRAWS)), request.seed)
         return replace(found, about={"unit": "%", "measured": {"response": response.to_dict()}})
 
 
-def fit_slopes(response: Response, draws: int = worth.DRAWS, seed: int = 0) -> Estimates:
+def fit_slopes(response: Response, draws: int = DRAWS, seed: int = 0) -> Estimates:
     """w_ij log(1 + N_j / n_j) with w by least squares, as it comes: no prior, no shrinkage."""
     rng = np.random.default_rng([abs(seed), 13])
     have = np.maximum(np.array(response.have, dtype=float), 1.0)

@@ -25,7 +25,7 @@ from allotment.runs.deaths import explain_death
 from allotment.runs.execution import execute
 from allotment.runs.runner import Backlog
 
-START = "forkserver" if sys.platform == "linux" else "spawn"
+START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 """how workers begin; macOS has a forkserver too, but its frameworks do not bear being forked"""
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
@@ -109,7 +109,7 @@ class _Crew:
     """The workers at hand; new ones take the place of the dead."""
 
     def __init__(self, backlog: Backlog, count: int):
-        self.start: Any = multiprocessing.get_context(START)
+        self.start: Any = multiprocessing.get_context(START_METHOD)
         module = backlog.work.partition(":")[0]
         # loaded once, for all workers; what this process could not load might end the server
         self.start.set_forkserver_preload(["torch", module] if module in sys.modules else ["torch"])
