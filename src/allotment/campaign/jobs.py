@@ -122,11 +122,9 @@ def _choose_size(state: CampaignState, learner: str, total: int) -> int:
         return 1  # images, and most learners of users, train one after the other anyway
     usual = settings.source.recipe.get("steps", STEPS)
     mini_batches = total * int(settings.training.get("steps", usual)) * len(settings.tasks)
-    return (
-        TRAININGS_PER_JOB
-        if mini_batches <= LONG
-        else min(TRAININGS_PER_JOB, max(1, total // JOBS_OF_LONG_RUNS))
-    )
+    if mini_batches <= LONG:
+        return TRAININGS_PER_JOB
+    return min(TRAININGS_PER_JOB, max(1, total // JOBS_OF_LONG_RUNS))
 
 
 def size_of(job: Job) -> int:

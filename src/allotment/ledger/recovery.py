@@ -105,10 +105,8 @@ def _put_aside(folder: Path) -> Path | None:
     path, number = folder / STORE_FILE, 1
     while (aside := folder / f"harmed-{number}.sqlite").exists():
         number += 1
-    for end in (
-        *SQLITE_COMPANIONS,
-        "",
-    ):  # the file last: without what is beside it, it is an older store
+    # the file last: without what is beside it, it is an older store
+    for end in (*SQLITE_COMPANIONS, ""):
         part = Path(f"{path}{end}")
         if part.exists():
             os.rename(part, f"{aside}{end}")
