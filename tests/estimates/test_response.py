@@ -547,3 +547,18 @@ def test_levels_of_rounds_keep_to_their_folds() -> None:
     level = find_level(Response.from_dict(both.to_dict()), "edges")
     assert level is not None
     assert (level.chance, level.near_chance) == (pytest.approx(0.54, abs=0.01), False)
+
+
+def test_small_data_fall_so_unevenly_that_a_fold_leaves_three_quarters_of_another_ones() -> None:
+    """Two folds of four were left out, and of two numbers no noise is known."""
+    counts = np.array([[35], [34], [26], [25]] * 2)
+    scores = np.array([[1.0], [0.83], [1.0], [0.93]] * 2)
+    constant = np.array([[0.8], [0.0], [0.5], [0.6]])
+    response = Response(
+        ("style",), (40,), counts, scores, np.full((8, 1), 0.6), (True,),
+        np.array([0, 1, 2, 3] * 2), constant=constant,
+    )  # fmt: skip
+    level = find_level(response, "style")
+    assert level is not None
+    assert level.score == pytest.approx(0.94)
+    assert not level.near_chance

@@ -36,10 +36,9 @@ class SourceName(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         if value not in SOURCES:
-            try:
-                SOURCES.load(value)
-            except InputError as error:
-                self.fail(f"{error.mistakes[0].what}.", param, ctx)
+            is_place = Path(str(value)).exists()
+            hint = f" Where the data lie is said by --root {value}." if is_place else ""
+            self.fail(f"{SOURCES.tell_unknown(value)}.{hint}", param, ctx)
         return str(value)
 
 

@@ -20,7 +20,7 @@ from allotment.progress import Progress
 
 FEWEST_TRAININGS = 3
 """trainings: of fewer nobody can tell how much they vary"""
-WHOLE = 0.75
+WHOLE = 0.6
 """of the labels that the fold with most leaves: a fold whose trainings had fewer had no training
 with all of them"""
 UNTRAINED = 8
