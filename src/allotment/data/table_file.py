@@ -51,9 +51,11 @@ NPZ_DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
     tokenize.TokenError,
+    SyntaxError,
 )
 """what numpy says of broken archives; a RuntimeError is one with a password or an unknown way of
-packing, a TokenError one of an array whose head has no end"""
+packing, a TokenError one of an array whose head has no end, a SyntaxError one of a type of values
+that cannot be read"""
 UNPACK = "if it is the right file, unpack it first (gunzip)"
 TABLE_SUFFIXES = {
     ".csv": ",",
