@@ -32,8 +32,8 @@ TASKS = (
 )
 DRIVER = """
 import sys
-from allotment.runs import local
-local.START = sys.argv.pop(1)
+from allotment.runs.runners import processes
+processes.START_METHOD = sys.argv.pop(1)
 from allotment.cli import main
 main()
 """
