@@ -682,6 +682,7 @@ def test_many_tasks_stay_readable() -> None:
     )
 
 
+@pytest.mark.long
 def test_ranges_of_many_tasks_on_request() -> None:
     assert "1 % range" not in fine("plan", "-", stdin=many_tasks(13))
     assert "1 % range" in fine("plan", "-", "--ranges", stdin=many_tasks(13))

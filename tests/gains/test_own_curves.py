@@ -218,6 +218,7 @@ def test_what_is_fixed_takes_no_digit_of_what_is_decided(kind: str) -> None:
         assert value.max() - value[at] <= 1e-9 * value.max(), index
 
 
+@pytest.mark.long
 def test_all_budgets_and_the_least_money_agree_with_single_plans(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -63,6 +63,7 @@ def check_close(found: Any, wanted: Any) -> None:
         assert np.abs(one - other).max() <= CLOSE * np.abs(other).max(), kind
 
 
+@pytest.mark.long
 def test_threads_change_no_byte() -> None:
     alone, together = trained(1), trained(2)
     # outside of trainings they are as they were
@@ -71,7 +72,9 @@ def test_threads_change_no_byte() -> None:
 
 
 @on_x86
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize(
+    "isa", [pytest.param(isa, marks=[] if isa == "AVX2" else pytest.mark.long) for isa in ISAS]
+)
 def test_everything_trains_on_older_instruction_sets(isa: str) -> None:
     check_close(trained(1, **ISAS[isa]), trained(1))
 
