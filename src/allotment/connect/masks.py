@@ -118,9 +118,9 @@ def is_sound(folder: Path, digest: str) -> bool:
 
 def _hash_pixels(raw: AnyArray) -> str:
     """A hash of the pixels alone, whatever the file around them is like."""
-    return hashlib.sha256(
-        f"{raw.dtype.str} {raw.shape}\0".encode() + np.ascontiguousarray(raw).tobytes()
-    ).hexdigest()
+    found = hashlib.sha256(f"{raw.dtype.str} {raw.shape}\0".encode())
+    found.update(np.ascontiguousarray(raw).data)
+    return found.hexdigest()
 
 
 def to_array(
@@ -141,12 +141,7 @@ def to_array(
             return _fill_classes(target, value)
         if target.kind == "regression":
             return np.asarray(_float(value), dtype=np.float32)
-        label = _fill_map(target, value, folder, size)
-        if size is not None and label.shape[-2:] != size:
-            raise ValueError(
-                f"it has {label.shape[-1]} x {label.shape[-2]} pixels, not {size[1]} x {size[0]}"
-            )
-        return label
+        return _fill_map(target, value, folder, size)
     except InputError as error:
         raise InputError(
             [mistake.under(f"task {target.name!r}") for mistake in error.mistakes]
@@ -198,13 +193,21 @@ def _fill_map(
         checked = make_reader(target, "|", None)(held["points"], None)
         if own is None or checked is None:
             raise ValueError("the size of its picture is not known")
+        _check_size(_size(own), size)
         return draw_points(checked["points"], _size(own))
     digest = held.get("png")
     if not isinstance(digest, str) or not SHA256.fullmatch(digest):
         raise ValueError(f"{show_value(value)} is not the hash of a mask")
     if folder is None:
         raise ValueError("the folder of its masks is not known")
-    return interpret(target.kind, _read_raw(folder, f"{digest}.png", target.kind, None))
+    name = f"{digest}.png"
+    _check_size(read_header(folder, name).size, size)  # before its pixels, which may be millions
+    return interpret(target.kind, _read_raw(folder, name, target.kind, None))
+
+
+def _check_size(found: Size, size: Size | None) -> None:
+    if size is not None and found != size:
+        raise ValueError(f"it has {found[1]} x {found[0]} pixels, not {size[1]} x {size[0]}")
 
 
 def _size(given: Any) -> Size:

@@ -26,6 +26,8 @@ from allotment.machine import is_trouble
 MOST_PIXELS = 50_000_000
 MOST_BYTES = 1 << 28
 """of any one file"""
+MOST_DEFLATED = 1032
+"""bytes that come out of one byte of a PNG at most, by the way it is packed"""
 MOST_PNG_CHUNKS = 100_000
 """chunks of a PNG; programs write some thousand pixels into each"""
 _BEGINNINGS = {"PNG": b"\x89PNG\r\n\x1a\n", "JPEG": b"\xff\xd8\xff"}
@@ -97,6 +99,8 @@ def _decoded(root: Path, path: str, formats: tuple[str, ...]) -> Iterator[tuple[
         try:
             if image.format == "PNG" and not _has_all_parts(image.fp):
                 raise SyntaxError("a part goes on past the end of the file")
+            if image.format == "PNG" and not _can_hold(image, bits):
+                raise SyntaxError("most pixels are missing")
             image.load()
         except MemoryError:
             raise
@@ -169,6 +173,13 @@ def _has_all_parts(file: BufferedReader) -> bool:
         at = size + 1
     file.seek(before)
     return at <= size
+
+
+def _can_hold(image: Any, bits: int) -> bool:
+    """Whether a PNG has bytes enough for its pixels. Pillow makes up those that are missing: of
+    two hundred bytes half a gigabyte."""
+    numbers = image.width * image.height * len(image.getbands())
+    return bool(numbers * bits <= 8 * MOST_DEFLATED * os.fstat(image.fp.fileno()).st_size)
 
 
 def _damaged(how: str) -> str:
