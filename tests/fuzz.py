@@ -41,6 +41,8 @@ CORPUS = HERE / "fuzzing" / "corpus.zip"
 FINDINGS = HERE / "fuzzing" / "findings"
 """inputs that once showed a fault, by target; the quick tests read them all"""
 REPORT = HERE.parent / "docs" / "results" / "fuzzing.md"
+EVERY_INPUT = -1
+"""as many as there is time for"""
 HANG = 60
 """seconds after which one input is a hang, on a machine that does other things as well"""
 MOST_MEMORY = 3072
@@ -64,11 +66,12 @@ def main() -> int:
     parser.add_argument(
         "--seconds", type=int, default=300, help="of fuzzing each target, or of shrinking"
     )
+    parser.add_argument("--inputs", type=int, default=EVERY_INPUT, help="at most, of each target")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=HERE.parent / "build" / "fuzzing")
     given = parser.parse_args()
     if given.command == "child":
-        _be_child(given.names[0], given.out, given.seconds, given.seed)
+        _be_child(given.names[0], given.out, given.seconds, given.seed, given.inputs)
     if given.command == "lines":
         print(json.dumps(count_lines(given.names[0], given.out)))
         return 0
@@ -86,7 +89,7 @@ def main() -> int:
                 "error: fuzzing is guided by atheris, which has wheels for Linux on x86-64 only:"
                 " pip install atheris"
             )
-        results = [run(name, given.out, given.seconds, given.seed) for name in names]
+        results = [run(name, given.out, given.seconds, given.seed, given.inputs) for name in names]
         print(show(results))
         return int(any(each["findings"] for each in results))
     if given.command == "keep":
@@ -101,7 +104,9 @@ def main() -> int:
 # One run
 
 
-def run(name: str, out: Path, seconds: int, seed: int = 1) -> dict[str, Any]:
+def run(
+    name: str, out: Path, seconds: int, seed: int = 1, inputs: int = EVERY_INPUT
+) -> dict[str, Any]:
     """Fuzz one target; what came of it, as it is written to result.json."""
     folder = out / name
     for part in ("corpus", "findings"):
@@ -114,6 +119,7 @@ def run(name: str, out: Path, seconds: int, seed: int = 1) -> dict[str, Any]:
     # between: the process of the tests alone may hold more than a parser is allowed.
     between = ["sh", "-c", '"$@"; exit $?', "sh"]
     options = ["--out", str(out), "--seconds", str(seconds), "--seed", str(seed)]
+    options += ["--inputs", str(inputs)]
     command = [*between, sys.executable, __file__, "child", name, *options]
     begin = time.monotonic()
     with (folder / "log.txt").open("w+") as log:
@@ -160,7 +166,7 @@ def _read(path: Path) -> str:
     return path.read_text() if path.is_file() else ""
 
 
-def _be_child(name: str, out: Path, seconds: int, seed: int) -> None:
+def _be_child(name: str, out: Path, seconds: int, seed: int, inputs: int) -> None:
     """Fuzz in this process, which does not come back."""
     import atheris
 
@@ -201,7 +207,8 @@ def _be_child(name: str, out: Path, seconds: int, seed: int) -> None:
             )
 
     options = [
-        f"-seed={seed}", f"-max_total_time={seconds}", f"-max_len={target.longest}",
+        f"-seed={seed}", f"-runs={inputs}", f"-max_total_time={seconds}",
+        f"-max_len={target.longest}",
         f"-timeout={HANG}",
         f"-rss_limit_mb={MOST_MEMORY}", f"-artifact_prefix={folder}/findings/",
         "-print_final_stats=1",
