@@ -14,7 +14,6 @@ import contextlib
 import ctypes
 import errno
 import hashlib
-import io
 import json
 import os
 import platform
@@ -28,7 +27,6 @@ import sys
 import tempfile
 import textwrap
 import time
-import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +34,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import click
 from helpers import powerloss, survival
 from helpers.survival import NAME, edit, fill, paint
 
@@ -116,12 +113,10 @@ TABLE = [
     ["order", NAME, "--cancel", "2"],
     ["report", NAME],
     ["verify", NAME],
-    ["keep"],
     ["pack", NAME],
     ["unpack", f"{NAME}.zip", "copy"],
 ]
-"""a table of which people label some more; `spoil` makes mistakes in what came back, `keep` adds an
-artifact"""
+"""a table of which people label some more; `spoil` makes mistakes in what came back"""
 PICTURES = [
     [
         "init",
@@ -146,7 +141,7 @@ PICTURES = [
 ]
 PICTURES[0] += ["--have", "segmentation=4", "--have", "classes=4", "--budget", "60"]
 SCENARIOS = {"table": TABLE, "pictures": PICTURES}
-PEOPLE = ("edit", "fill", "paint", "spoil", "keep")
+PEOPLE = ("edit", "fill", "paint", "spoil")
 READING = ("status", "plan", "report", "verify", "pack")
 """commands that add nothing to a store; `plan` notes the plan"""
 
@@ -155,16 +150,6 @@ def spoil() -> None:
     """Two labels that nobody can use, as people type them."""
     with Path("back.csv").open("a") as file:
         file.write("1,size,no such row,,,,2\n1,look,3,,,,neither\n")
-
-
-def keep() -> None:
-    """An artifact, as a job may leave it."""
-    from allotment.job import Job
-    from allotment.ledger.store import Store
-
-    files = {"about.json": b'{"points": 3}', "more.json": b"[" + b"1," * 3000 + b"1]"}
-    with Store.open(Path(NAME), write=True) as store:
-        store.put_artifact(Job("curve", {"of": "size"}), files)
 
 
 def tidy() -> None:
@@ -176,7 +161,7 @@ def tidy() -> None:
             Store.open(Path(name), write=True).close()
 
 
-survival.HUMAN |= {"spoil": spoil, "keep": keep, "tidy": tidy}
+survival.HUMAN |= {"spoil": spoil, "tidy": tidy}
 assert {"edit": edit, "fill": fill, "paint": paint}.items() <= survival.HUMAN.items()
 
 
@@ -336,29 +321,10 @@ def _meet(
     shim.arm(at, fault)
     if trace is not None:
         shim.trace(handle)
-    code, out, err = perform(command)
+    code, out, err = survival.perform(command)
     counts, has_failed = shim.counts, shim.has_failed
     shim.disarm()
     return [code, out, err, counts, has_failed]
-
-
-def perform(command: Sequence[str]) -> tuple[int, str, str]:
-    """As a command says it, also what has none yet."""
-    from allotment.cli.group import Allot
-
-    if command[0] != "keep":
-        return survival.perform(command)
-    group, code = Allot("allot"), 0
-    group.add_command(click.Command("keep", callback=keep))
-    err = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(err):
-            group.main(["keep"])
-    except SystemExit as end:
-        code = int(end.code or 0)
-    except BaseException:
-        return -1, "", traceback.format_exc()
-    return code, "", err.getvalue()
 
 
 def mark_commits(shim: Shim) -> None:
@@ -468,7 +434,7 @@ def prepare(shim: Shim, folder: Path, scenarios: Sequence[str]) -> list[Step]:
             with contextlib.chdir(at):
                 code, _, err = survival.perform(command)
             assert code == 0, (command, err)
-            if command[0] not in PEOPLE or command[0] == "keep":
+            if command[0] not in PEOPLE:
                 spare = folder / "spare"
                 shutil.copytree(base, spare)
                 life = live(shim, spare, command)

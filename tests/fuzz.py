@@ -482,7 +482,7 @@ allowed, a crash, a hang, an assertion about the result.
 | prices and counts on the command line | `amounts.py` | amount |
 | cells of sheets that come back | `cells.py` | cell |
 | deliveries: CSV, JSONL, folders and zip archives of masks | `connect/` | delivery-csv, -jsonl, -folder, -zip, mask |
-| archives of campaigns, and what is in them | `ledger/archive.py`, `disk.py` | archive, artifact |
+| archives of campaigns, and what is in them | `ledger/archive.py`, `disk.py` | archive |
 | a store, `campaign.sqlite`, and a folder with one | `ledger/schema.py`, `ledger/store.py`, `campaign/state.py` | store, campaign |
 | `campaign.lock` | `ledger/lock.py` | lock |
 | tables: CSV, TSV, gzip, Parquet, npz | `data/table_file.py` and what follows | table-csv, -tsv-gz, -parquet, -npz |

@@ -36,7 +36,6 @@ from helpers.survival import (
 
 import allotment
 from allotment.campaign.jobs import JOBS_OF_LONG_RUNS, TRAININGS_PER_JOB
-from allotment.job import Job
 from allotment.ledger.store import Store
 
 KILLED = -signal.SIGKILL
@@ -563,7 +562,6 @@ PLAIN = {
     ".html",
     ".zip",
     ".png",
-    ".npy",
     ".json",
 }
 PLAIN |= {".jsonl"}
@@ -655,10 +653,6 @@ def test_no_file_of_a_campaign_holds_a_pickle(
     at = prepare(tmp_path)
     first = nursery.ask("run", at, commands=commands, poison=True)
     assert count_done(first, 0) == len(commands)
-    with Store.open(at / NAME, write=True) as store:
-        buffer = io.BytesIO()
-        np.save(buffer, np.arange(9.0), allow_pickle=False)
-        store.put_artifact(Job("probe", {}), {"curve.npy": buffer.getvalue(), "about.json": b"{}"})
     last = nursery.ask("run", at, commands=LAST, poison=True)
     assert count_done(last, 0) == len(LAST)
     assert all(Path(path).is_relative_to(at) for path in (*first["wrote"], *last["wrote"]))
@@ -667,7 +661,6 @@ def test_no_file_of_a_campaign_holds_a_pickle(
     with zipfile.ZipFile(at / f"{NAME}.zip") as archive:
         names = archive.namelist()
     assert {Path(name).suffix for name in names} <= PLAIN
-    assert any(name.endswith("curve.npy") for name in names)
     assert any(name.startswith("labels/") for name in names) == (commands is PICTURES)
     assert find_in_folder(at) == []
 

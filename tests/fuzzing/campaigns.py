@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import io
-import json
 import shutil
 import sqlite3
-import struct
 import tempfile
 from collections.abc import Iterable
 from contextlib import closing
@@ -20,11 +17,10 @@ from allotment.errors import AllotmentError, InputError
 from allotment.job import Job
 from allotment.ledger import schema, store
 from allotment.ledger.archive import pack, unpack
-from allotment.ledger.disk import judge_content
 from allotment.ledger.store import Store
 from allotment.settings.template import write_template
 from fuzzing.deliveries import _png
-from fuzzing.mutators import archive_mutator, change_member, store_mutator, within
+from fuzzing.mutators import archive_mutator, store_mutator
 from fuzzing.target import Target
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -36,16 +32,10 @@ SETTINGS = write_template({"name": "scenes", "count": 200, "size": 16, "seed": 0
 
 
 def _fill(held: Store) -> None:
-    """A row in every table."""
+    """A row in every table that is used."""
     held.add_settings("budget = 10\n")
     job = Job("probe", {"task": "seg", "size": 3}, {"allotment": "1"})
     held.put_result(job, {"score": 0.5})
-    array = io.BytesIO()
-    np.save(array, np.arange(4.0))
-    held.put_artifact(
-        Job("weights", {"x": 1}, {}),
-        {"a.npy": array.getvalue(), "b.json": b"[1]", "c.png": _mask()},
-    )
     held.add_value("plan", {"counts": {"seg": 3}}, "first")
     held.add_order({"counts": {"seg": 2}}, [("seg", "1"), ("seg", "2"), ("cls", "1")], "one")
     held.add_order({}, [("cls", "2")], "two")
@@ -192,37 +182,6 @@ def _make_worked() -> Iterable[bytes]:
         yield _plain_store(Path(top) / "campaign")
 
 
-# What is in artifacts
-
-ENDINGS = {0: ".npy", 1: ".png", 2: ".json", 3: ".safetensors", 4: ".toml"}
-
-
-def _read_artifact(data: bytes, place: Path) -> None:
-    """The first byte says which of the kinds it is."""
-    ending, content = ENDINGS[data[0] % len(ENDINGS) if data else 0], data[1:]
-    what = judge_content(f"x{ending}", io.BytesIO(content), len(content))
-    assert what.isprintable(), repr(what)
-    assert len(what) < 300, what
-    if not what and ending == ".npy":
-        np.load(io.BytesIO(content), allow_pickle=False)
-
-
-def _make_artifacts() -> Iterable[bytes]:
-    array = io.BytesIO()
-    np.save(array, np.arange(4.0))
-    yield b"\0" + array.getvalue()
-    yield b"\1" + _mask()
-    yield b'\2{"a": [1, 2.5, null]}'
-    head = json.dumps({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
-    yield b"\3" + struct.pack("<Q", len(head)) + head + bytes(8)
-    yield b"\4budget = 10\n"
-
-
-_mutate_artifact = within(
-    lambda data, most, dice: (
-        data[:1] + change_member(f"x{ENDINGS[data[0] % len(ENDINGS)]}", data[1:], most, dice)
-    )
-)
 STORE = ("ledger/schema", "ledger/store")
 
 TARGETS = (
@@ -233,5 +192,4 @@ TARGETS = (
     Target("campaign", _read_campaign, _make_worked,
            ("campaign/state", "campaign/summary", "campaign/campaign", *STORE), store_mutator, (),
            1 << 18),
-    Target("artifact", _read_artifact, _make_artifacts, ("ledger/disk",), _mutate_artifact),
 )  # fmt: skip

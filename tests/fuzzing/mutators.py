@@ -228,7 +228,7 @@ def _change_zip(data: bytes, most: int, dice: random.Random) -> bytes:
         )
         members.append((other, content))
     else:
-        members[at] = info, change_member(info.filename, content, most, dice)
+        members[at] = info, _change_member(info.filename, content, most, dice)
     return write_zip(members)
 
 
@@ -242,7 +242,7 @@ def _change_directory(data: bytes, dice: random.Random) -> bytes:
     return bytes(made)
 
 
-def change_member(name: str, content: bytes, most: int, dice: random.Random) -> bytes:
+def _change_member(name: str, content: bytes, most: int, dice: random.Random) -> bytes:
     """The content of a file, changed as its ending suggests."""
     change = {"json": _change_json, "jsonl": _change_jsonl, "png": _change_png, "npy": _change_npy,
               "toml": _change_lines}.get(name.rpartition(".")[2].lower())  # fmt: skip
@@ -345,18 +345,16 @@ def _change_safetensors(data: bytes, most: int, dice: random.Random) -> bytes:
 
 
 def _change_archive(data: bytes, most: int, dice: random.Random) -> bytes:
-    """As in any zip archive; mostly with a list of members, keys and digests that are right
-    again."""
+    """As in any zip archive; mostly with a list of members and keys that are right again."""
     changed = _change_zip(data, most, dice)
     if dice.random() < 0.25:
         return changed
     members = {info.filename: (info, content) for info, content in read_zip(changed)}
     texts = {name: content for name, (_, content) in members.items()}
-    for name in ("results.jsonl", "artifacts.jsonl"):
-        lines = [_mend_row(line, texts) for line in texts.get(name, b"").splitlines()]
-        if name in members:
-            texts[name] = b"".join(line + b"\n" for line in lines)
-            members[name] = members[name][0], texts[name]
+    if "results.jsonl" in members:
+        lines = map(_mend_row, texts["results.jsonl"].splitlines())
+        texts["results.jsonl"] = b"".join(line + b"\n" for line in lines)
+        members["results.jsonl"] = members["results.jsonl"][0], texts["results.jsonl"]
     if "journal.jsonl" in members:
         members["journal.jsonl"] = members["journal.jsonl"][0], signed(texts)["journal.jsonl"]
     if "campaign.json" in members:
@@ -404,17 +402,13 @@ def _sign_again(held: sqlite3.Connection) -> None:
         journal.enter_all(held, schema.TABLE_COLUMNS[1])
 
 
-def _mend_row(line: bytes, texts: dict[str, bytes]) -> bytes:
-    """A row with the key of its job, and with the sizes and digests of its files."""
+def _mend_row(line: bytes) -> bytes:
+    """A row with the key of its job."""
     try:
         row = json.loads(line)
         named = {key: row[key] for key in ("kind", "needs", "versions")}
         text = json.dumps(named, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        for name in row.get("files", ()):
-            content = texts[f"artifacts/{row['key']}/{name}"]
-            row["files"][name] = [len(content), hashlib.sha256(content).hexdigest()]
-        if "files" not in row:  # else its folder has the key for a name
-            row["key"] = hashlib.sha256(text.encode()).hexdigest()
+        row["key"] = hashlib.sha256(text.encode()).hexdigest()
         return json.dumps(row).encode()
     except (ValueError, TypeError, LookupError, AttributeError):
         return line

@@ -10,7 +10,7 @@ from fuzzing.target import Target
 ROOMS = {
     "plans": ("problem", "settings", "forms", "job", "amount", "cell", "lock"),
     "deliveries": ("delivery-csv", "delivery-jsonl", "delivery-zip", "delivery-folder"),
-    "campaigns": ("archive", "store", "campaign", "artifact"),
+    "campaigns": ("archive", "store", "campaign"),
     "tables": (
         "table-csv",
         "table-tsv-gz",

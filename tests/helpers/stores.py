@@ -1,24 +1,16 @@
-"""Stores with something in every table, and those that earlier releases wrote."""
+"""Stores with something in every table that is used, and those that earlier releases wrote."""
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from allotment.job import Job
+from allotment.job import Job, canonical
+from allotment.ledger.journal import UNUSED_TABLE
 from allotment.ledger.store import Conflict, Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
+AT = "2026-07-01T12:00:00+00:00"
 VERSIONS = {"allotment": "0.1.0", "torch": "2.13.0+cpu"}
-
-
-def npy(values: Any) -> bytes:
-    file = io.BytesIO()
-    np.save(file, np.asarray(values))
-    return file.getvalue()
 
 
 def probe(size: int, kind: str = "probe") -> Job:
@@ -26,11 +18,10 @@ def probe(size: int, kind: str = "probe") -> Job:
 
 
 def fill(held: Store) -> None:
-    """Something in every table."""
+    """Something in every table that is used."""
     held.add_settings("budget = 10\n")
     held.put_result(probe(1), {"score": 0.5})
     held.put_result(probe(2), {"score": 0.75})
-    held.put_artifact(probe(3, "weights"), {"a.npy": npy(np.arange(4.0)), "b.json": b"[1, 2]"})
     held.add_value("estimates", {"worth": [1, 2]}, probe(4).key)
     held.add_value("plan", {"seg": 2, "cls": 1}, "plan 1")
     held.add_order({"form": {"same": False}}, [("seg", "1"), ("seg", "2"), ("cls", "é")], "order 1")
@@ -55,9 +46,7 @@ def check_sample(held: Store) -> None:
         ({"size": 1, "task": "seg"}, {"score": 0.5}),
         ({"size": 2, "task": "seg"}, {"score": 0.75}),
     ]
-    (artifact,) = held.table("artifacts")
-    assert artifact["kind"] == "weights"
-    assert sorted(artifact["files"]) == ["a.npy", "b.json"]
+    assert list(held.table(UNUSED_TABLE)) == []
     plan = held.latest("plan")
     assert plan is not None
     assert (plan.number, plan.key, plan.body) == (1, "plan 1", {"cls": 1, "seg": 2})
@@ -76,3 +65,16 @@ def check_sample(held: Store) -> None:
     )
     assert (second.name, second.conflicts) == ("b.csv", 1)
     held.check()
+
+
+def add_unused(held: Store, in_journal: bool = True) -> None:
+    """A row of the table that no version writes to, mostly with a line of the journal that fits."""
+    job = probe(3, "weights")
+    cells = (job.key, job.kind, canonical(job.needs), canonical(job.versions), "{}", AT)
+    names = ("key", "kind", "needs", "versions", "files", "at")
+    if in_journal:
+        with held._adding():
+            held._insert(UNUSED_TABLE, **dict(zip(names, cells, strict=True)))
+    else:
+        sql = f"INSERT INTO {UNUSED_TABLE} ({', '.join(names)}) VALUES (?, ?, ?, ?, ?, ?)"
+        held._connection.execute(sql, cells)

@@ -100,6 +100,10 @@ def tables_of(folder: Path) -> dict[str, list[Any]]:
             "1 label was never written by allotment",
         ),
         (
+            "INSERT INTO artifacts VALUES (1, 'a', 'weights', '{}', '{}', '{}', '2026')",
+            "1 row of artifacts was never written by allotment",
+        ),
+        (
             "UPDATE settings SET text = text || '#'",
             "1 version of the settings is not as it was written",
         ),
@@ -690,7 +694,7 @@ def test_verify_looks_at_masks_too(tmp_path: Path) -> None:
     )
     with Store.open(folder, write=True) as store:
         store.add_delivery("masks", "digest", [("size", "1", value)])
-    assert "1 mask and 0 artifacts, as they were written" in fine("verify", folder)
+    assert "1 mask, as they were written" in fine("verify", folder)
     kept = folder / "labels" / f"{value['png']}.png"
     kept.write_bytes(png([[0, 1], [1, 1]]))
     assert f"labels/{kept.name} is gone or not what it was" in allot("verify", folder).stdout

@@ -4,8 +4,6 @@ whatever is full."""
 from __future__ import annotations
 
 import gzip
-import hashlib
-import io
 import json
 import os
 import random
@@ -19,14 +17,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from helpers.stores import FIXTURES, check_sample, fill, npy, probe
+from helpers.masks import check_masks
+from helpers.stores import FIXTURES, add_unused, check_sample, fill, probe
 
 from allotment.errors import InputError
 from allotment.ledger import copies, disk, lock, schema, store
 from allotment.ledger.archive import pack, unpack
 from allotment.ledger.store import Conflict, Store
+
+FROM_TESTS = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})"
+"""how programs begin that use the helpers of the tests"""
+NEVER_WRITTEN = "1 row of artifacts was never written by allotment"
+"""what is told of a store that `add_unused` was at"""
 
 
 @pytest.fixture
@@ -70,88 +73,11 @@ def test_a_result_too_large_for_a_row_is_refused(
     held: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "LARGEST_BODY", 100)
-    with pytest.raises(InputError, match="put it into an artifact"):
+    with pytest.raises(InputError, match=r"the limit is 0 MB; keep less"):
         held.put_result(probe(1), "x" * 101)
     with pytest.raises(InputError, match=r"result of job 'probe'.*: a: nan"):
         held.put_result(probe(1), {"a": float("nan")})
     assert held.results("probe") == []
-
-
-def test_an_artifact_is_a_folder_of_files(held: Store) -> None:
-    files = {"weights.npy": npy([1.0, 2.0]), "notes.json": b'{"a": 1}'}
-    assert held.artifact(probe(1).key) is None
-    path = held.put_artifact(probe(1), files)
-    assert path == held.folder / "artifacts" / probe(1).key == held.artifact(probe(1).key)
-    assert {each.name: each.read_bytes() for each in path.iterdir()} == files
-    assert np.load(path / "weights.npy").tolist() == [1.0, 2.0]
-    assert held.put_artifact(probe(1), files) == path
-    with pytest.raises(InputError, match="never overwritten"):
-        held.put_artifact(probe(1), {"weights.npy": npy([1.0, 3.0])})
-    assert np.load(path / "weights.npy").tolist() == [1.0, 2.0]
-
-
-def test_files_that_were_removed_are_made_again(held: Store) -> None:
-    files = {"a.npy": npy([1]), "b.npy": npy([2])}
-    path = held.put_artifact(probe(1), files)
-    (path / "a.npy").unlink()
-    assert held.artifact(probe(1).key) is None
-    held.put_artifact(probe(1), files)
-    assert held.artifact(probe(1).key) == path
-    assert sorted(os.listdir(path)) == ["a.npy", "b.npy"]
-
-
-def test_an_artifact_that_no_row_speaks_of_gives_way(held: Store) -> None:
-    orphan = held.folder / "artifacts" / probe(1).key
-    orphan.mkdir(parents=True)
-    (orphan / "half.npy").write_bytes(b"half")
-    assert held.artifact(probe(1).key) is None
-    held.put_artifact(probe(1), {"a.npy": npy([1])})
-    assert os.listdir(orphan) == ["a.npy"]
-
-
-OBJECTS = io.BytesIO()
-np.save(OBJECTS, np.array([None, {}]), allow_pickle=True)
-
-
-@pytest.mark.parametrize(
-    ("files", "said"),
-    [
-        ({}, "has no files"),
-        ({"../a.npy": npy([1])}, "plain file name"),
-        ({"/a.npy": npy([1])}, "plain file name"),
-        ({"a\\b.npy": npy([1])}, "plain file name"),
-        ({".npy": npy([1])}, "plain file name"),
-        ({"con.npy": npy([1])}, "reserved"),
-        ({"a.pkl": b"x"}, "is no .json, .npy"),
-        ({"a.npy": b"x"}, "a.npy is not a .npy"),
-        ({"a.npy": npy([1])[:-1]}, "another size"),
-        ({"a.npy": npy([1]) + b"x"}, "another size"),
-        ({"a.npy": OBJECTS.getvalue()}, "never unpickled"),
-        ({"a.npy": npy(["text"])}, "not plain numbers"),
-        ({"a.json": b'{"a": 1'}, "damaged"),
-        ({"a.json": b"\xff"}, "damaged"),
-        ({"a.png": b"\x89PNG\r\n"}, "not a PNG"),
-        ({"a.safetensors": b"\xff" * 20}, "not a .safetensors"),
-        ({"a.npy": npy([1]), "A.npy": npy([1])}, "two files are called a.npy"),
-    ],
-)
-def test_files_that_no_archive_would_take_are_refused(
-    held: Store, files: dict[str, bytes], said: str
-) -> None:
-    with pytest.raises(InputError, match=re.escape(said)):
-        held.put_artifact(probe(1), files)
-    assert held.artifact(probe(1).key) is None
-
-
-def test_arrays_of_every_plain_kind_are_taken(held: Store) -> None:
-    kinds = ["?", "i1", "u1", "<i4", ">f8", "f2", "c16", "u8"]
-    files = {
-        f"{place}.npy": npy(np.zeros((2, 0, 3) if place == 3 else (2, 3), kind))
-        for place, kind in enumerate(kinds)
-    }
-    files["f.npy"] = npy(np.asfortranarray(np.ones((2, 3))))
-    files["scalar.npy"] = npy(np.float32(3))
-    held.put_artifact(probe(1), files)
 
 
 def test_values_are_numbered_within_their_kind(held: Store) -> None:
@@ -351,6 +277,7 @@ def test_times_are_noted_but_change_nothing(
 
 def test_no_row_can_be_changed_or_removed(held: Store) -> None:
     fill(held)
+    add_unused(held)
     for table, columns in schema.TABLE_COLUMNS[1].items():
         assert list(held.table(table)), table
         for sql in (f"UPDATE {table} SET {next(iter(columns))} = 7", f"DELETE FROM {table}"):
@@ -361,7 +288,7 @@ def test_no_row_can_be_changed_or_removed(held: Store) -> None:
             held._connection.execute(
                 f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row
             )
-    held.check()
+    assert held.find_damage() == [f"{NEVER_WRITTEN} (1 in place of 0)"]
 
 
 def test_the_settings_of_the_file(held: Store) -> None:
@@ -605,7 +532,6 @@ def read_everything(folder: Path) -> None:
         for kind in ("probe", "weights"):
             held.results(kind)
         held.result(probe(1).key)
-        held.artifact(probe(3, "weights").key)
         for kind in (*store.VALUE_KINDS, "order"):
             held.values(kind)
             held.latest(kind)
@@ -649,6 +575,21 @@ def test_a_damaged_file_gives_a_clear_error_and_nothing_else(folder: Path, tmp_p
         except InputError:
             damaged += 1
     assert damaged > 150
+
+
+@pytest.mark.parametrize("slipped_in", [False, True])
+def test_a_row_that_no_version_writes_is_told_as_such(
+    folder: Path, tmp_path: Path, slipped_in: bool
+) -> None:
+    with Store.open(folder, write=True) as held:
+        add_unused(held, in_journal=not slipped_in)
+        with pytest.raises(InputError, match=NEVER_WRITTEN):
+            held.check()
+    for write in (True, False):
+        with pytest.raises(InputError, match=rf"{NEVER_WRITTEN}.*allot verify"):
+            Store.open(folder, write=write)
+    with pytest.raises(InputError, match=NEVER_WRITTEN):
+        pack(folder, tmp_path / "x.zip")
 
 
 # Network and read-only disks
@@ -751,40 +692,36 @@ def test_on_a_read_only_disk_a_campaign_can_be_read(folder: Path, tmp_path: Path
 
 
 FULL = """
-import os, sys
-import numpy as np, io
+import os
+from helpers.masks import check_masks, deliver_mask
 from allotment.ledger.store import Store
 from allotment.errors import InputError
 from allotment.job import Job
 folder = sys.argv[1]
-def npy(n):
-    file = io.BytesIO(); np.save(file, np.full(1000, n)); return file.getvalue()
 done = []
 with Store.create(folder) as store:
     open(folder + "/ballast", "wb").write(bytes(300_000))
     try:
         for n in range(100_000):
-            job = Job("probe", {"n": n})
-            store.put_artifact(job, {"a.npy": npy(n)})
-            store.put_result(job, {"n": n, "text": "x" * 3000})
+            deliver_mask(store, n)
+            store.put_result(Job("probe", {"n": n}), {"n": n, "text": "x" * 3000})
             done.append(n)
     except InputError as error:
         print(error)
     assert 5 < len(done) < 10_000, len(done)
-    halves = [name for name in os.listdir(folder + "/artifacts") if name.startswith(".")]
+    halves = [name for name in os.listdir(folder + "/labels") if name.startswith(".")]
     assert not halves, halves
 def look():
     with Store.open(folder, write=False) as store:
-        rows = store.results("probe")
-        assert [body["n"] for _, _, body in rows][: len(done)] == done
-        for key, needs, body in rows:
-            assert np.load(store.artifact(key) / "a.npy")[0] == needs["n"]
+        rows = [body["n"] for _, _, body in store.results("probe")]
+        assert rows[: len(done)] == done
+        assert check_masks(store)[: len(rows)] == rows
         store.check()
 os.unlink(folder + "/ballast")
 look()
 with Store.open(folder, write=True) as store:
     for n in (*done[-1:], len(done), len(done) + 1):
-        store.put_artifact(Job("probe", {"n": n}), {"a.npy": npy(n)})
+        deliver_mask(store, n)
         store.put_result(Job("probe", {"n": n}), {"n": n, "text": "x" * 3000})
         done.append(n) if n not in done else None
 look()
@@ -795,7 +732,7 @@ print("went on")
 def test_a_full_disk_loses_nothing_that_was_finished(tmp_path: Path) -> None:
     prepare = f"mount -t tmpfs -o size=2m none {tmp_path}"
     first, *_, last = in_own_mounts(
-        tmp_path, prepare, FULL, str(tmp_path / "campaign")
+        tmp_path, prepare, FROM_TESTS + FULL, str(tmp_path / "campaign")
     ).splitlines()
     assert "disk is full" in first
     assert "everything that was finished is kept" in first
@@ -814,7 +751,9 @@ def test_a_limit_on_the_size_of_files_is_no_disaster(tmp_path: Path) -> None:
         "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2); os.unlink(",
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "campaign")], capture_output=True, text=True
+        [sys.executable, "-c", FROM_TESTS + code, str(tmp_path / "campaign")],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     first, *_, last = done.stdout.splitlines()
@@ -844,22 +783,20 @@ def test_a_store_that_may_not_grow_says_so(folder: Path) -> None:
 
 
 NURSERY = """
-import os, sys
+import os
+from helpers.masks import deliver_mask
 from allotment.ledger.store import Store
 from allotment.job import Job
 def say(*words):
     os.write(1, (" ".join(map(str, words)) + "\\n").encode())
-def many(n):
-    return str([n] * 2000).encode()
 def write(folder, n):
     while True:
         with Store.open(folder, write=True) as store:
             for _ in range(3):
-                job = Job("probe", {"n": n})
-                store.put_result(job, {"n": n})
+                store.put_result(Job("probe", {"n": n}), {"n": n})
                 say("result", n)
-                store.put_artifact(job, {"a.json": many(n), "b.json": many(-n)})
-                say("artifact", n)
+                deliver_mask(store, n)
+                say("mask", n)
                 store.add_value("plan", {"n": n}, str(n))
                 say("plan", n)
                 store.add_order({"n": n}, [("seg", f"{n}-{k}") for k in range(20)], str(n))
@@ -883,12 +820,11 @@ def check_after_kill(folder: Path, said: list[tuple[str, int]]) -> None:
         results = [body["n"] for _, _, body in reader.results("probe")]
         plans = [value.body["n"] for value in reader.values("plan")]
         orders = [value.body["n"] for value in reader.orders()]
-        deliveries = [int(delivery.digest) for delivery in reader.deliveries()]
+        deliveries = [int(each.digest) for each in reader.deliveries() if each.name == "x"]
         ordered, delivered = reader.ordered("seg"), reader.delivered("seg")
-        artifacts = [row["needs"]["n"] for row in reader.table("artifacts")]
         found = {
             "result": results,
-            "artifact": artifacts,
+            "mask": check_masks(reader),
             "plan": plans,
             "order": orders,
             "delivery": deliveries,
@@ -899,22 +835,13 @@ def check_after_kill(folder: Path, said: list[tuple[str, int]]) -> None:
             assert len(set(numbers)) == len(numbers)
         assert ordered == [f"{n}-{k}" for n in orders for k in range(20)]
         assert delivered == {f"{n}-{k}": k for n in deliveries for k in range(15)}
-        for row in reader.table("artifacts"):
-            path, number = reader.artifact(row["key"]), row["needs"]["n"]
-            assert path is not None
-            assert json.loads((path / "a.json").read_text()) == [number] * 2000
-            assert json.loads((path / "b.json").read_text()) == [-number] * 2000
-            assert (
-                hashlib.sha256((path / "a.json").read_bytes()).hexdigest()
-                == row["files"]["a.json"][1]
-            )
 
 
 def test_killed_at_any_moment_nothing_that_was_said_is_lost(folder: Path) -> None:
     draw = random.Random(3)
     said: list[tuple[str, int]] = []
     start = 0
-    command = [sys.executable, "-c", NURSERY, str(folder)]
+    command = [sys.executable, "-c", FROM_TESTS + NURSERY, str(folder)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     ) as nursery:
@@ -925,7 +852,7 @@ def test_killed_at_any_moment_nothing_that_was_said_is_lost(folder: Path) -> Non
             _, pid = heard(nursery.stdout.readline())
             for _ in range(draw.randrange(1, 14)):
                 said.append(heard(nursery.stdout.readline()))
-            # before an artifact, which takes longest
+            # before a mask, which takes longest
             while draw.random() < 0.8 and said[-1][0] != "result":
                 said.append(heard(nursery.stdout.readline()))
             # some moment between two lines
@@ -943,13 +870,13 @@ def test_killed_at_any_moment_nothing_that_was_said_is_lost(folder: Path) -> Non
 
 
 STEPS = """
-import os, signal, sys
+import os, signal
 from pathlib import Path
 import allotment.files
+from helpers.masks import check_masks, deliver_mask
 from allotment.ledger.store import Store
 from allotment.job import Job
 folder = sys.argv[1]
-files = {"a.json": b"[1]", "b.json": b"[2]"}
 def die_before(left):
     # every call that touches the disk is a step, and so is every row
     def count(call):
@@ -960,40 +887,36 @@ def die_before(left):
             left -= 1
             return call(*given, **named)
         return counted
-    os.fsync, Path.rename, Path.chmod = count(os.fsync), count(Path.rename), count(Path.chmod)
-    allotment.files.open = count(open)
-    Store._insert, Store._rows = count(Store._insert), count(Store._rows)
+    os.fsync, os.link, Path.mkdir = count(os.fsync), count(os.link), count(Path.mkdir)
+    allotment.files.open, Store._rows = count(open), count(Store._rows)
+    Store._insert, Store._insert_all = count(Store._insert), count(Store._insert_all)
 for steps in range(100):
     job = Job("weights", {"n": steps})
     pid = os.fork()
     if not pid:
         die_before(steps)
         with Store.open(folder, write=True) as store:
-            store.put_artifact(job, files)
+            deliver_mask(store, steps)
             store.put_result(job, steps)
         os._exit(0)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     with Store.open(folder, write=False) as store:
         store.check()
-        listed, path = [row["key"] for row in store.table("artifacts")], store.artifact(job.key)
-        assert (job.key in listed) == (path is not None), steps
-        if path is not None:
-            assert {each.name: each.read_bytes() for each in path.iterdir()} == files, steps
-        assert store.result(job.key) is None or path is not None
-        known = path is not None
+        known = steps in check_masks(store)
+        assert store.result(job.key) is None or known
     with Store.open(folder, write=True) as store:
         assert not list(Path(folder).rglob(".half-*"))
-        store.put_artifact(job, files)
-        assert store.artifact(job.key) is not None
+        deliver_mask(store, steps)
+        assert check_masks(store) == list(range(steps + 1))
     print(code, known, flush=True)
     if not code:
         break
 """
 
 
-def test_killed_at_every_step_of_an_artifact(folder: Path) -> None:
+def test_killed_at_every_step_of_a_mask(folder: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", STEPS, str(folder)], capture_output=True, text=True
+        [sys.executable, "-c", FROM_TESTS + STEPS, str(folder)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     seen = [line.split() for line in done.stdout.splitlines()]

@@ -118,11 +118,9 @@ def _look_through(store: Store) -> Iterator[tuple[tuple[str, str], list[str]]]:
     what = f"{several(books.orders, 'order')} of {several(books.items, 'label')}; "
     deliveries = f"{books.deliveries} deliver{'y' if books.deliveries == 1 else 'ies'}"
     yield ("books", f"{what}{deliveries}; {agree}"), [*books.faults, *judge_bodies(store)]
-    files = [f"{mistake.where} {mistake.what}" for mistake in store.find_changed_files()]
     masks, count = _judge_masks(store)
-    state = "changed or missing" if files or masks else "as they were written"
-    kept = f"{several(count, 'mask')} and {several(store.count('artifacts'), 'artifact')}"
-    yield ("files", f"{kept}, {state}"), [*files, *masks]
+    state = "changed or missing" if masks else "as they were written"
+    yield ("files", f"{several(count, 'mask')}, {state}"), masks
 
 
 def judge_folder(folder: Path) -> list[str]:

@@ -1,17 +1,15 @@
-"""A whole campaign as one .zip of plain JSON, npy and png files; nothing in one that comes from
+"""A whole campaign as one .zip of plain JSON and png files; nothing in one that comes from
 elsewhere is trusted.
 
 campaign.json              format, version and the names of all other members
 TABLE.jsonl                one row a line, for each table of the store
 campaign.toml              the settings, if there are any
-artifacts/KEY/NAME         large results
 labels/HASH.png            delivered masks
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import os
 import re
@@ -38,13 +36,11 @@ from allotment.ledger.disk import (
     MASK_FOLDER,
     check_local,
     judge_content,
-    judge_name,
     judge_path,
     sync_tree,
 )
 from allotment.ledger.journal import find_damage
 from allotment.ledger.schema import (
-    ARTIFACTS,
     JSON_KINDS,
     LARGEST_BODY,
     MIGRATIONS,
@@ -69,7 +65,7 @@ LARGEST_MEMBER_LIST = 300 * MOST_ARCHIVED_FILES
 RATIO = 100
 """how many times larger than in the archive a member may be, beyond its first megabyte"""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_MEMBER = re.compile(r"artifacts/([0-9a-f]{64})/([^/]+)|labels/([0-9a-f]{64})\.png")
+_MASK_MEMBER = re.compile(rf"{MASK_FOLDER}/[0-9a-f]{{64}}\.png")
 _BROKEN = (
     zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, NotImplementedError,
     RuntimeError, EOFError,
@@ -112,10 +108,7 @@ def _write_archive(file: BinaryIO, store: Store, files: Mapping[str, Path]) -> N
 def _list_files(store: Store) -> dict[str, Path]:
     """The files that the rows speak of, by the names of their members; raises InputError if any is
     missing."""
-    names: set[str] = set()
-    for table in ("artifacts", "labels"):
-        for row in store.table(table):
-            names.update(_files_of(table, row))
+    names = {_find_mask(row["value"]) for row in store.table("labels")} - {""}
     files = {name: store.folder / name for name in sorted(names)}
     missing = [path for path in files.values() if not path.is_file()]
     wrong = [
@@ -136,17 +129,12 @@ def _list_files(store: Store) -> dict[str, Path]:
     return files
 
 
-def _files_of(table: str, row: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The files that a row speaks of, with what it says about each."""
-    if table == "artifacts":
-        return {
-            f"{ARTIFACTS}/{row['key']}/{name}": described
-            for name, described in row["files"].items()
-        }
-    png = row["value"].get("png") if table == "labels" and isinstance(row["value"], dict) else None
-    return (
-        {f"{MASK_FOLDER}/{png}.png": None} if isinstance(png, str) and SHA256.fullmatch(png) else {}
-    )
+def _find_mask(value: JSON) -> str:
+    """The member with the mask that a label speaks of; nothing if it speaks of none."""
+    png = value.get("png") if isinstance(value, dict) else None
+    if isinstance(png, str) and SHA256.fullmatch(png):
+        return f"{MASK_FOLDER}/{png}.png"
+    return ""
 
 
 def _write_members(archive: zipfile.ZipFile, store: Store, files: Mapping[str, Path]) -> None:
@@ -297,17 +285,17 @@ def _check_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.Zi
     end = 0
     for info in infos:
         what = _judge_member(info)
-        if not what and info.filename.casefold() in seen:
+        if not what and info.filename in seen:
             what = "is there twice; pack the campaign again"
         if not what and info.header_offset < end:
             what = "overlaps another member; pack the campaign again"
         end = info.header_offset + 30 + info.compress_size
-        seen[info.filename.casefold()] = info
+        seen[info.filename] = info
         if what and len(wrong) < MOST_FAULTS:
             wrong.append(Mistake(_show(info.orig_filename), what))
     if wrong:
         raise InputError(mistake.under(repr(str(path))) for mistake in wrong)
-    return {info.filename: info for info in infos}
+    return seen
 
 
 def _judge_member(info: zipfile.ZipInfo) -> str:
@@ -336,10 +324,9 @@ def _judge_place(name: str) -> str:
         *(f"{table}.jsonl" for version in TABLE_COLUMNS.values() for table in version),
     }:
         return ""
-    match = _MEMBER.fullmatch(name)
-    if match is None:
-        return "is unknown; an archive of a campaign has nothing but its own files"
-    return judge_name(match[2]) if match[2] else ""
+    if _MASK_MEMBER.fullmatch(name):
+        return ""
+    return "is unknown; an archive of a campaign has nothing but its own files"
 
 
 def _show(name: str) -> str:
@@ -357,7 +344,7 @@ class _Import:
         folder: Path,
     ):
         self.archive, self.members, self.path, self.folder = archive, members, path, folder
-        self.named: dict[str, JSON] = {}  # files that the rows speak of
+        self.named: set[str] = set()  # files that the rows speak of
         self.wrong: list[Mistake] = []
 
     def run(self) -> None:
@@ -443,7 +430,8 @@ class _Import:
         for line, row in self._lines(table, columns):
             if "needs" in columns and _key(row) != row["key"]:
                 self._note(table, "the key is not that of the job", line)
-            self.named |= _files_of(table, row)
+            if table == "labels" and (mask := _find_mask(row["value"])):
+                self.named.add(mask)
             cells = [
                 canonical(row[name]) if kind in JSON_KINDS else row[name]
                 for name, kind in columns.items()
@@ -495,7 +483,7 @@ class _Import:
     def _extract(self) -> None:
         """The files, each of which the rows must speak of."""
         there = {name for name in self.members if "/" in name}
-        for name in sorted(there ^ set(self.named))[:MOST_FAULTS]:
+        for name in sorted(there ^ self.named)[:MOST_FAULTS]:
             what = "is missing" if name in self.named else "belongs to nothing in the store"
             self.wrong.append(self._mistake(_show(name), f"{what}; pack the campaign again"))
         self._raise()
@@ -512,16 +500,12 @@ class _Import:
         size, target = self.members[name].file_size, self.folder / name
         if name == SETTINGS and size > LARGEST_SETTINGS:
             return "is too large for settings; is it the right file?"
-        digest = hashlib.sha256()
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("xb") as out:
             for part in self._parts(name):
-                digest.update(part)
                 out.write(part)
             out.flush()
             sync_file(out.fileno())
-        if self.named.get(name) not in (None, [target.stat().st_size, digest.hexdigest()]):
-            return "is not the file that the store speaks of; pack the campaign again"
         with target.open("rb") as written:
             return judge_content(name, written, size)
 

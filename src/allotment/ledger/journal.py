@@ -21,6 +21,8 @@ SQL = (
 )
 JOURNAL_COLUMNS = {"number": "number", "part": "name", "place": "number", "hash": "mark"}
 """the columns of the journal itself, and what kind of value they hold"""
+UNUSED_TABLE = "artifacts"
+"""of every store and archive; no version has ever written a row of it"""
 ROW_HASH_BYTES = 16
 """bytes of the hash of a row"""
 MOST_ROWS_NAMED = 5
@@ -42,7 +44,7 @@ _SINGULAR, _PLURAL = (
 NOUNS = {
     "settings": ("version of the settings", "versions of the settings"), "results": ("result",
     "results"),
-    "artifacts": ("artifact", "artifacts"), "records": ("record", "records"),
+    UNUSED_TABLE: ("row of artifacts", "rows of artifacts"), "records": ("record", "records"),
     "cancellations": ("cancellation", "cancellations"), "items": ("ordered item", "ordered items"),
     "deliveries": ("delivery", "deliveries"), "labels": ("label", "labels"),
     "rejections": ("rejected row", "rejected rows"), TABLE: ("line of the journal",
@@ -135,8 +137,9 @@ def _compare(connection: sqlite3.Connection, tables: Tables) -> Iterator[tuple[s
         last, before = number, mark
     for table, held in rows.items():
         (there,) = connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
-        if there > held.taken:
-            yield table, UNKNOWN, f"{there} in place of {held.taken}"
+        known = 0 if table == UNUSED_TABLE else held.taken
+        if there > known:
+            yield table, UNKNOWN, f"{there} in place of {known}"
 
 
 def _type_of(kind: str) -> type:

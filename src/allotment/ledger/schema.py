@@ -20,14 +20,13 @@ from allotment.errors import InputError, Mistake
 from allotment.files import HALF, KEEP, explain, plainly
 from allotment.job import JSON, SHA256, canonical, parse
 from allotment.ledger import copies, journal, lock
-from allotment.ledger.disk import check_local, clear_halves, judge_name
+from allotment.ledger.disk import check_local, clear_halves
 from allotment.ledger.journal import Position
 from allotment.machine import make_folder, sync_folder
 from allotment.orders.order import LONGEST_NAME
 
 STORE_FILE = "campaign.sqlite"
 """in a campaign's folder"""
-ARTIFACTS = "artifacts"
 MARK = 0x616C6C6F
 """says in the header of the file whose it is"""
 PATIENCE = 30.0  # seconds, for the moments in which another process tidies up
@@ -47,13 +46,13 @@ TABLE_COLUMNS: dict[int, dict[str, dict[str, str]]] = {
             "body": "value",
             "at": "at",
         },
-        "artifacts": {
+        journal.UNUSED_TABLE: {
             "number": "number",
             "key": "key",
             "kind": "name",
             "needs": "object",
             "versions": "object",
-            "files": "listing",
+            "files": "object",
             "at": "at",
         },
         "records": {
@@ -189,18 +188,6 @@ def _is_value(value: JSON) -> bool:
         return False
 
 
-def is_listing(files: JSON) -> bool:
-    """{name: [size, digest]} of the files of an artifact."""
-    if not isinstance(files, dict) or not files or any(map(judge_name, files)):
-        return False
-    sound = (
-        isinstance(each, list) and len(each) == 2 and _is_count(each[0]) for each in files.values()
-    )
-    return all(sound) and all(
-        isinstance(digest, str) and SHA256.fullmatch(digest) for _, digest in files.values()
-    )
-
-
 _MARK = re.compile(f"[0-9a-f]{{{2 * journal.ROW_HASH_BYTES}}}")
 
 _COLUMN_CHECKS: dict[str, Callable[[JSON], bool]] = {
@@ -211,11 +198,10 @@ _COLUMN_CHECKS: dict[str, Callable[[JSON], bool]] = {
     "name": lambda value: _is_text(value) and 0 < len(value) <= LONGEST_NAME,
     "value": _is_value,
     "object": lambda value: isinstance(value, dict) and _is_value(value),
-    "listing": is_listing,
     "at": lambda value: isinstance(value, str) and _AT.fullmatch(value) is not None,
     "mark": lambda value: isinstance(value, str) and _MARK.fullmatch(value) is not None,
 }
-JSON_KINDS = ("value", "object", "listing")
+JSON_KINDS = ("value", "object")
 
 
 def build(path: Path, version: int | None = None) -> None:
@@ -541,7 +527,6 @@ class Ledger:
                     migrate(connection, len(MIGRATIONS))
                     _check_rows(connection, path, copies.list_copies(folder))
                 clear_halves(folder)
-                clear_halves(folder / ARTIFACTS)
                 copies.keep_copy(connection, folder)  # of one who was killed before it could
             except BaseException:
                 connection.close()

@@ -3,32 +3,25 @@ changed."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from allotment.amounts import short
 from allotment.errors import InputError, Mistake, suggest
-from allotment.files import plainly
 from allotment.job import JSON, Job, canonical, parse
-from allotment.ledger.disk import list_files, write_folder
 from allotment.ledger.journal import find_damage
 from allotment.ledger.schema import (
-    ARTIFACTS,
     JSON_KINDS,
     LARGEST_BODY,
     MIGRATIONS,
     TABLE_COLUMNS,
     Ledger,
     damaged,
-    is_listing,
     translate,
 )
-from allotment.machine import make_folder
 from allotment.orders.order import LONGEST_NAME
 
 VALUE_KINDS = ("estimates", "plan", "evaluation", "diagnosis")
@@ -131,47 +124,6 @@ class Store(Ledger):
         for key, needs, body in self._rows(sql, kind):
             return key, self._parse(needs), self._parse(body)
         return None
-
-    def put_artifact(self, job: Job, files: Mapping[str, bytes]) -> Path:
-        """Keep files that a job gave: they are in place, whole, before the store knows of them."""
-        listed = canonical(list_files(files, f"artifact of {job}"))
-        path = self.folder / ARTIFACTS / job.key
-        with self._adding():
-            rows = self._rows("SELECT files FROM artifacts WHERE key = ?", job.key)
-            if rows and rows[0][0] != listed:
-                what = (
-                    "gave other files before, and results are never overwritten; is it random?"
-                    " Seed it"
-                )
-                raise InputError([Mistake(str(job), what)])
-            if not rows or self.artifact(job.key) is None:  # files that somebody removed come back
-                with plainly(path.parent):
-                    make_folder(path.parent)
-                write_folder(path, files)
-            if not rows:
-                self._insert("artifacts", **_describe(job), files=listed, at=_now())
-        return path
-
-    def artifact(self, key: str) -> Path | None:
-        """The folder with a job's files; None if it was not done, or if its files are not there any
-        more."""
-        rows = self._rows("SELECT files FROM artifacts WHERE key = ?", key)
-        if not rows:
-            return None
-        path = self.folder / ARTIFACTS / key
-        for name, (size, _) in self._listing(rows[0][0]).items():
-            try:
-                if (path / name).stat().st_size != size:
-                    return None
-            except OSError:
-                return None
-        return path
-
-    def _listing(self, text: str) -> dict[str, tuple[int, str]]:
-        files = self._parse(text)
-        if not is_listing(files):
-            raise damaged(self.path, "it lists files that are none")
-        return dict(files)
 
     # Values
 
@@ -465,11 +417,9 @@ class Store(Ledger):
     # The whole
 
     def check(self) -> None:
-        """Look at every page, row and artifact; raises InputError with all that is wrong."""
+        """Look at every page and row; raises InputError with all that is wrong."""
         if wrong := self.find_damage():
             raise damaged(self.path, "; ".join(wrong))
-        if found := self.find_changed_files():
-            raise InputError(found[:MOST_FAULTS])
 
     def find_damage(self) -> list[str]:
         """What is wrong with the file, its pages and its rows."""
@@ -480,24 +430,6 @@ class Store(Ledger):
         ]
         with translate(self.path):
             return wrong + find_damage(self._connection, TABLE_COLUMNS[1])
-
-    def find_changed_files(self) -> list[Mistake]:
-        """Artifacts that are not what they were."""
-        found = []
-        for key, text in self._rows("SELECT key, files FROM artifacts ORDER BY number"):
-            for name, (size, digest) in self._listing(text).items():
-                path = self.folder / ARTIFACTS / key / name
-                try:
-                    held = path.read_bytes()
-                except OSError:
-                    continue  # it is made again when it is needed
-                if (len(held), hashlib.sha256(held).hexdigest()) != (size, digest):
-                    found.append(
-                        Mistake(
-                            repr(str(path)), "has changed since it was written; remove its folder"
-                        )
-                    )
-        return found
 
     def count(self, table: str) -> int:
         """How many rows a table has."""
@@ -535,9 +467,8 @@ def _write(value: JSON, where: str) -> str:
         raise InputError(mistake.under(where) for mistake in error.mistakes) from None
     if len(text) > LARGEST_BODY:
         size, limit = len(text) / 10**6, LARGEST_BODY // 10**6
-        raise InputError(
-            [Mistake(where, f"has {size:.1f} MB, the limit is {limit} MB; put it into an artifact")]
-        )
+        what = f"has {size:.1f} MB, the limit is {limit} MB; keep less, or round it"
+        raise InputError([Mistake(where, what)])
     return text
 
 
