@@ -55,7 +55,7 @@ def test_what_once_broke_a_parser_is_read_or_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_seeds_and_a_hundred_mutations_do_no_harm(name: str) -> None:
+def test_seeds_and_some_mutations_do_no_harm(name: str) -> None:
     target, dice = load(name), random.Random(0)
     seeds = list(target.seeds())
     mutate = target.mutate or (
@@ -63,7 +63,7 @@ def test_seeds_and_a_hundred_mutations_do_no_harm(name: str) -> None:
     )
     mutants = [
         mutate(dice.choice(seeds), target.longest, number)
-        for number in range(10 if name == "campaign" else 100)
+        for number in range(10 if name == "campaign" else 50)
     ]
     assert judge_all(name, [*seeds, *mutants]) == []
 

@@ -175,7 +175,7 @@ def check(index: int) -> str | None:
 @pytest.mark.parametrize(
     "start",
     [
-        pytest.param(start, marks=[] if start < 240 else [pytest.mark.long])
+        pytest.param(start, marks=[] if start < 120 else [pytest.mark.long])
         for start in range(0, INSTANCES, CHUNK)
     ],
 )

@@ -154,6 +154,7 @@ def test_sixteen_stacked_runs_are_sixteen_single_runs() -> None:
             assert abs(a.loss - b.loss) < 1e-5
 
 
+@pytest.mark.long
 def test_same_bytes_in_another_process() -> None:
     paths = [str(folder) for folder in Path(__file__).parents[:2]]
     script = (

@@ -72,9 +72,8 @@ def test_threads_change_no_byte() -> None:
 
 
 @on_x86
-@pytest.mark.parametrize(
-    "isa", [pytest.param(isa, marks=[] if isa == "AVX2" else pytest.mark.long) for isa in ISAS]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("isa", ISAS)
 def test_everything_trains_on_older_instruction_sets(isa: str) -> None:
     check_close(trained(1, **ISAS[isa]), trained(1))
 

@@ -59,6 +59,7 @@ def bodies(camp: Path) -> list[Any]:
         return [body for _, _, body in store.results("response")]
 
 
+@pytest.mark.long
 def test_a_learner_of_a_package_measures_a_campaign(plugin: Path, tmp_path: Path) -> None:
     camp = begin(tmp_path, plugin)
     allot_with(plugin, tmp_path, 0, "estimate", "camp", "--learner", "linear", "--workers", 2)

@@ -81,6 +81,7 @@ Campaign("camp").estimate(0, tell)
 """
 
 
+@pytest.mark.long
 def test_a_method_of_a_package_measures_a_campaign(
     plugin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +114,7 @@ def test_a_method_of_a_package_measures_a_campaign(
     assert "What to order now" in allot(plugin, "plan", "camp")
 
 
+@pytest.mark.long
 def test_a_method_of_a_package_that_is_not_installed_is_told_with_its_name(
     plugin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,7 @@ def results(folder: Path, kind: str) -> list[Any]:
         return store.results(kind)
 
 
+@pytest.mark.long
 def test_jobs_of_a_campaign_run_elsewhere_to_the_same_bytes(plugin: Path, tmp_path: Path) -> None:
     write(tmp_path / "table.csv", rows())
     camp = begin(tmp_path, plugin)

@@ -133,14 +133,8 @@ def check(command: str, workers: int, how: str) -> None:
 
 
 @pytest.mark.usefixtures("_mortal")
-@pytest.mark.parametrize(
-    ("command", "workers", "how"),
-    [("estimate", 1, "SIGSEGV"), ("estimate", 2, "memory"), ("evaluate", 2, "SIGKILL")],
-)
-def test_a_worker_that_dies_is_named_and_the_next_start_goes_on(
-    command: str, workers: int, how: str
-) -> None:
-    check(command, workers, how)
+def test_a_worker_that_dies_is_named_and_the_next_start_goes_on() -> None:
+    check("estimate", 2, "SIGKILL")
 
 
 @pytest.mark.long

@@ -245,7 +245,7 @@ def test_labels_below_rounding_are_not_bought_under_a_cap() -> None:
     assert plan.counts["a"] < 60
 
 
-@pytest.mark.parametrize("inner", ["geometric", "sum"])
+@pytest.mark.parametrize("inner", ["geometric", pytest.param("sum", marks=pytest.mark.long)])
 def test_labels_that_count_in_small_part_for_another_task(inner: str) -> None:
     rng = random.Random(inner)
     for _ in range(40):
@@ -320,6 +320,7 @@ def test_a_thousand_tasks() -> None:
     assert plan.value == pytest.approx(best_by_table(problem, gains)[-1], rel=1e-9)
 
 
+@pytest.mark.long
 def test_a_search_cut_short_says_by_how_much_it_can_be_off(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, little in {
         "MOST_REGIONS": 1,
