@@ -25,8 +25,10 @@ from allotment.learners.metrics import (
     USUAL_METRICS,
     Running,
     chance_error,
+    find_metric_name,
     metric_of,
     rank_correlation,
+    title_metric,
 )
 from allotment.learners.recipe import Recipe
 from allotment.learners.torch_learner import TorchLearner
@@ -92,6 +94,23 @@ CHECKS: list[
     ("f1", many, lambda p, y: sk.f1_score(y, p > 0.5, average="macro")),
     ("roc_auc", many, lambda p, y: sk.roc_auc_score(y, p, average="macro")),
     ("average_precision", many, lambda p, y: sk.average_precision_score(y, p, average="macro")),
+    ("balanced_accuracy", classes, lambda p, y: sk.balanced_accuracy_score(y, p.argmax(1))),
+    (
+        "balanced_accuracy",
+        lambda s: classes(s, count=9, kinds=6),  # some of them never occur
+        lambda p, y: (
+            tm.recall(t(p.argmax(1)), t(y), "multiclass", num_classes=6).item()
+            if len(set(y)) == 6
+            else float(np.mean([np.mean(p.argmax(1)[y == c] == c) for c in set(y)]))
+        ),
+    ),
+    ("log_loss", classes, lambda p, y: sk.log_loss(y, p)),
+    ("log_loss", lambda s: classes(s, kinds=2), lambda p, y: sk.log_loss(y, p[:, 1])),
+    (
+        "log_loss",
+        many,
+        lambda p, y: float(np.mean([sk.log_loss(y[:, c], p[:, c]) for c in range(5)])),
+    ),
     ("mae", numbers, lambda p, y: sk.mean_absolute_error(y, p)),
     ("rmse", numbers, lambda p, y: sk.root_mean_squared_error(y, p)),
     ("r2", numbers, lambda p, y: sk.r2_score(y, p)),
@@ -471,3 +490,33 @@ class TestContract(MetricTests):
     @pytest.fixture(autouse=True)
     def _choose(self, name: str) -> None:
         self.metric = METRICS[name]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_metrics_over_parts_agree_with_the_library(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    depth = rng.random((6, 8, 8)) * 3 + 50
+    depth[:, :2] = np.nan
+    said = depth + rng.normal(size=depth.shape)
+    known = ~np.isnan(depth)
+    running = Running(METRICS["r2"], "depth")
+    for part in range(6):
+        running.add(said[part : part + 1], depth[part : part + 1])
+    assert running.result() == pytest.approx(sk.r2_score(depth[known], said[known]), abs=1e-9)
+    scores, masks = rng.random((6, 5, 8, 8)), rng.integers(0, 4, (6, 8, 8))
+    running = Running(METRICS["balanced_accuracy"], "segmentation")
+    for part in range(6):
+        running.add(scores[part : part + 1], masks[part : part + 1])
+    said_class = scores.argmax(1)
+    found = [np.mean(said_class[masks == place] == place) for place in range(4)]
+    assert running.result() == pytest.approx(np.mean(found))
+
+
+def test_metrics_have_the_names_that_people_use() -> None:
+    names = {"MAE": "mae", "R2": "r2", "mIoU": "miou", "AUC": "roc_auc", "F1": "f1"}
+    assert {given: find_metric_name(given) for given in names} == names
+    assert find_metric_name("balanced-accuracy") == "balanced_accuracy"
+    assert find_metric_name("Loss") == "loss"
+    assert find_metric_name("R 3") == "R 3"
+    titles = [title_metric(name) for name in ("mae", "roc_auc", "accuracy", "loss")]
+    assert titles == ["MAE", "AUC", "accuracy", "loss"]

@@ -54,7 +54,7 @@ def test_a_metric_of_a_package_scores_a_campaign(plugin: Path, tmp_path: Path) -
     assert allot(plugin, tmp_path, "plan", "camp").returncode == 0
     alone = allot(None, tmp_path, "plan", "camp")
     assert alone.returncode == 2
-    assert "'median_error' does not score a task of a table" in alone.stderr
+    assert "'median_error' does not score a task of kind regression" in alone.stderr
     assert "or what an installed package offers" in alone.stderr
 
 

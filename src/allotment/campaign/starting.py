@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 from allotment.amounts import show
 from allotment.campaign.campaign import Campaign
-from allotment.campaign.state import Files
+from allotment.campaign.state import CampaignState, Files
 from allotment.data.source import SOURCES, STEPS, DataSettings, KnownTask, Source, read_options
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.method import DEFAULT, METHODS
 from allotment.estimates.request import FOLDS
+from allotment.learners.metrics import check_metric, title_metric
 from allotment.mistakes import Collected
 from allotment.settings.settings import (
     SETTINGS_FILE,
@@ -26,6 +27,18 @@ from allotment.settings.settings import (
 )
 from allotment.settings.template import write_template
 from allotment.stock.stock import Stock, open_stock
+
+EXAMPLE_METRIC = {
+    "classification": "balanced_accuracy",
+    "multilabel": "f1",
+    "regression": "r2",
+    "segmentation": "accuracy",
+    "depth": "rmse",
+    "normals": "loss",
+    "edges": "mae",
+    "keypoints": "mae",
+}
+"""one that a kind of task can be scored by beside its usual one"""
 
 
 class Started(NamedTuple):
@@ -53,6 +66,7 @@ def begin(
     delimiter: str | None = None,
     kinds: Mapping[str, str] | None = None,
     classes: Mapping[str, str] | None = None,
+    metrics: Mapping[str, Sequence[str]] | None = None,
     options: Mapping[str, str] | None = None,
     network: str = USUAL_NETWORK,
     weights: str | None = None,
@@ -67,15 +81,18 @@ def begin(
     folder, source = Path(folder), SOURCES.load(data)
     costs, have, kinds, classes = costs or {}, have or {}, kinds or {}, classes or {}
     names = list(targets) or list(source.tasks)
+    metrics = metrics or {}
     named = {"cost": costs, "have": have, "kind": kinds, "classes": classes}
     wrong = Collected()
     given = wrong.attempt(read_options, source, options or {}) or {}
-    wrong.attempt(_check, source, root, names, budget, named)
+    wrong.attempt(_check, source, root, names, budget, named | {"metric": metrics})
     wrong.raise_all()
     columns = {"id": id, "group": group, "delimiter": delimiter, "drop": list(drop) or None}
     given |= {key: value for key, value in columns.items() if value is not None}
     keys, notes = _begin_data(source, folder, root, given, names)
     tasks = {name: _begin_task(source, name, named) for name in names}
+    for name, several in metrics.items():
+        tasks[name]["metric"] = several[0] if len(several) == 1 else list(several)
     training: dict[str, Any] = {"network": network}
     if weights is not None:
         training["weights"] = _relative(weights, folder)
@@ -90,6 +107,25 @@ def begin(
         if checked is None
         else Started(campaign, notes + checked[1], checked[0])
     )
+
+
+def tell_metrics(state: CampaignState) -> str:
+    """By what each task is scored, and how to have it otherwise."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for target in state.stock.data.targets:
+        found.setdefault(state.settings.list_metrics(target), []).append(target.name)
+    parts = [
+        f"{', '.join(tasks)} by {' and '.join(map(title_metric, metrics))}"
+        for metrics, tasks in found.items()
+    ]
+    hint = ""
+    for target in state.stock.data.targets:
+        other = EXAMPLE_METRIC[target.kind]
+        if other not in state.settings.list_metrics(target):
+            where = f"below [[task]] {target.name} in campaign.toml"
+            hint = f' (for another, such as {title_metric(other)}: metric = "{other}" {where})'
+            break
+    return f"Scored: {'; '.join(parts)}{hint}."
 
 
 def _begin_data(
@@ -131,7 +167,7 @@ def _check(
     root: str | None,
     names: Sequence[str],
     budget: str | None,
-    named: Mapping[str, Mapping[str, str]],
+    named: Mapping[str, Mapping[str, Any]],
 ) -> None:
     mistakes = []
     preset, costs = source.tasks, named["cost"]
@@ -183,6 +219,7 @@ def _check_data(text: str, folder: Path) -> tuple[Files, tuple[str, ...]] | None
     said = settings.data_settings(find_root(settings, folder))
     stock = open_stock(settings, folder, said=said)
     _check_kinds(settings, stock)
+    _check_metrics(settings, stock)
     _check_budget(settings)
     notes = stock.data.notes
     if METHODS.load(settings.method).trainings and max(stock.have.values()) < FOLDS:
@@ -206,6 +243,17 @@ def _check_kinds(settings: Settings, stock: Stock) -> None:
                 f" or {classes}"
             )
             mistakes.append(Mistake(f"task {name!r}", what))
+    if mistakes:
+        raise InputError(mistakes)
+
+
+def _check_metrics(settings: Settings, stock: Stock) -> None:
+    """That every task is scored as its kind can be, whether that was said or seen in the data."""
+    mistakes = []
+    for target in stock.data.targets:
+        for metric in settings.list_metrics(target):
+            if what := check_metric(metric, target.kind):
+                mistakes.append(Mistake(f"--metric {quote(f'{target.name}={metric}')}", what))
     if mistakes:
         raise InputError(mistakes)
 

@@ -102,6 +102,13 @@ class _MethodOption(click.Option):
     help="What a target is, if guessed wrong.",
 )
 @click.option("--classes", multiple=True, metavar="NAME=A|B", help="All classes of a target.")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME=METRIC",
+    help="How a target is scored; of several the first is planned with.",
+)
 @set_option
 @click.option(
     "--network", default="usual", show_default=True, help="Or voc-small, taskonomy-small."
@@ -117,12 +124,13 @@ def init(folder: str, **given: Any) -> None:
               allot init my-campaign --data scenes
     """
     from allotment.campaign.intake import tell_guessed
-    from allotment.campaign.starting import begin
+    from allotment.campaign.starting import begin, tell_metrics
     from allotment.terminal.campaigns import show_tasks
     from allotment.terminal.page import Page
 
     for key, option in _PAIRED.items():
         given[key] = _pairs(f"--{option}", given[key])
+    given["metrics"] = _read_lists("--metric", given["metrics"])
     given["options"] = read_settings(given["options"])
     named = [*(given.pop("targets") or "").split(","), *given.pop("single")]
     targets = [name.strip() for name in named if name.strip()]
@@ -139,6 +147,7 @@ def init(folder: str, **given: Any) -> None:
         page.text(f"Note: {note}.")
     for line in tell_guessed(state):
         page.text(line)
+    page.text(tell_metrics(state))
     page.text(f"Next: {status.next}")
 
 
@@ -590,7 +599,16 @@ def stoppable(command: str) -> Iterator[None]:
         raise SystemExit(BAD_INPUT) from None
 
 
-_EXAMPLES = {"--kind": "regression", "--classes": "A|B"}
+_EXAMPLES = {"--kind": "regression", "--classes": "A|B", "--metric": "mae"}
+
+
+def _read_lists(option: str, texts: Iterable[str]) -> dict[str, list[str]]:
+    """`NAME=VALUE` in parts, where a name may be given several times."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        for name, value in _pairs(option, [text]).items():
+            found.setdefault(name, []).append(value)
+    return found
 
 
 def _pairs(option: str, texts: Iterable[str]) -> dict[str, str]:

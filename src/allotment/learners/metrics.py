@@ -31,6 +31,8 @@ class Metric:
     be kept"""
     finish: Callable[[AnyArray], float] | None = None
     """the metric of added tallies"""
+    title: str = ""
+    """as people write it; its name if empty"""
 
     def __call__(self, predictions: AnyArray, values: AnyArray) -> float:
         if not len(values):
@@ -126,6 +128,30 @@ def _is_question(table: AnyArray) -> bool:
     """Whether there was anything to be said, and more than one thing that could be: one class alone
     is always right."""
     return len(table) > 1 and bool(table.any())
+
+
+def balanced_accuracy(predictions: AnyArray, values: AnyArray) -> float:
+    """Mean over the classes that occur of the share of them that is found."""
+    return _balanced_of(confusion(predictions, values))
+
+
+def _balanced_of(table: AnyArray) -> float:
+    sizes = table.sum(axis=1)
+    if not _is_question(table):
+        return float("nan")
+    return float(np.mean(np.diag(table)[sizes > 0] / sizes[sizes > 0]))
+
+
+def log_loss(predictions: AnyArray, values: AnyArray) -> float:
+    """Mean of -log of the probability that was given to what is true."""
+    least = np.finfo(predictions.dtype).eps
+    chances = np.clip(predictions, least, 1 - least).astype(np.float64)
+    if predictions.shape == values.shape:
+        known = ~np.isnan(values)
+        right = np.where(values > 0.5, chances, 1 - chances)[known]
+        return float(-np.log(right).mean()) if known.any() else float("nan")
+    chances /= chances.sum(axis=1, keepdims=True)
+    return float(-np.log(chances[np.arange(len(values)), values.astype(np.int64)]).mean())
 
 
 def f1(predictions: AnyArray, values: AnyArray) -> float:
@@ -270,6 +296,18 @@ def r2(predictions: AnyArray, values: AnyArray) -> float:
     return 1 - float(np.sum((said - true) ** 2)) / total if total else float("nan")
 
 
+def _moments(predictions: AnyArray, values: AnyArray) -> AnyArray:
+    """Squared errors, labels, squared labels and how many there are, added up."""
+    said, true = (each.astype(np.float64) for each in _known(predictions, values))
+    return np.array([((said - true) ** 2).sum(), true.sum(), (true**2).sum(), len(true)])
+
+
+def _r2_of(table: AnyArray) -> float:
+    errors, total, squares, count = table.tolist()
+    spread = squares - total**2 / count if count else 0.0
+    return 1 - errors / spread if spread > 0 else float("nan")
+
+
 def angular_error(predictions: AnyArray, values: AnyArray) -> float:
     """Mean angle between predicted and true vectors, in degrees."""
     return _mean_of(_angles(predictions, values))
@@ -292,17 +330,35 @@ def _same(metric: Metric) -> Metric:
 
 
 _BUILT_IN_METRICS = (
-    Metric("jaccard", True, ("multilabel",), jaccard),
-    Metric("miou", True, ("segmentation", "classification"), mean_iou, confusion, _iou_of),
+    Metric("jaccard", True, ("multilabel",), jaccard, title="Jaccard"),
+    Metric("miou", True, ("segmentation", "classification"), mean_iou, confusion, _iou_of, "mIoU"),
     Metric("accuracy", True, WITH_CLASSES, accuracy, confusion, _accuracy_of),
-    Metric("f1", True, WITH_CLASSES, f1, confusion, _f1_of),
-    Metric("roc_auc", True, ("classification", "multilabel"), roc_auc),
-    Metric("average_precision", True, ("classification", "multilabel"), average_precision),
-    Metric("mae", False, ("regression", *PIXELS), mae, _absolute, _mean_of),
-    Metric("rmse", False, ("regression", *PIXELS), rmse, _squared, _root_of),
-    Metric("r2", True, ("regression", *PIXELS), r2),
-    Metric("angular_error", False, ("normals",), angular_error, _angles, _mean_of),
+    Metric(
+        "balanced_accuracy",
+        True,
+        ("classification", "segmentation"),
+        balanced_accuracy,
+        confusion,
+        _balanced_of,
+        "balanced accuracy",
+    ),
+    Metric("f1", True, WITH_CLASSES, f1, confusion, _f1_of, "F1"),
+    Metric("roc_auc", True, ("classification", "multilabel"), roc_auc, title="AUC"),
+    Metric(
+        "average_precision",
+        True,
+        ("classification", "multilabel"),
+        average_precision,
+        title="average precision",
+    ),
+    Metric("log_loss", False, ("classification", "multilabel"), log_loss, title="log loss"),
+    Metric("mae", False, ("regression", *PIXELS), mae, _absolute, _mean_of, "MAE"),
+    Metric("rmse", False, ("regression", *PIXELS), rmse, _squared, _root_of, "RMSE"),
+    Metric("r2", True, ("regression", *PIXELS), r2, _moments, _r2_of, "R2"),
+    Metric("angular_error", False, ("normals",), angular_error, _angles, _mean_of, "angular error"),
 )
+_OTHER_NAMES = {"auc": "roc_auc", "auroc": "roc_auc", "ap": "average_precision"}
+"""what people also call metrics"""
 METRICS: Registry[Metric] = Registry(
     "metrics",
     "metric",
@@ -321,6 +377,8 @@ SKILLS = {
 }
 """of kinds whose labels can be put in order: how far answers are above chance, whatever the
 metric"""
+LOSS = "loss"
+"""in the place of a metric's name: the task's own loss"""
 USUAL_METRICS = {
     "classification": "accuracy",
     "multilabel": "jaccard",
@@ -328,23 +386,46 @@ USUAL_METRICS = {
     "segmentation": "miou",
     "depth": "mae",
     "normals": "angular_error",
-    "edges": "loss",
-    "keypoints": "loss",
+    "edges": LOSS,
+    "keypoints": LOSS,
 }
 """the metric of each kind unless the task names another; `loss` is the task's own loss, as in the
 paper's Taskonomy"""
 
 
+def find_metric_name(given: str) -> str:
+    """A metric's name, however people write it: `R2`, `mIoU`, `AUC`, `balanced accuracy`.
+
+    >>> find_metric_name("Balanced accuracy"), find_metric_name("AUC")
+    ('balanced_accuracy', 'roc_auc')
+    """
+    if given in METRICS:
+        return given
+    plain = given.strip().lower().replace(" ", "_").replace("-", "_")
+    found = _OTHER_NAMES.get(plain, plain)
+    return found if found in METRICS or found == LOSS else given
+
+
+def name_metric(target: Target) -> str:
+    """Of the metric that a task is scored by, unless somebody asks for another."""
+    return target.metric or USUAL_METRICS[target.kind]
+
+
+def title_metric(name: str) -> str:
+    """A metric as people write it: MAE, R2, accuracy."""
+    return (getattr(METRICS[name], "title", "") or name) if name != LOSS else LOSS
+
+
 def check_metric(name: str, *kinds: str) -> str:
     """Why it can't score a task of any of these kinds; "" if it can."""
-    if name == "loss":
+    if name == LOSS:
         return ""
     try:
         if name in METRICS and set(kinds) & set(METRICS.load(name).kinds):
             return ""
     except InputError as error:  # of a package that is broken
         return "; ".join(mistake.what for mistake in error.mistakes)
-    fitting = [*(each.name for each in _BUILT_IN_METRICS if set(kinds) & set(each.kinds)), "loss"]
+    fitting = [*(each.name for each in _BUILT_IN_METRICS if set(kinds) & set(each.kinds)), LOSS]
     message = f"of kind {kinds[0]}" if len(kinds) == 1 else "of a table"
     hint = "" if name in METRICS else ", or what an installed package offers"
     return f"{name!r} does not score a task {message}; {suggest(name, fitting)}{hint}"
@@ -352,8 +433,8 @@ def check_metric(name: str, *kinds: str) -> str:
 
 def metric_of(target: Target) -> Metric | None:
     """How a task is scored; None if by its loss."""
-    name = target.metric or USUAL_METRICS[target.kind]
-    if name == "loss":
+    name = name_metric(target)
+    if name == LOSS:
         return None
     if what := check_metric(name, target.kind):
         raise InputError([Mistake(f"task {target.name!r}: metric", what)])

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from allotment.amounts import short
-from allotment.data.dataset import KINDS
+from allotment.data.dataset import KINDS, Target
 from allotment.data.source import SOURCES, DataSettings, Source, find_networks
 from allotment.errors import InputError, Mistake, cut, make_hints, suggest
 from allotment.estimates.method import DEFAULT, METHODS, Method
 from allotment.estimates.request import FOLDS
 from allotment.learners.choice import is_code
 from allotment.learners.learner import BUILT_IN, LEARNERS
-from allotment.learners.metrics import METRICS, check_metric
+from allotment.learners.metrics import METRICS, check_metric, find_metric_name, name_metric
 from allotment.learners.recipe import check_recipe
 from allotment.ledger.schema import STORE_FILE
 from allotment.ledger.store import CONFLICT_RULES
@@ -94,6 +94,9 @@ class Settings:
     starts: Mapping[str, int] = field(default_factory=dict)
     targets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """of each task, what it says of its labels: kind, classes, metric, loss_weight"""
+    looks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """of each task, the metrics that are looked at beside the one that is planned with; no training
+    depends on them"""
     text: str = field(default="", repr=False, compare=False)
     """that they were read from"""
 
@@ -134,6 +137,10 @@ class Settings:
         packages = {name: version for name, version in offered.items() if version is not None}
         own = {"packages": packages} if packages else {}  # where there are none, as before
         return {"training": dict(self.training), "targets": targets} | own
+
+    def list_metrics(self, target: Target) -> tuple[str, ...]:
+        """The metrics of a task by name, the one that is planned with first."""
+        return (name_metric(target), *self.looks.get(target.name, ()))
 
     def problem(self) -> Problem:
         """The whole of it as a problem, with nothing at hand yet."""
@@ -218,7 +225,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
             wrong.add((key,), cut(key, 60), SETTINGS_HINTS.get(key) or f"unknown key; {hint(key)}")
     source, data = _read_data(plain.get("data"), wrong)
     training = _read_training(plain.get("training", {}), source, wrong)
-    tasks, starts, targets = _read_tasks(plain.get("task", []), source, wrong)
+    tasks, starts, targets, looks = _read_tasks(plain.get("task", []), source, wrong)
     caps = _read_caps(plain.get("cap", []), wrong)
     method = plain.get("method", DEFAULT)
     found = _find_method(method, wrong)
@@ -257,6 +264,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         caps=problem.caps,
         starts=starts,
         targets=targets,
+        looks=looks,
     )
 
 
@@ -395,10 +403,11 @@ def _typed(value: Any, kind: type) -> Any:
 
 def _read_tasks(
     given: Any, source: Source | None, wrong: Placed
-) -> tuple[list[Task], dict[str, int], dict[str, dict[str, Any]]]:
+) -> tuple[list[Task], dict[str, int], dict[str, dict[str, Any]], dict[str, tuple[str, ...]]]:
     tasks: list[Task] = []
     starts: dict[str, int] = {}
     targets: dict[str, dict[str, Any]] = {}
+    looks: dict[str, tuple[str, ...]] = {}
     rows = _tables(given, "task", wrong)
     if not rows and not wrong.found:
         wrong.add(("task",), "task", "there is none; write [[task]] and below it a name and a cost")
@@ -406,14 +415,7 @@ def _read_tasks(
         label = (
             f"task {row['name']!r}" if isinstance(row.get("name"), str) else f"task {number + 1}"
         )
-        own = {key: value for key, value in row.items() if key in TARGET}
-        said = {key: _typed(value, TARGET[key]) for key, value in own.items()}
-        for key in [key for key, value in said.items() if value is None]:
-            wrong.add(
-                ("task", number, key),
-                f"{label}: {key}",
-                f"{short(own[key])} is not {NAMES[TARGET[key]]}",
-            )
+        said, metrics = _read_target(row, ("task", number), label, wrong)
         if hinted := [key for key in row if key in SETTINGS_HINTS]:
             for key in hinted:
                 wrong.add(("task", number, key), f"{label}: {key}", SETTINGS_HINTS[key])
@@ -431,14 +433,39 @@ def _read_tasks(
             wrong.adopt(error.mistakes, ("task", number), label)
             continue
         tasks.append(task)
-        _check_target(("task", number), task.name, said, source, wrong)
+        _check_target(("task", number), task.name, said | {"metric": metrics}, source, wrong)
         if said:
             targets[task.name] = said
+        if metrics[1:]:
+            looks[task.name] = metrics[1:]
         if "have" in row:
             starts[task.name] = task.have
     complete = source is not None and source.complete
     _check_starts([task.name for task in tasks], starts, complete, wrong)
-    return tasks, starts, targets
+    return tasks, starts, targets, looks
+
+
+def _read_target(
+    row: Mapping[str, Any], place: Place, label: str, wrong: Placed
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What a task says of its labels, with the first of its metrics, and all of these."""
+    own = {key: value for key, value in row.items() if key in TARGET}
+    said = {key: _typed(value, TARGET[key]) for key, value in own.items()}
+    metrics = _read_metrics(own.get("metric"))
+    if metrics:
+        said["metric"] = metrics[0]
+    for key in [key for key, value in said.items() if value is None]:
+        form = NAMES[TARGET[key]]
+        if key == "metric":
+            form += ", or several in a list, the first to plan with"
+        wrong.add((*place, key), f"{label}: {key}", f"{short(own[key])} is not {form}")
+    return said, metrics
+
+
+def _read_metrics(given: Any) -> tuple[str, ...]:
+    """The metrics that a task names, one or a list of them; none where it is neither."""
+    several = [given] if isinstance(given, str) else _typed(given, list) or []
+    return tuple(dict.fromkeys(map(find_metric_name, several)))
 
 
 def _check_target(
@@ -455,7 +482,7 @@ def _check_target(
 
     if source is None:  # which is a mistake of its own
         return
-    kind, metric, weight = said.get("kind"), said.get("metric"), said.get("loss_weight")
+    kind, weight = said.get("kind"), said.get("loss_weight")
     kinds = tuple(source.kinds or KINDS)
     if source.tasks:
         for key in said.keys() & {"kind", "classes"}:
@@ -464,8 +491,10 @@ def _check_target(
     elif kind is not None and kind not in kinds:
         add("kind", f"a target of a {source.name} can't be {kind!r}; {suggest(kind, kinds)}")
         return
-    if metric is not None and (what := check_metric(metric, *([kind] if kind else kinds))):
-        add("metric", what)
+    for metric in said["metric"]:
+        # of a kind that nobody said it waits for a look at the data
+        if kind and (what := check_metric(metric, kind)):
+            add("metric", what)
     if weight is not None and not 0 <= weight < math.inf:
         add("loss_weight", f"{weight} is not a finite number of 0 or more")
 
@@ -495,8 +524,10 @@ def _check_metrics(settings: Settings, given: DataSettings, wrong: Placed) -> No
             continue
         with SOURCES.calling(settings.data["name"]):
             kind = settings.source.guess_kind(given, name)
-        if kind is not None and (what := check_metric(said["metric"], kind)):
-            wrong.add(("task", number, "metric"), f"task {name!r}: metric", what)
+        kinds = (settings.source.kinds or KINDS) if kind is None else [kind]
+        for metric in (said["metric"], *settings.looks.get(name, ())):
+            if what := check_metric(metric, *kinds):
+                wrong.add(("task", number, "metric"), f"task {name!r}: metric", what)
 
 
 def find_root(settings: Settings, folder: Path) -> Path | None:

@@ -23,7 +23,7 @@ COMMENTS = {
     "precision": "likewise",
     "kind": "what it predicts, where the guess from its cells is wrong",
     "classes": "all its classes",
-    "metric": "how it is scored",
+    "metric": "how it is scored; of several in a list the first is planned with",
 }
 
 
