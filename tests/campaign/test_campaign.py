@@ -28,7 +28,7 @@ import allotment as al
 from allotment.advice.backtest import ALWAYS, Backtest
 from allotment.campaign import starting
 from allotment.campaign.campaign import Campaign, Measured
-from allotment.campaign.evaluation import Evaluation, Trial, student
+from allotment.campaign.evaluation import Evaluation, Trial
 from allotment.campaign.jobs import size_of
 from allotment.campaign.rounds import Account, Tranche, price_of, propose, rebase, take_rest
 from allotment.campaign.summary import tell_outlook
@@ -38,6 +38,7 @@ from allotment.estimates.priors import Prior
 from allotment.estimates.response import Response, join
 from allotment.estimates.worth import fit
 from allotment.job import canonical
+from allotment.learners.validation import student
 from allotment.ledger.store import Store
 from allotment.plan import Outlook
 from allotment.settings.settings import parse_settings
@@ -1114,7 +1115,7 @@ def test_evaluate_tries_the_plan_yours_and_every_baseline_on_the_test_part() -> 
 
 
 def test_evaluate_says_clearly_when_there_is_nothing_to_evaluate_with() -> None:
-    told = refused(2, "evaluate", begin("camp", "--method", "neutral"))
+    told = refused(2, "evaluate", begin("camp", "--method", "neutral"), "--repeats", 1)
     assert "no plan can be tried out" in told
     assert "have = N" in told
     assert "no plan can be tried out" in refused(2, "ingest", "camp", "--oracle")

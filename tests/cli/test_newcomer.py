@@ -234,7 +234,7 @@ def test_steps_in_the_wrong_order_name_the_right_one() -> None:
         ("ingest camp", "Give the FILE with the labels, or --oracle"),
         ("ingest camp order-1.csv", "order-1.csv: there is no such file; check the path"),
         ("ingest camp --oracle", "the data hold no labels but those at hand"),
-        ("evaluate camp", "the data hold no labels but those at hand"),
+        ("evaluate camp --repeats 3", "the data hold no labels but those at hand"),
         ("order camp --cancel 1", "order 1: there is no such order"),
         (BEGIN, "camp: is a campaign already; look at it with: allot status camp"),
         (

@@ -134,6 +134,21 @@ def price(
     return Price(method, work.trainings, work.steps, seconds, rate, budget)
 
 
+def time_training(
+    learner: Learner,
+    labels: Labels,
+    *,
+    folds: int,
+    seed: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
+    """Seconds of a whole training among several of a stack; a few steps are timed for it."""
+    request = Request(lambda: (learner, labels), seed, folds, folds)
+    _, stacked, score = _time(request, clock)
+    tasks = len(labelled(learner, labels))
+    return learner.steps(labels) * tasks * stacked + tasks * score
+
+
 def read_rate(hourly: Any) -> float | None:
     """The money that an hour of a machine costs; raises InputError for what is none."""
     if hourly is None:

@@ -239,6 +239,16 @@ def _read_scores(needs: Any, body: Any) -> None:
     _expect(all(len(row) == len(tasks) for row in body["scores"]), "scores")
 
 
+def _read_answers(needs: Any, body: Any) -> None:
+    _expect(len(body) == len(needs["chosen"]), "answers")
+    for part in body:
+        for answers in part.values():
+            count = len(answers["instances"])
+            _expect(all(type(each) is int for each in answers["instances"]), "instances")
+            kept = [answers["said"]] if "said" in answers else list(answers["tallies"].values())
+            _expect(all(len(each) == count for each in kept), "answers")
+
+
 _READ: dict[str, Callable[[Any], object]] = {
     "estimates": _read_estimates,
     "plan": _read_plan,
@@ -251,6 +261,7 @@ _READ_RESULT: dict[str, Callable[[Any, Any], object]] = {
     "piece": lambda needs, body: count_trainings(needs),
     Method.kind: _read_training,
     "evaluation": _read_scores,
+    "validation": _read_answers,
     "machine": lambda needs, body: _expect(isinstance(needs["cpu"], str), "cpu"),
 }
 

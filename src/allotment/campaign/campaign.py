@@ -4,6 +4,7 @@ its verbs."""
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -32,11 +33,13 @@ from allotment.campaign.jobs import (
     Answers,
     Inquiry,
     combine_evaluations,
+    combine_validations,
     count_left_over,
     find_earlier,
     inquire,
     list_evaluations,
     list_needs,
+    list_validations,
     name_estimates,
     size_of,
 )
@@ -52,7 +55,7 @@ from allotment.campaign.state import (
     tell_spent,
 )
 from allotment.campaign.summary import Status, collect, summarise
-from allotment.campaign.work import PERFORM, Bench, make_context, set_up
+from allotment.campaign.work import PACE, PERFORM, Bench, make_context, set_up
 from allotment.connect.connector import CONNECTORS, find_writer
 from allotment.connect.delivery import Parts, read_delivery, write_rejected
 from allotment.errors import Infeasible, InputError, Mistake
@@ -62,6 +65,7 @@ from allotment.files import place_file
 from allotment.formatting import several
 from allotment.job import JSON, Job
 from allotment.learners.choice import find_learner
+from allotment.learners.validation import Scoreboard, check_scorable
 from allotment.ledger import archive
 from allotment.ledger.books import find_unknown, name_order, read_order
 from allotment.ledger.disk import MASK_FOLDER
@@ -539,7 +543,49 @@ class Campaign:
         problem = whole_problem(state)
         return tell_dear(problem, [check_counts(problem, counts) for counts in yours])
 
-    def evaluate(
+    def evaluate(self, workers: int | None = None, progress: Progress | None = None) -> Scoreboard:
+        """How good the model of the labels at hand is now: each label is asked of a model that
+        never saw it, and scored in the task's own metrics. What is done already is looked up."""
+        with self._open("evaluate") as store:
+            state = self._begin(store)
+            jobs = self._list_validations(state)
+            self._do(store, state, jobs, workers, progress)
+            return combine_validations(store, state, jobs)
+
+    def find_scores(self) -> Scoreboard | None:
+        """What `evaluate` says of the labels at hand, if that was done; it trains nothing."""
+        with self._open() as store:
+            state = self.look()
+            try:
+                jobs = self._list_validations(state)
+            except InputError:  # too few labels
+                return None
+            if any(store.result(job.key) is None for job in jobs):
+                return None
+            return combine_validations(store, state, jobs)
+
+    def _list_validations(self, state: CampaignState) -> list[Job]:
+        check_scorable(state.stock.have)
+        return list_validations(state, self._choose_learner(state))
+
+    def time_evaluation(self, workers: int | None = None) -> float:
+        """Seconds that `evaluate` would take on this machine, by a few steps that are timed; 0 if
+        it is done already."""
+        with self._open() as store:
+            state = self.look()
+            todo = [
+                each for each in self._list_validations(state) if store.result(each.key) is None
+            ]
+        if not todo:
+            return 0.0
+        timed: list[JSON] = []
+        keys = ("data", "labels", "learner", "recipe", "seed")
+        job = Job(PACE, {key: todo[0].needs[key] for key in keys})
+        self._run(state, [job], 0 if workers == 0 else 1, lambda _, body: timed.append(body))
+        rounds = math.ceil(len(todo) / max(self.count_workers(state, workers), 1))
+        return float(timed[-1]["seconds"]) * size_of(todo[0]) * rounds
+
+    def try_plans(
         self,
         yours: Sequence[Mapping[str, Any]] = (),
         repeats: int = REPEATS,

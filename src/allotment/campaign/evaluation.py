@@ -15,6 +15,7 @@ from allotment.arrays import Array
 from allotment.campaign.state import CampaignState
 from allotment.data.source import list_complete
 from allotment.errors import InputError, Mistake, reading
+from allotment.learners.validation import student
 from allotment.problem import Problem
 
 BASE = "labels at hand"
@@ -22,12 +23,6 @@ BASE = "labels at hand"
 SAME_IMAGES = "equal images*"
 """the paper's baseline of equal numbers of new labels, all tasks on the same instances"""
 LEVEL = 0.9
-_STUDENT = (
-    *(6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812),
-    *(1.796, 1.782, 1.771, 1.761, 1.753, 1.746, 1.740, 1.734, 1.729, 1.725),
-)
-"""95 % quantiles of Student's t with 1, 2, ... degrees of freedom; beyond them 1.645 + 1.55 /
-freedom is as good"""
 
 
 @dataclass(frozen=True)
@@ -137,15 +132,6 @@ class Evaluation:
             base=np.array(plain["base"], dtype=np.float64),
             scores=np.array(plain["scores"], dtype=np.float64),
         )
-
-
-def student(freedom: int) -> float:
-    """The 95 % quantile of Student's t.
-
-    >>> student(1), student(9), round(student(60), 2)
-    (6.314, 1.833, 1.67)
-    """
-    return _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else 1.645 + 1.55 / freedom
 
 
 def _interval(differences: Array) -> list[float | None] | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from allotment.campaign.evaluation import Evaluation, Trial
 from allotment.campaign.state import CampaignState
-from allotment.campaign.work import Bench, count_folds, make_request
+from allotment.campaign.work import VALIDATION, Bench, count_folds, make_request
 from allotment.data.source import STEPS
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.estimating import label
@@ -19,6 +19,7 @@ from allotment.estimates.request import FOLDS, Request
 from allotment.job import JSON, Job
 from allotment.learners.choice import fingerprint_learner
 from allotment.learners.learner import BUILT_IN
+from allotment.learners.validation import PARTS, Scoreboard, add_up
 from allotment.ledger.store import Store, Value
 
 TRAININGS_PER_JOB = 8
@@ -33,6 +34,8 @@ EVALUATION_TRAININGS = 60
 are tried"""
 FIRST_SEED = 1000
 """of evaluations, so that no training of them repeats one of the estimates"""
+VALIDATION_SEED = 3000
+"""likewise of cross-validations"""
 
 
 def list_needs(state: CampaignState, learner: str, folds: int) -> dict[str, JSON]:
@@ -114,6 +117,35 @@ def list_evaluations(
     ]
 
 
+def list_validations(state: CampaignState, learner: str, parts: int = PARTS) -> list[Job]:
+    """The jobs that ask a model of all other labels about each part of those at hand.
+
+    They name no metric: another one is computed from the same answers.
+    """
+    size = _choose_size(state, learner, parts)
+    seed = VALIDATION_SEED + state.settings.seed
+    shared = {
+        "data": state.stock.unscored_fingerprint,
+        "recipe": state.settings.unscored_recipe,
+        "learner": fingerprint_learner(learner),
+        "labels": state.stock.fingerprint,
+        "parts": parts,
+        "seed": seed,
+    }
+    return [
+        Job(VALIDATION, shared | {"chosen": list(range(at, min(at + size, parts)))})
+        for at in range(0, parts, size)
+    ]
+
+
+def combine_validations(store: Store, state: CampaignState, jobs: Sequence[Job]) -> Scoreboard:
+    """The scores that finished jobs add up to, in each task's metrics."""
+    data = state.stock.open()
+    metrics = {target.name: state.settings.list_metrics(target) for target in data.targets}
+    bodies: list[JSON] = [store.result(job.key) for job in jobs]
+    return add_up(data, metrics, [part for body in bodies for part in body])
+
+
 def _choose_size(state: CampaignState, learner: str, total: int) -> int:
     """How many of `total` trainings one job is. It depends on no clock and no machine: jobs keep
     their names."""
@@ -129,6 +161,8 @@ def _choose_size(state: CampaignState, learner: str, total: int) -> int:
 
 def size_of(job: Job) -> int:
     """How many trainings a job is."""
+    if job.kind == VALIDATION:
+        return len(job.needs["chosen"])
     return len(job.needs["seeds"]) if job.kind == "evaluation" else count_trainings(job.needs)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from allotment.advice.price import price
+from allotment.advice.price import price, time_training
 from allotment.data.dataset import Dataset
 from allotment.data.labels import Labels, Split, draw, shuffle
 from allotment.errors import InputError, Mistake
@@ -20,6 +20,7 @@ from allotment.estimates.request import FOLDS, Request
 from allotment.job import JSON
 from allotment.learners.choice import build_learner, fingerprint_learner
 from allotment.learners.learner import BUILT_IN, Learner, train_many
+from allotment.learners.validation import answer_parts
 from allotment.problem import Problem
 from allotment.settings.settings import (
     USUAL_NETWORK,
@@ -34,6 +35,10 @@ KEPT = 0.25
 """of the labelled instances, for scoring, where a learner of the user's own can't score on any that
 it is told"""
 PERFORM = "allotment.campaign.work:perform"
+VALIDATION = "validation"
+"""kind of the job that asks models about labels which they did not see"""
+PACE = "pace"
+"""kind of the job that times a training"""
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,12 @@ def perform(context: JSON, kind: str, needs: JSON) -> JSON:
         return price(bench.learner, bench.labels, folds=count_folds(bench), **given).to_dict()
     if kind == "evaluation":
         return _evaluate(bench, needs)
+    if kind == PACE:
+        given = {"folds": count_folds(bench), "seed": needs["seed"]}
+        return {"seconds": time_training(bench.learner, bench.labels, **given)}
+    if kind == VALIDATION:
+        given = {key: needs[key] for key in ("parts", "chosen", "seed")}
+        return answer_parts(bench.learner, bench.stock.open(), bench.labels, **given)
     request = make_request(lambda: bench, needs)
     own = {key: value for key, value in needs.items() if key not in SHARED}
     return METHODS.load(needs["method"]).do(request, own)
@@ -118,7 +129,10 @@ def _set_up(context: Context, known: tuple[str, str, str], test: bool) -> Bench:
     stock = open_stock(settings, Path(context.folder), {} if test else context.given)
     data, labels, learner = known
     changed = [] if stock.fingerprint == labels else ["labels at hand"]
-    if not stock.data.is_slow_to_hash and stock.data.fingerprint != data:
+    if not stock.data.is_slow_to_hash and data not in (
+        stock.data.fingerprint,
+        stock.unscored_fingerprint,
+    ):
         changed.append("data")
     if fingerprint_learner(context.learner) != learner:
         changed.append("files of the learner")

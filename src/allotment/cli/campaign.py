@@ -13,7 +13,7 @@ import click
 
 from allotment.cli.group import BAD_INPUT, INTERRUPTED, say
 from allotment.cli.output import print_json
-from allotment.cli.progress import Meter
+from allotment.cli.progress import Meter, spell
 from allotment.cli.sources import SourceName, read_settings, set_option
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
@@ -369,15 +369,15 @@ def ingest(
 
 @click.command()
 @folder_argument
+@click.option("--now", is_flag=True, help="The model of the labels at hand, whatever the data.")
 @click.option(
     "--plan", "plans", multiple=True, metavar="A=N,B=N", help="Also try a plan of your own."
 )
 @click.option(
     "--repeats",
     type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    help="Draws and trainings of each.",
+    metavar="N",
+    help="Draws and trainings of each plan that is tried out. [default: 10]",
 )
 @learner_option
 @on_option
@@ -385,31 +385,41 @@ def ingest(
 @json_option
 def evaluate(
     folder: str,
+    now: bool,
     plans: tuple[str, ...],
-    repeats: int,
+    repeats: int | None,
     learner: str | None,
     on: str | None,
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Try the plan and every baseline out: buy, retrain, score on test.
+    """How good the model is now, cross-validated on the labels at hand.
 
-    Only for data that hold the labels that would be bought.
+    Where the data hold the labels that would be bought, the plan and every baseline are tried out
+    instead: buy, retrain, score on test.
 
     \b
-    Example:  allot evaluate my-campaign --repeats 5
+    Example:  allot evaluate my-campaign
+              allot evaluate my-scenes --repeats 5
     """
+    from allotment.campaign.campaign import REPEATS
     from allotment.settings.settings import quote
     from allotment.terminal.campaigns import show_evaluation
     from allotment.terminal.page import Page
 
+    asks = bool(plans) or repeats is not None
+    if now and asks:
+        raise click.UsageError("--now tries out no plan; leave out --plan and --repeats.")
     campaign = _enter(folder, "evaluate", learner, on)
+    if now or not (asks or campaign.look().stock.oracle):
+        _evaluate_now(campaign, quote(folder), workers, as_json)
+        return
     yours = [_pairs("--plan", plan.split(",")) for plan in plans]
     for warning in campaign.judge_prices(yours):
         say(f"note: {warning}", err=True)
     note_machine(campaign)
     with stoppable(f"allot evaluate {quote(folder)}"), Meter("trainings") as meter:
-        value, found = campaign.evaluate(yours, repeats, workers, meter)
+        value, found = campaign.try_plans(yours, repeats or REPEATS, workers, meter)
     if as_json:
         print_json({"number": value.number, "rows": found.rows()} | found.to_dict())
     else:
@@ -417,6 +427,26 @@ def evaluate(
         show_evaluation(page, found)
         page.text()
         page.text(f"Next: allot report {quote(folder)}")
+
+
+def _evaluate_now(campaign: Campaign, folder: str, workers: int | None, as_json: bool) -> None:
+    """Cross-validate the model of the labels at hand, and show its scores."""
+    from allotment.learners.validation import PARTS
+    from allotment.terminal.campaigns import show_scores
+    from allotment.terminal.page import Page
+
+    note_machine(campaign)
+    with stoppable(f"allot evaluate {folder}"):
+        with Meter("timing a few steps"):
+            seconds = campaign.time_evaluation(workers)
+        if seconds:
+            say(f"Cross-validation: {PARTS} trainings, {spell(seconds)}.", err=True)
+        with Meter("trainings", seconds or None) as meter:
+            found = campaign.evaluate(workers, meter)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show_scores(Page(), found)
 
 
 @click.command()

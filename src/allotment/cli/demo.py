@@ -246,7 +246,7 @@ def _judge(page: Page, campaign: Campaign, repeats: int, workers: int, each: flo
         " draws."
     )
     with Meter("trainings", None if each is None else each * repeats * TRIALS) as meter:
-        _, found = campaign.evaluate(
+        _, found = campaign.try_plans(
             repeats=repeats, workers=workers, progress=meter, beside=DEMO_BASELINES
         )
     page.text()

@@ -138,6 +138,16 @@ class Settings:
         own = {"packages": packages} if packages else {}  # where there are none, as before
         return {"training": dict(self.training), "targets": targets} | own
 
+    @property
+    def unscored_recipe(self) -> dict[str, Any]:
+        """All that the answers of a model depend on beside data, labels and seed: by which metric
+        they are judged does not change them."""
+        targets = {}
+        for name, said in self.targets.items():
+            if rest := {key: value for key, value in said.items() if key != "metric"}:
+                targets[name] = rest
+        return {"training": dict(self.training), "targets": targets}
+
     def list_metrics(self, target: Target) -> tuple[str, ...]:
         """The metrics of a task by name, the one that is planned with first."""
         return (name_metric(target), *self.looks.get(target.name, ()))

@@ -114,6 +114,14 @@ class Stock:
         came = {task: dict(values) for task, values in self.given.items() if values}
         return hashlib.sha256(f"{self.labels.fingerprint}{canonical(came)}".encode()).hexdigest()
 
+    @cached_property
+    def unscored_fingerprint(self) -> str:
+        """Of the data, whatever their tasks are scored by."""
+        if not any(target.metric for target in self.data.targets):
+            return self.data.fingerprint
+        plain = tuple(replace(target, metric="") for target in self.data.targets)
+        return self.data.with_targets(plain).fingerprint
+
     def open(self) -> Dataset:
         """The data to train on: labels that are not at hand are not known."""
         hand = {}

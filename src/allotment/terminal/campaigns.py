@@ -16,6 +16,7 @@ from allotment.campaign.intake import Intake
 from allotment.campaign.state import CampaignState, Proposal
 from allotment.campaign.summary import Status, tell_outlook
 from allotment.formatting import percent, several
+from allotment.learners.validation import Scoreboard, show_score
 from allotment.orders.strategy import RANDOM, SHARING
 from allotment.settings.settings import quote
 from allotment.standing import Standing
@@ -291,6 +292,43 @@ def show_evaluation(page: Page, evaluation: Evaluation) -> None:
     if any(row["name"] == SAME_IMAGES for row in rows):
         page.text(f"({SAME_IMAGES}: all tasks on the same instances)")
     page.text(judge(rows, evaluation.repeats))
+
+
+def show_scores(page: Page, board: Scoreboard) -> None:
+    """How good the model of the labels at hand is, beside the best constant answer."""
+    rows, level = board.scores, f"{board.level * 100:.0f} %"
+    ways = {True: "higher", False: "lower"}
+    spans = [f"{show_score(row.low)} to {show_score(row.high)}" for row in rows]
+    page.table(
+        [
+            TextColumn("task", [row.task for row in rows], "name"),
+            TextColumn("metric", [row.title for row in rows], "word"),
+            TextColumn("now", [show_score(row.mean) for row in rows]),
+            TextColumn(
+                f"{level} interval",
+                [span if row.is_known else "-" for row, span in zip(rows, spans, strict=True)],
+            ),
+            TextColumn("best constant", [show_score(row.constant) for row in rows]),
+            TextColumn("better is", [ways[row.higher_is_better] for row in rows], "word"),
+            TextColumn("labels", [str(row.labels) for row in rows]),
+        ]
+    )
+    page.text()
+    page.text(
+        f"Cross-validated: the labels at hand in {board.parts} parts, each asked of a model that"
+        " was trained on the others; a model of all labels should be no worse. The interval comes"
+        " from drawing the scored instances anew (bootstrap). Best constant: the best answer that"
+        " is the same for every instance."
+    )
+    for row in rows:
+        if not row.is_known:
+            why = f"{several(row.labels, 'label')} can't tell how good it is"
+            page.text(f"Note: {row.task}: {why} by {row.title}; label more of it.")
+        elif not row.is_better:
+            page.text(
+                f"Note: {row.task}: by {row.title} the model is no better than the best constant"
+                " answer yet."
+            )
 
 
 def _show_gains(page: Page, rows: Sequence[Mapping[str, Any]], tasks: Sequence[str]) -> None:
