@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from allotment.gains import Logarithmic as Logarithmic
     from allotment.gains import Power as Power
     from allotment.gains import Tabulated as Tabulated
+    from allotment.models.model import load_model as load_model
     from allotment.plan import Comparison as Comparison
     from allotment.plan import Evidence as Evidence
     from allotment.plan import Outlook as Outlook
@@ -52,6 +53,7 @@ _HOMES = {
     "estimates.estimating": ("estimate",),
     "advice.doctor": ("diagnose",),
     "campaign.campaign": ("Campaign",),
+    "models.model": ("load_model",),
     "plan": (
         "Comparison", "Evidence", "Outlook", "Plan", "Score",
         "allocate", "baselines", "cheapest", "neutral_gains", "score",

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.learners import Forgetful, make_images, make_table, table_learner
+from safetensors.torch import load_file, save_file
 
 from allotment.data.dataset import ArrayData, Target
 from allotment.data.labels import Labels, Split, TaskLabels, draw, split
@@ -228,16 +229,41 @@ def test_patience_stops_early() -> None:
     assert seen[-1] == 6 < learner.steps(labels)
 
 
-def test_weights_are_saved_and_read_back(tmp_path: object) -> None:
+def test_weights_are_saved_and_read_back(tmp_path: Path) -> None:
     learner, labels = TestTable().make()
     state = train(learner, labels, 0)
-    path = f"{tmp_path}/weights.safetensors"
-    learner.save(state, path)
-    again = learner.load(path, labels, 0)
+    learner.save(state, tmp_path)
+    again = learner.load(tmp_path)
     assert measure(learner, again) == measure(learner, state)
     other = TorchLearner(make_images(), split(make_images(), 0))
-    with pytest.raises(InputError, match="do not fit the network"):
-        other.load(path, Labels({}), 0)
+    with pytest.raises(InputError, match="does not fit the network"):
+        other.load(tmp_path)
+    with pytest.raises(InputError, match="there is no such file"):
+        learner.load(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_nothing_is_loaded_that_does_not_fit(tmp_path: Path, runs: int) -> None:
+    learner, labels = TestTable().make()
+    learner.save(learner._start([labels] * runs, range(runs)), tmp_path)
+    path = tmp_path / "weights.safetensors"
+    whole = load_file(path)
+    learner.load(tmp_path, runs)
+    with pytest.raises(InputError, match=r"is .* for "):
+        learner.load(tmp_path, runs + 1)
+    name = next(key for key, part in whole.items() if part.is_floating_point())
+    for change, told in (
+        ({name: whole[name].double()}, r"of torch.float64 for .* of torch.float32"),
+        ({name: whole[name] * np.nan}, "holds something that is no finite number"),
+        ({name: whole[name][..., :1].contiguous()}, " for "),
+        ({"network.more": torch.zeros(2)}, "'network.more' has no place in it"),
+    ):
+        save_file(whole | change, path)
+        with pytest.raises(InputError, match=told):
+            learner.load(tmp_path, runs)
+    save_file({key: part for key, part in whole.items() if key != name}, path)
+    with pytest.raises(InputError, match="is missing"):
+        learner.load(tmp_path, runs)
 
 
 def test_frozen_layers_are_computed_once() -> None:

@@ -55,16 +55,25 @@ from allotment.campaign.state import (
     tell_spent,
 )
 from allotment.campaign.summary import Status, collect, summarise
-from allotment.campaign.work import PACE, PERFORM, Bench, make_context, set_up
+from allotment.campaign.work import (
+    PACE,
+    PERFORM,
+    Bench,
+    list_training,
+    make_card,
+    make_context,
+    set_up,
+)
 from allotment.connect.connector import CONNECTORS, find_writer
 from allotment.connect.delivery import Parts, read_delivery, write_rejected
 from allotment.errors import Infeasible, InputError, Mistake
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.request import FOLDS
-from allotment.files import place_file
+from allotment.files import check_free, place_file
 from allotment.formatting import several
 from allotment.job import JSON, Job
 from allotment.learners.choice import find_learner
+from allotment.learners.learner import train
 from allotment.learners.validation import Scoreboard, check_scorable
 from allotment.ledger import archive
 from allotment.ledger.books import find_unknown, name_order, read_order
@@ -74,6 +83,8 @@ from allotment.ledger.recovery import Restored, restore
 from allotment.ledger.schema import STORE_FILE
 from allotment.ledger.store import Store, Value
 from allotment.machine import describe_cpu
+from allotment.models.inputs import find_inputs
+from allotment.models.model import Model, check_savable, save_model
 from allotment.orders.order import Order, choose
 from allotment.orders.sheet import Sheet
 from allotment.orders.strategy import RANDOM, SHARING, STRATEGIES
@@ -584,6 +595,39 @@ class Campaign:
         self._run(state, [job], 0 if workers == 0 else 1, lambda _, body: timed.append(body))
         rounds = math.ceil(len(todo) / max(self.count_workers(state, workers), 1))
         return float(timed[-1]["seconds"]) * size_of(todo[0]) * rounds
+
+    def train(self, place: str | Path, progress: Progress | None = None) -> Model:
+        """The model of all labels at hand, saved in a new folder with a card; `al.load_model` opens
+        it anywhere. It trains in this process, and calls `progress` with the steps done."""
+        check_free(Path(place))
+        with self._open():
+            state = self.look()
+            name = self._choose_learner(state)
+            if not any(state.stock.have.values()):
+                what = "no task has a label yet; there is nothing to train on"
+                raise InputError([Mistake("labels at hand", what)])
+            bench = self.set_up(state)
+            check_savable(bench.learner, name)
+            inputs = find_inputs(state.stock.whole(), state.stock.rows)
+            scores = self.find_scores()
+        seed, total = state.settings.seed, max(bench.learner.steps(bench.labels), 1)
+
+        def watch(step: int, _: Any) -> None:
+            if progress is not None:
+                progress(step, total)
+
+        watch(0, None)
+        trained = train(bench.learner, bench.labels, seed, watch=watch)
+        return save_model(
+            place,
+            bench.learner,
+            trained,
+            name=name,
+            targets=state.stock.data.targets,
+            inputs=inputs,
+            training=list_training(state.settings),
+            card=make_card(state.settings, state.stock, name, bench.labels, scores),
+        )
 
     def try_plans(
         self,

@@ -15,11 +15,11 @@ from allotment.data.source import SOURCES, STEPS, DataSettings, KnownTask, Sourc
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.method import DEFAULT, METHODS
 from allotment.estimates.request import FOLDS
+from allotment.learners.built_in import USUAL_NETWORK
 from allotment.learners.metrics import check_metric, title_metric
 from allotment.mistakes import Collected
 from allotment.settings.settings import (
     SETTINGS_FILE,
-    USUAL_NETWORK,
     Settings,
     find_root,
     parse_settings,

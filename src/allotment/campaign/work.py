@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,18 +18,16 @@ from allotment.data.labels import Labels, Split, draw, shuffle
 from allotment.errors import InputError, Mistake
 from allotment.estimates.method import METHODS, SHARED
 from allotment.estimates.request import FOLDS, Request
-from allotment.job import JSON
+from allotment.formatting import several
+from allotment.job import JSON, installed
+from allotment.learners.built_in import USUAL_NETWORK, make_built_in
 from allotment.learners.choice import build_learner, fingerprint_learner
 from allotment.learners.learner import BUILT_IN, Learner, train_many
-from allotment.learners.validation import answer_parts
+from allotment.learners.validation import Scoreboard, answer_parts
+from allotment.models.card import Card
+from allotment.models.model import describe_learner
 from allotment.problem import Problem
-from allotment.settings.settings import (
-    USUAL_NETWORK,
-    Settings,
-    find_path,
-    find_root,
-    parse_settings,
-)
+from allotment.settings.settings import Settings, find_path, find_root, parse_settings
 from allotment.stock.stock import LabelValues, Stock, open_stock
 
 KEPT = 0.25
@@ -184,25 +183,41 @@ def count_folds(bench: Bench) -> int:
 def _make(settings: Settings, data: Dataset, split: Split, folder: Path, learner: str) -> Learner:
     if learner != BUILT_IN:
         return build_learner(learner, data, split)
-    try:
-        from allotment.learners.recipe import Recipe
-        from allotment.learners.torch_learner import TorchLearner
-    except ImportError:
-        what = "training needs torch: pip install 'allotment[train]', or set method = \"neutral\""
-        raise InputError([Mistake("training", what)]) from None
-    keys = {field.name for field in fields(Recipe)}
-    given = {key: value for key, value in settings.training.items() if key in keys}
-    network = settings.training.get("network", USUAL_NETWORK)
-    if network == USUAL_NETWORK:
-        return TorchLearner(data, split, Recipe(**{**settings.source.recipe, **given}))
-    from allotment.learners.setups import find_setup, make_learner
-
-    setup = find_setup(network)
-    side = data.inputs(np.zeros(1, dtype=np.int64)).shape[-1]
-    setup = replace(setup, side=side, recipe=replace(setup.recipe, **given))
     weights = settings.training.get("weights")
     file = None if weights is None else find_path(folder, weights)
-    return make_learner(setup, weights=file, parts=split, data=data)
+    return make_built_in(list_training(settings), data, split, file)
+
+
+def list_training(settings: Settings) -> dict[str, JSON]:
+    """How the built-in learner is trained: what the settings say, over what suits their data."""
+    said = dict(settings.training)
+    if said.get("network", USUAL_NETWORK) != USUAL_NETWORK:
+        return said  # which has a recipe of its own
+    return {**settings.source.recipe, **said}
+
+
+def make_card(
+    settings: Settings, stock: Stock, learner: str, labels: Labels, scores: Scoreboard | None
+) -> Card:
+    """What is to be said of a model of these labels."""
+    counts = {}
+    for task, mine in labels.items():
+        first = int(np.isin(mine.instances, stock.start[task].instances).sum())
+        counts[task] = {"of the data": first, "delivered": len(mine) - first}
+    root = "" if "root" not in settings.data else f" ({Path(settings.data['root']).name})"
+    recipe = {key: value for key, value in list_training(settings).items() if key != "weights"}
+    return Card(
+        campaign=stock.folder.resolve().name,
+        data=f"{settings.data['name']}{root}, {several(stock.data.size, 'instance')}",
+        labels=counts,
+        recipe=recipe if learner == BUILT_IN else {},
+        seed=settings.seed,
+        learner=describe_learner(learner),
+        versions=installed(),
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        scores=scores,
+        fingerprints={"labels at hand": stock.fingerprint[:16]},
+    )
 
 
 def _evaluate(bench: Bench, needs: JSON) -> JSON:

@@ -47,7 +47,8 @@ class Meter:
             self._bar.stop()
 
     def __call__(self, done: int, total: int) -> None:
-        self.first = done if self.first is None else self.first
+        if self.first is None:  # what came before, such as loading, says nothing of the pace
+            self.first, self.begun = done, time.monotonic()
         self.done, self.total, self.at = done, total, time.monotonic()
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, total=total)

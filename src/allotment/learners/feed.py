@@ -110,6 +110,11 @@ class Decoded:
         }
 
     @property
+    def frozen(self) -> nn.Module | None:
+        """The layers that never change."""
+        return self._frozen
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Of one input as networks see it."""
         return self._inputs.shape

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +29,11 @@ from allotment.learners.metrics import CHANCE_ERROR, SKILLS, Running, metric_of
 from allotment.learners.networks import ImageNetwork, Perceptron, SmallTrunk
 from allotment.learners.optimiser import make_optimiser, set_rates
 from allotment.learners.recipe import Recipe
+from allotment.learners.weights import find_misfit, read_weights
 
 STANDARDISED = ("regression", "depth")
+WEIGHTS_FILE = "weights.safetensors"
+"""in the folder that a state is saved to"""
 
 
 @dataclass
@@ -438,32 +440,60 @@ class TorchLearner:
             singles.append(single)
         return singles
 
-    def save(self, state: Training, path: str | Path) -> None:
-        """Weights and statistics as safetensors, with what they belong to."""
+    def save(self, state: Training, folder: Path) -> None:
+        """All that answers depend on, as one file of tensors; `load` of a learner on any data with
+        the same tasks and inputs of the same form reads it back."""
         from safetensors.torch import save_file
 
-        about = {
-            "seeds": state.seeds,
-            "done": state.done,
-            "recipe": asdict(self.recipe),
-            "data": self.data.fingerprint,
+        tensors = _prefix("network", state.network.state_dict())
+        if (frozen := self._feed.frozen) is not None:
+            tensors |= _prefix("frozen", frozen.state_dict())
+        scales = {
+            str(place): torch.stack(state.scales[task])
+            for place, task in enumerate(self.tasks)
+            if task in state.scales
         }
-        tensors = {key: part.contiguous() for key, part in state.network.state_dict().items()}
-        save_file(tensors, str(path), {"allotment": json.dumps(about)})
+        tensors |= _prefix("scale", scales)
+        whole = {key: part.detach().cpu().contiguous().clone() for key, part in tensors.items()}
+        save_file(whole, str(folder / WEIGHTS_FILE))
 
-    def load(self, path: str | Path, labels: Labels, seed: int) -> Training:
-        """A state with saved weights, ready to be scored and to predict."""
-        from safetensors.torch import load_file
+    def load(self, folder: Path, runs: int = 1) -> Training:
+        """A state with saved weights, ready to predict; raises InputError unless everything fits.
 
-        state = self.start(labels, seed)
-        try:
-            state.network.load_state_dict(load_file(str(path)))
-        except Exception as error:
-            raise InputError(
-                [Mistake(str(path), f"these weights do not fit the network: {str(error)[:200]}")]
-            ) from None
-        state.done = state.steps
-        return state
+        Nothing is reserved before the file has been seen to hold it.
+        """
+        found = read_weights(folder / WEIGHTS_FILE)
+        with torch.device("meta"):
+            network = self.new_network(runs)
+        frozen, scaled = (
+            self._feed.frozen,
+            [
+                place
+                for place, target in enumerate(self.targets.values())
+                if target.kind in STANDARDISED
+            ],
+        )
+        wanted = _prefix("network", network.state_dict())
+        wanted |= {} if frozen is None else _prefix("frozen", frozen.state_dict())
+        wanted |= _prefix("scale", {str(place): torch.empty(2, runs) for place in scaled})
+        if what := find_misfit(wanted, found):
+            what = f"does not fit the network: {what}; was it changed since it was saved?"
+            raise InputError([Mistake(str(folder / WEIGHTS_FILE), what)])
+        network.load_state_dict(_without_prefix("network", found), assign=True)
+        network.to(self.device)
+        if not self._tabular:
+            network.to(memory_format=self._layout(network))  # type: ignore[call-overload]
+        if frozen is not None:
+            frozen.load_state_dict(_without_prefix("frozen", found))
+            self._feed = self._make_feed(frozen)  # without what untrained layers gave
+        names = self.tasks
+        scales: dict[str, tuple[Tensor, Tensor]] = {}
+        for place in scaled:
+            mean, spread = found[f"scale.{place}"].to(self.device)
+            scales[names[place]] = (mean, spread)
+        nothing = Labels({})
+        optimiser = make_optimiser(self.recipe, network)
+        return Training(network, optimiser, (nothing,) * runs, (0,) * runs, 0, 0, {}, {}, scales)
 
     # --- data on its way in ---
 
@@ -553,6 +583,15 @@ class TorchLearner:
             mean, spread = (_like(each, answer) for each in state.scales[task])
             answer = answer * spread + mean
         return np.asarray(answer.cpu().numpy())
+
+
+def _prefix(room: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {f"{room}.{name}": part for name, part in tensors.items()}
+
+
+def _without_prefix(room: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    own = f"{room}."
+    return {name.removeprefix(own): part for name, part in tensors.items() if name.startswith(own)}
 
 
 def _explain_memory(error: RuntimeError, recipe: Recipe) -> Exception:

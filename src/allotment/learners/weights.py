@@ -106,6 +106,25 @@ def _part_for(
     return inside, left
 
 
+def find_misfit(wanted: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> str:
+    """Why tensors can't take the place of others of the same names; "" if they can."""
+    if strange := sorted(wanted.keys() ^ given.keys()):
+        way = "is missing" if strange[0] in wanted else "has no place in it"
+        return f"{_shown(strange[0])} {way}"
+    for name, part in wanted.items():
+        found = given[name]
+        if found.shape != part.shape or found.dtype != part.dtype:
+            forms = [f"{tuple(each.shape)} of {each.dtype}" for each in (found, part)]
+            return f"{_shown(name)} is {' for '.join(forms)}"
+        if found.is_floating_point() and not bool(torch.isfinite(found).all()):
+            return f"{_shown(name)} holds something that is no finite number"
+    return ""
+
+
+def _shown(name: str) -> str:
+    return repr(name[:100])
+
+
 def read_weights(path: str | Path) -> dict[str, Tensor]:
     """The tensors of a weights file by name; nothing in it is run."""
     path = Path(path)

@@ -20,6 +20,7 @@ from allotment.data.source import SOURCES, DataSettings, Source, find_networks
 from allotment.errors import InputError, Mistake, cut, make_hints, suggest
 from allotment.estimates.method import DEFAULT, METHODS, Method
 from allotment.estimates.request import FOLDS
+from allotment.learners.built_in import USUAL_NETWORK
 from allotment.learners.choice import is_code
 from allotment.learners.learner import BUILT_IN, LEARNERS
 from allotment.learners.metrics import METRICS, check_metric, find_metric_name, name_metric
@@ -47,8 +48,6 @@ TRAINING: dict[str, type] = {
     "device": str,
     "precision": str,
 }
-USUAL_NETWORK = "usual"
-"""the network that is for any data"""
 TARGET: dict[str, type] = {"kind": str, "classes": list, "metric": str, "loss_weight": float}
 """keys of a task that say what it predicts, beside those that say what it costs"""
 TOP = (

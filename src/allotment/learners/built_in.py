@@ -1,0 +1,48 @@
+"""The built-in learner as settings describe it, on any data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from allotment.data.dataset import Dataset
+from allotment.data.labels import Split
+from allotment.errors import InputError, Mistake
+from allotment.learners.learner import Learner
+
+USUAL_NETWORK = "usual"
+"""the network that is for any data"""
+
+
+def make_built_in(
+    training: Mapping[str, Any],
+    data: Dataset,
+    split: Split,
+    weights: Path | None = None,
+    *,
+    is_blank: bool = False,
+) -> Learner:
+    """The learner that `training` (keys of a Recipe, `network`) describes. A blank one is not to be
+    trained: its weights are loaded, all of them."""
+    try:
+        from allotment.learners.recipe import Recipe
+        from allotment.learners.torch_learner import TorchLearner
+    except ImportError:
+        what = "training needs torch: pip install 'allotment[train]', or set method = \"neutral\""
+        raise InputError([Mistake("training", what)]) from None
+    keys = {field.name for field in fields(Recipe)}
+    given = {key: value for key, value in training.items() if key in keys}
+    network = training.get("network", USUAL_NETWORK)
+    if network == USUAL_NETWORK:
+        return TorchLearner(data, split, Recipe(**given))
+    from allotment.learners.setups import BACKBONES, find_setup, make_learner
+
+    setup = find_setup(network)
+    side = data.inputs(np.zeros(1, dtype=np.int64)).shape[-1]
+    setup = replace(setup, side=side, recipe=replace(setup.recipe, **given))
+    blank: Any = BACKBONES[setup.backbone]() if is_blank else None
+    return make_learner(setup, weights=weights, parts=split, data=data, backbone=blank)
