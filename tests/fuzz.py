@@ -490,6 +490,7 @@ allowed, a crash, a hang, an assertion about the result.
 | lists and masks of VOC | `data/voc.py` | voc-list, pixels |
 | names and images of Taskonomy | `data/taskonomy.py` | taskonomy-names, pixels |
 | weights: .pth, .npz, .safetensors | `learners/weights.py` | weights-pth, -npz, -safetensors |
+| folders of trained models | `models/model.py`, `models/inputs.py`, `models/card.py`, `data/encoders.py` | model |
 
 VOC's XML annotations are not read. What the system says of itself (`/proc`, control groups) and
 what our own processes write to each other is trusted, and so is the code of a learner that a user

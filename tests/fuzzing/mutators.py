@@ -244,8 +244,9 @@ def _change_directory(data: bytes, dice: random.Random) -> bytes:
 
 def _change_member(name: str, content: bytes, most: int, dice: random.Random) -> bytes:
     """The content of a file, changed as its ending suggests."""
-    change = {"json": _change_json, "jsonl": _change_jsonl, "png": _change_png, "npy": _change_npy,
-              "toml": _change_lines}.get(name.rpartition(".")[2].lower())  # fmt: skip
+    changes = {"json": _change_json, "jsonl": _change_jsonl, "png": _change_png, "npy": _change_npy,
+               "toml": _change_lines, "safetensors": _change_safetensors}  # fmt: skip
+    change = changes.get(name.rpartition(".")[2].lower())
     return (
         within(change)(content, most, dice.randrange(2**32))
         if change

@@ -21,6 +21,7 @@ ROOMS = {
     ),
     "pictures": ("pixels", "picture", "mask"),
     "weights": ("weights-pth", "weights-npz", "weights-safetensors"),
+    "models": ("model",),
 }
 NAMES = tuple(name for names in ROOMS.values() for name in names)
 

@@ -164,6 +164,15 @@ def test_an_interval_holds_the_score_on_other_instances() -> None:
     assert 31 <= held <= 40
 
 
+def test_answers_that_are_all_right_are_not_certain_to_stay_so() -> None:
+    truth = np.arange(30) % 2
+    target = Target("y", "classification", ("a", "b"))
+    data = ArrayData("x", (target,), np.zeros((30, 1), np.float32), {"y": truth})
+    answers = [{"y": {"instances": list(range(30)), "said": np.eye(2)[truth].tolist()}}]
+    score = add_up(data, {"y": ("accuracy",)}, answers)["y"]
+    assert (score.low, score.mean, score.high) == (pytest.approx(0.9), 1, 1)
+
+
 def test_few_labels_are_refused_or_said_to_be_few() -> None:
     with pytest.raises(InputError, match="yes 3, many 0: too few to tell how good a model is"):
         check_scorable({"yes": 3, "many": 0})

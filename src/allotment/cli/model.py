@@ -28,12 +28,15 @@ def train(folder: str, output: str | None, learner: str | None, as_json: bool) -
     from pathlib import Path
 
     from allotment.campaign.campaign import Campaign
+    from allotment.files import check_free
     from allotment.formatting import several
+    from allotment.models.inputs import tell_source
     from allotment.settings.settings import quote
 
     campaign = Campaign(folder, learner)
     place = Path(output) if output is not None else Path(folder) / "model"
     counts = campaign.look().stock.have
+    check_free(place)
     have = ", ".join(f"{task} {count}" for task, count in counts.items())
     say(f"Training on {several(sum(counts.values()), 'label')} ({have}).", err=True)
     try:
@@ -47,12 +50,13 @@ def train(folder: str, output: str | None, learner: str | None, as_json: bool) -
         return
     say(f"{place} is written; {place / 'README.md'} says what it was trained on.")
     if model.card.scores is None:
-        hint = f"allot evaluate {quote(folder)}"
-        say(f"How good it is was not measured on these labels; before training: {hint}")
+        now = " --now" if campaign.look().stock.oracle else ""
+        how = f"allot evaluate {quote(folder)}{now}"
+        say(f"How good models of these labels are was not measured yet: {how}")
     else:
         for score in model.card.scores.scores:
             say(f"Cross-validated: {score}.")
-    say(f"Next: allot predict {quote(place)} --root TABLE -o predictions.csv")
+    say(f"Next: allot predict {quote(place)} --root {tell_source(model.inputs)}")
 
 
 @click.command()
@@ -88,22 +92,23 @@ def predict(
     """
     from pathlib import Path
 
+    from allotment.data.dataset import PIXEL_KINDS
     from allotment.errors import InputError, Mistake
-    from allotment.files import check_free
     from allotment.formatting import several
     from allotment.models.model import load_model
+    from allotment.models.predictions import check_output
 
-    if output is not None:
-        check_free(Path(output))
     opened = load_model(model)
+    if output is not None:
+        check_output(Path(output), opened.targets)
+    elif any(target.kind in PIXEL_KINDS for target in opened.targets):
+        what = "is missing; some answers are pictures: name a new folder for them"
+        raise InputError([Mistake("-o", what)])
     with Meter("predicted") as meter:
         found = opened.predict(root, delimiter=delimiter, learner=learner, progress=meter)
     for note in found.notes:
         say(f"note: {note}.", err=True)
     if output is None:
-        if found.pixel_tasks:
-            what = "is missing; its answers are pictures: name a new folder for them"
-            raise InputError([Mistake("-o", what)])
         click.echo(found.encode(probabilities).decode("utf-8-sig").replace("\r\n", "\n"), nl=False)
         return
     path = found.write(output, probabilities)

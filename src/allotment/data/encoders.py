@@ -54,9 +54,7 @@ class NumberEncoder:
             scaled = near / self.spread if self.spread else np.zeros_like(values)
         far = ~missing & ~(np.abs(scaled) <= FARTHEST)
         if rows := np.flatnonzero(far).tolist():
-            what = (
-                "is over a million spreads from what the model was trained on; is its unit right?"
-            )
+            what = "is over a million spreads from what the model knows; is its unit right?"
             raise InputError(column.mistakes(rows, lambda row: f"{values[row]} {what}"))
         filled = np.zeros((len(values), self.width), dtype=np.float32)
         filled[~missing, 0] = scaled[~missing]

@@ -44,5 +44,11 @@ def make_built_in(
     setup = find_setup(network)
     side = data.inputs(np.zeros(1, dtype=np.int64)).shape[-1]
     setup = replace(setup, side=side, recipe=replace(setup.recipe, **given))
-    blank: Any = BACKBONES[setup.backbone]() if is_blank else None
+    blank: Any = None
+    if is_blank:
+        from allotment.learners.backbones import mark_trained
+
+        blank = BACKBONES[setup.backbone]()
+        for module in blank.modules():
+            mark_trained(module)  # which it will be once it is loaded
     return make_learner(setup, weights=weights, parts=split, data=data, backbone=blank)

@@ -28,6 +28,8 @@ RESAMPLES = 1000
 DRAWN_AT_MOST = 20_000_000
 """instances that are drawn for an interval in all: of many instances fewer draws say as much"""
 FEWEST_RESAMPLES = 100
+NEVER_SEEN = 3.0
+"""divided by a number of instances: the share at most, by 95 %, of what was in none of them"""
 PICTURES_LOOKED_AT = 200
 """pictures whose pixels say which constant answer is best"""
 ANSWERED_AT_ONCE = 64
@@ -355,6 +357,10 @@ def _score(
     mean = compute(np.arange(len(asked)))
     units = asked if data.groups is None else np.unique(data.groups[asked], return_inverse=True)[1]
     low, high = _find_interval(compute, units, seed)
+    if low == high and metric.higher_is_better and 0 <= mean <= 1:
+        # all answers are right, or all wrong, and so they are however they are drawn
+        reach = NEVER_SEEN / len(np.unique(units))
+        low, high = max(0.0, mean - reach), min(1.0, mean + reach)
     best = max if metric.higher_is_better else min
     # the R2 of a mean is 0 but for rounding
     known = [round(each, 12) for each in constants if math.isfinite(each)]

@@ -165,7 +165,8 @@ def _tell_scores(card: Card, targets: Sequence[Target]) -> list[str]:
             f"{_cell(each.name)} by {each.metric or USUAL_METRICS[each.kind]}" for each in targets
         )
         return [
-            f"Not measured ({metrics}): `allot evaluate` cross-validates it, before `allot train`."
+            f"Not measured ({metrics}). `allot evaluate CAMPAIGN --now` cross-validates such",
+            "models; where that was done before `allot train`, it stands here.",
         ]
     level = f"{card.scores.level * 100:.0f} %"
     lines = [

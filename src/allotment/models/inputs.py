@@ -110,8 +110,11 @@ class ModelTable:
         if not count:
             raise InputError([Mistake(table.name, "has no rows; there is nothing to predict")])
         names = held[named[0]].texts if named else [str(row + 1) for row in range(count)]
-        notes = wrong.attempt(self._list_notes, held, count)
-        wrong.raise_all()
+        try:
+            notes = self._list_notes(held, count)
+        except InputError as error:
+            file = str(source) if isinstance(source, str | os.PathLike) else table.name
+            raise InputError(_name_line(each, file) for each in error.mistakes) from None
 
         def see(instances: Instances) -> NDArray[Any]:
             rows = instances.tolist()
@@ -121,15 +124,15 @@ class ModelTable:
             return np.concatenate(parts, axis=1)
 
         at_once = max(1, NUMBERS_AT_ONCE // self.width)
-        return Asked(tuple(names), named[0] if named else "row", see, at_once, tuple(notes or ()))
+        return Asked(tuple(names), named[0] if named else "row", see, at_once, tuple(notes))
 
     def _list_notes(self, held: Mapping[str, Column], count: int) -> list[str]:
         """What the model never saw; raises InputError for cells that are nothing at all."""
         notes, wrong = [], Collected()
         for name, encoder in self.columns.items():
-            wrong.attempt(encoder.encode, held[name])
-            new = wrong.attempt(encoder.count_new, held[name])
-            if new:
+            if wrong.attempt(encoder.encode, held[name]) is None:
+                continue
+            if new := encoder.count_new(held[name]):
                 kind = "are empty" if encoder.form == "numeric" else "are empty or new"
                 what = f"of {count} cells {kind}, of which the model knows nothing"
                 notes.append(f"column {name!r}: {new} {what}")
@@ -142,6 +145,12 @@ class ModelTable:
             for name, encoder in self.columns.items()
         ]
         return {"form": "table", "columns": listed, "id": self.id}
+
+
+def _name_line(mistake: Mistake, file: str) -> Mistake:
+    """The same with the file that its line is of."""
+    where = file if mistake.line is None else f"{file}:{mistake.line}"
+    return Mistake(f"{where}: {mistake.where}", mistake.what)
 
 
 @dataclass(frozen=True)
@@ -306,3 +315,8 @@ def describe_inputs(inputs: ModelInputs) -> str:
         how = "whole, in the middle of a square" if inputs.is_padded else "stretched"
         return f"pictures of {inputs.width} x {inputs.height} pixels ({how})"
     return f"{several(len(inputs.columns), 'column')} of a table"
+
+
+def tell_source(inputs: ModelInputs) -> str:
+    """What is to be typed after --root, as a placeholder."""
+    return "TABLE" if isinstance(inputs, ModelTable) else "FOLDER"

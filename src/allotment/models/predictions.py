@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,25 +79,19 @@ class Predictions:
     def write(self, path: str | Path, probabilities: bool = False) -> Path:
         """Into a new .csv or .jsonl file; where answers are pictures, into a new folder."""
         path = Path(path)
-        check_free(path)
+        check_output(path, self.targets.values())
         if self.pixel_tasks:
             return self._write_folder(path, probabilities)
-        if path.suffix == ".jsonl":
-            columns = self.to_columns(probabilities)
-            cells = zip(*columns.values(), strict=True)
-            rows = [dict(zip(columns, row, strict=True)) for row in cells]
-            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-            return place_file(path, text.encode(errors="replace"))
-        if path.suffix != ".csv":
-            what = "is of an unknown kind; write to a .csv or .jsonl file"
-            raise InputError([Mistake(repr(str(path)), what)])
-        return place_file(path, self.encode(probabilities))
+        if path.suffix == ".csv":
+            return place_file(path, self.encode(probabilities))
+        columns = self.to_columns(probabilities)
+        cells = zip(*columns.values(), strict=True)
+        rows = [dict(zip(columns, row, strict=True)) for row in cells]
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        return place_file(path, text.encode(errors="replace"))
 
     def _write_folder(self, folder: Path, probabilities: bool) -> Path:
         """A table of what fits into cells, and a file for each answer in pixels."""
-        if folder.suffix:
-            what = "must be a folder: its answers are pictures; leave out the ending"
-            raise InputError([Mistake(repr(str(folder)), what)])
         folder.mkdir()
         place_file(folder / TABLE_NAME, self.encode(probabilities))
         plain = [Path(name).with_suffix("") for name in self.names]
@@ -109,6 +103,19 @@ class Predictions:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 _write_pixels(place, self.targets[task], self.answers[task][number])
         return folder
+
+
+def check_output(path: Path, targets: Iterable[Target]) -> None:
+    """Raises InputError unless answers for these tasks can be written there."""
+    check_free(path)
+    what = ""
+    if any(target.kind in PIXEL_KINDS for target in targets):
+        if path.suffix:
+            what = "must be a new folder, since some answers are pictures; leave out the ending"
+    elif path.suffix not in (".csv", ".jsonl"):
+        what = "is of an unknown kind; write to a .csv or .jsonl file"
+    if what:
+        raise InputError([Mistake(repr(str(path)), what)])
 
 
 def _say(target: Target, answers: AnyArray) -> list[Any]:

@@ -1,0 +1,120 @@
+"""Folders of trained models, from whoever made them."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from allotment.data.dataset import ArrayData
+from allotment.data.dataset import Target as Task
+from allotment.data.encoders import CategoryEncoder, NumberEncoder, TextEncoder
+from allotment.data.labels import Labels, Split
+from allotment.job import installed
+from allotment.learners.recipe import Recipe
+from allotment.learners.torch_learner import TorchLearner
+from allotment.learners.validation import Scoreboard, TaskScore
+from allotment.models.card import Card, write_card
+from allotment.models.inputs import ModelInputs, ModelPictures, ModelTable, describe_inputs
+from allotment.models.model import load_model, save_model
+from fuzzing.mutators import read_zip, write_zip, zip_mutator
+from fuzzing.target import Target
+
+MODULES = (
+    "models/model", "models/inputs", "models/card", "data/encoders", "learners/weights",
+)  # fmt: skip
+TASKS = (Task("price", "regression"), Task("style", "classification", ("loft", "villa")))
+TABLE = ModelTable(
+    {
+        "area": NumberEncoder(8, 0.25, 0.5, True),
+        "garden": CategoryEncoder(("no", "yes"), False, True),
+        "about": TextEncoder(),
+    },
+    "name",
+)
+ROWS = "name,area,garden,about\nx,120,yes,by the sea\ny,,,\n"
+SCORES = Scoreboard((TaskScore("price", "mae", 2.0, 1.5, 2.5, 9.0, False, 40),), 5)
+
+
+def _read(data: bytes, place: Path) -> None:
+    """What is loaded can be asked, and answers with numbers; nothing is written."""
+    try:
+        members = read_zip(data)
+    except Exception:  # what is no archive makes no folder
+        return
+    for info, content in members[:20]:
+        parts = [part for part in info.filename.split("/") if part not in ("", ".", "..")]
+        path = place.joinpath("model", *[part[:100] for part in parts[:4]])
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except (OSError, ValueError):
+            continue
+    (place / "rows.csv").write_text(ROWS)
+    model = load_model(place / "model")
+    write_card(model.card, model.targets, describe_inputs(model.inputs)).encode()
+    model.check()
+    if isinstance(model.inputs, ModelTable):
+        found = model.predict(place / "rows.csv")
+        assert len(found) == 2
+        found.encode(probabilities=True)
+        assert all(note.isprintable() for note in found.notes)
+
+
+def _pack(folder: Path) -> bytes:
+    members = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            info = zipfile.ZipInfo(path.relative_to(folder).as_posix())
+            info.external_attr, info.compress_type = 0o100644 << 16, zipfile.ZIP_DEFLATED
+            members.append((info, path.read_bytes()))
+    return write_zip(members)
+
+
+@cache
+def _make() -> tuple[bytes, ...]:
+    from tempfile import TemporaryDirectory
+
+    made = []
+    with TemporaryDirectory() as place:
+        for number, inputs in enumerate((TABLE, ModelPictures(8, 8, "path"))):
+            _save(Path(place, str(number)), inputs)
+            made.append(_pack(Path(place, str(number))))
+    return tuple(made)
+
+
+def _save(folder: Path, inputs: ModelInputs) -> None:
+    """A model whose weights are all the same, so that it is a small file."""
+    blank = np.zeros((2, *inputs.shape), np.uint8 if len(inputs.shape) == 3 else np.float32)
+    values = {"price": np.zeros(2, np.float32), "style": np.zeros(2, np.int64)}
+    data = ArrayData("asked", TASKS, blank, values)
+    everyone = np.arange(2)
+    learner = TorchLearner(data, Split(everyone, everyone[:0], everyone[:0]), Recipe(steps=1))
+    state = learner.start(Labels({}), 0)
+    for part in state.network.state_dict().values():
+        part.fill_(1)
+    card = Card(
+        "homes", "table", {"price": {"of the data": 3}}, {"steps": 1}, 0, "the built-in learner",
+        json.loads(json.dumps(installed())), "today", SCORES, {"labels": "0123"},
+    )  # fmt: skip
+    save_model(
+        folder,
+        learner,
+        state,
+        name="built-in",
+        targets=TASKS,
+        inputs=inputs,
+        training={"network": "usual", "steps": 1, "trunk_rate": 0.5},
+        card=card,
+    )
+
+
+def _list_seeds() -> Iterable[bytes]:
+    return _make()
+
+
+TARGETS = (Target("model", _read, _list_seeds, MODULES, zip_mutator, (), 1 << 15),)
