@@ -595,6 +595,8 @@ def test_help_and_version() -> None:
         "order",
         "ingest",
         "evaluate",
+        "train",
+        "predict",
         "backtest",
         "report",
     ]
