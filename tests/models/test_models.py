@@ -36,7 +36,7 @@ from allotment.learners.learner import train
 from allotment.learners.setups import BACKBONES
 from allotment.learners.torch_learner import TorchLearner
 from allotment.models.inputs import ModelTable, find_inputs, read_inputs
-from allotment.models.model import Model
+from allotment.models.model import TrainedModel
 
 SHOW = """
 import hashlib, sys
@@ -53,7 +53,7 @@ def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ALLOT_LEARNER", raising=False)
 
 
-def trained(*more: object) -> Model:
+def trained(*more: object) -> TrainedModel:
     return al.Campaign(begin("camp", *more)).train("model")
 
 

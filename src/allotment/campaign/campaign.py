@@ -84,7 +84,7 @@ from allotment.ledger.schema import STORE_FILE
 from allotment.ledger.store import Store, Value
 from allotment.machine import describe_cpu
 from allotment.models.inputs import find_inputs
-from allotment.models.model import Model, check_savable, save_model
+from allotment.models.model import TrainedModel, check_savable, save_model
 from allotment.orders.order import Order, choose
 from allotment.orders.sheet import Sheet
 from allotment.orders.strategy import RANDOM, SHARING, STRATEGIES
@@ -596,7 +596,7 @@ class Campaign:
         rounds = math.ceil(len(todo) / max(self.count_workers(state, workers), 1))
         return float(timed[-1]["seconds"]) * size_of(todo[0]) * rounds
 
-    def train(self, place: str | Path, progress: Progress | None = None) -> Model:
+    def train(self, place: str | Path, progress: Progress | None = None) -> TrainedModel:
         """The model of all labels at hand, saved in a new folder with a card; `al.load_model` opens
         it anywhere. It trains in this process, and calls `progress` with the steps done."""
         check_free(Path(place))

@@ -35,7 +35,7 @@ NUMBERS_AT_ONCE = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class AskedInstances:
     """Instances that a model can be asked about."""
 
     names: tuple[str, ...] = field(repr=False)
@@ -92,7 +92,7 @@ class ModelTable:
     def shape(self) -> tuple[int, ...]:
         return (self.width,)
 
-    def open(self, source: Any, delimiter: str | None = None) -> Asked:
+    def open(self, source: Any, delimiter: str | None = None) -> AskedInstances:
         """The rows of a table; raises InputError with all that is wrong with it."""
         if isinstance(source, str | os.PathLike) and Path(source).is_dir():
             what = "is a folder, and the model was trained on a table; give a table"
@@ -124,7 +124,9 @@ class ModelTable:
             return np.concatenate(parts, axis=1)
 
         at_once = max(1, NUMBERS_AT_ONCE // self.width)
-        return Asked(tuple(names), named[0] if named else "row", see, at_once, tuple(notes))
+        return AskedInstances(
+            tuple(names), named[0] if named else "row", see, at_once, tuple(notes)
+        )
 
     def _list_notes(self, held: Mapping[str, Column], count: int) -> list[str]:
         """What the model never saw; raises InputError for cells that are nothing at all."""
@@ -175,7 +177,7 @@ class ModelPictures:
     def shape(self) -> tuple[int, ...]:
         return (3, self.height, self.width)
 
-    def open(self, source: Any, delimiter: str | None = None) -> Asked:
+    def open(self, source: Any, delimiter: str | None = None) -> AskedInstances:
         """The pictures in a folder, or those that a table names."""
         if isinstance(source, str | os.PathLike) and Path(source).is_dir():
             root = Path(source)
@@ -196,7 +198,7 @@ class ModelPictures:
             raise InputError([Mistake(f"column {self.column!r}", what)])
         return self._ask(tuple(texts), self.column, table.folder)
 
-    def _ask(self, names: tuple[str, ...], head: str, root: Path) -> Asked:
+    def _ask(self, names: tuple[str, ...], head: str, root: Path) -> AskedInstances:
         def see(instances: Instances) -> NDArray[Any]:
             chosen = [names[place] for place in instances.tolist()]
             if self.is_padded:
@@ -204,7 +206,7 @@ class ModelPictures:
             return load_images(Column(head, words=chosen), root, self.height)
 
         at_once = max(1, NUMBERS_AT_ONCE // (3 * self.height * self.width))
-        return Asked(names, head, see, at_once)
+        return AskedInstances(names, head, see, at_once)
 
     def to_dict(self) -> dict[str, Any]:
         return {"form": "pictures"} | vars(self)

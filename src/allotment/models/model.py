@@ -28,13 +28,13 @@ from allotment.learners.recipe import Recipe
 from allotment.machine import settled, sync_folder
 from allotment.models.card import CARD_FILE, Card, write_card
 from allotment.models.inputs import (
-    Asked,
+    AskedInstances,
     ModelInputs,
     UnlabelledData,
     describe_inputs,
     read_inputs,
 )
-from allotment.models.predictions import Predictions
+from allotment.models.predictions import ModelAnswers
 from allotment.progress import Progress
 
 MODEL_FILE = "model.json"
@@ -58,7 +58,7 @@ PREDICTING: Mapping[str, Any] = {"device": "cpu", "precision": "float32", "crop"
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class TrainedModel:
     """A trained model that can be asked about other data."""
 
     targets: tuple[Target, ...]
@@ -77,7 +77,7 @@ class Model:
         delimiter: str | None = None,
         learner: str | None = None,
         progress: Progress | None = None,
-    ) -> Predictions:
+    ) -> ModelAnswers:
         """What it says of the rows of a table (a file or a frame), or of the pictures in a folder.
 
         `learner` is FILE.py:FUNCTION, where the model was trained by code of the user's own.
@@ -94,10 +94,10 @@ class Model:
                     progress(int(places[-1]) + 1, total)
         whole = {task: np.concatenate(found) for task, found in parts.items()}
         named = {target.name: target for target in self.targets}
-        return Predictions(asked.names, asked.head, named, whole, asked.notes)
+        return ModelAnswers(asked.names, asked.head, named, whole, asked.notes)
 
     def _answer(
-        self, asked: Asked, places: np.ndarray[Any, Any], code: str | None
+        self, asked: AskedInstances, places: np.ndarray[Any, Any], code: str | None
     ) -> dict[str, AnyArray]:
         data = UnlabelledData(self.targets, asked.open(places))
         learner = self._make_learner(data, code)
@@ -154,7 +154,7 @@ def save_model(
     inputs: ModelInputs,
     training: Mapping[str, Any],
     card: Card,
-) -> Model:
+) -> TrainedModel:
     """Write a model into a new folder: whole, or not at all."""
     place = Path(place)
     check_savable(learner, name)
@@ -217,7 +217,7 @@ def _check_files(folder: Path) -> None:
         raise InputError([mistake.under(str(folder)) for mistake in mistakes[:8]])
 
 
-def load_model(place: str | Path) -> Model:
+def load_model(place: str | Path) -> TrainedModel:
     """The model in a folder, none of which is trusted: every field is checked, nothing is run.
 
     Weights are read when it is first asked.
@@ -256,7 +256,7 @@ def _read_plain(path: Path) -> Mapping[str, Any]:
     return plain
 
 
-def _read_model(folder: Path, plain: Mapping[str, Any]) -> Model:
+def _read_model(folder: Path, plain: Mapping[str, Any]) -> TrainedModel:
     if plain.get("format") != MODEL_FORMAT or type(plain.get("format")) is not int:
         what = f"is not {MODEL_FORMAT}, which this version of allotment reads; is allotment older?"
         raise InputError([Mistake("format", what)])
@@ -275,7 +275,7 @@ def _read_model(folder: Path, plain: Mapping[str, Any]) -> Model:
         type(each) in kinds for each in training.values()
     ):
         raise InputError([Mistake("training", "is not an object of plain values")])
-    return Model(
+    return TrainedModel(
         targets=_read_targets(plain["targets"]),
         inputs=read_inputs(plain["inputs"]),
         card=Card.from_dict(plain["card"]),

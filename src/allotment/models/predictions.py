@@ -21,7 +21,7 @@ TABLE_NAME = "predictions.csv"
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class ModelAnswers:
     """Answers for every task, in the order of the instances.
 
     `predictions["price"]` are numbers, or the probabilities of classes; `to_columns` has the
