@@ -26,8 +26,8 @@ TESTS = Path(__file__).parent
 ROOMS = (
     "arrays", "progress",
     "errors", "mistakes", "plugins", "amounts", "formatting", "cells", "machine", "files",
-    "standing", "problem", "toml", "gains", "problem_file", "limits", "solver", "plan", "overview",
-    "frontiers", "curve_conformance", "data",
+    "standing", "problem", "toml", "gains", "problem_file", "limits", "solver", "plan", "worth",
+    "overview", "frontiers", "curve_conformance", "data",
     "learners", "estimates", "advice", "orders", "job", "runs", "models", "connect", "ledger",
     "settings", "stock", "campaign", "reports", "terminal", "cli",
 )  # fmt: skip
@@ -42,8 +42,8 @@ INSIDE = {
     ),
     "estimates": (
         "probes", "posterior", "transfer", "curves", "verdict", "reduction",
-        "estimates", "design", "response", "priors", "worth", "stopping", "taba", "outline",
-        "request", "method", "chunks", "paper", "estimating", "conformance",
+        "estimates", "design", "response", "forecast", "priors", "worth", "stopping", "taba",
+        "outline", "request", "method", "chunks", "paper", "estimating", "conformance",
     ),
     "estimates.methods": ("response", "neutral", "slopes", "taba", "taba_pooled"),
     "advice": ("price", "doctor", "backtest"),
@@ -56,8 +56,8 @@ INSIDE = {
     "settings": ("settings", "template"),
     "stock": ("stock", "fingerprints", "conformance"),
     "campaign": (
-        "rounds", "state", "evaluation", "audit", "session", "sheets", "intake", "work", "jobs",
-        "summary", "campaign", "starting",
+        "rounds", "state", "goals", "evaluation", "audit", "session", "sheets", "intake", "work",
+        "jobs", "summary", "campaign", "starting",
     ),
     "terminal": ("page", "plans", "datasets", "campaigns"),
     "cli": ("group", "inputs", "output", "progress", "planning", "files", "sources", "campaign",

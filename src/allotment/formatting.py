@@ -51,6 +51,11 @@ def rounded(price: float | None) -> str:
     return "-" if price is None else number(float(f"{price:.4g}"))
 
 
+def find_places(width: float) -> int:
+    """Decimals with which an interval of this width keeps two digits."""
+    return 2 if not width else min(max(0, 1 - math.floor(math.log10(abs(width)) + 1e-9)), 6)
+
+
 def several(count: int, what: str) -> str:
     """A count with its noun.
 

@@ -68,6 +68,7 @@ from allotment.connect.connector import CONNECTORS, find_writer
 from allotment.connect.delivery import Parts, read_delivery, write_rejected
 from allotment.errors import Infeasible, InputError, Mistake
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.forecast import Forecast, describe_forecasts, forecast
 from allotment.estimates.request import FOLDS
 from allotment.files import check_free, place_file
 from allotment.formatting import several
@@ -122,6 +123,8 @@ class Measured:
     """why there is nothing to plan, if there is not"""
     waiting: Mapping[str, int] = field(default_factory=dict)
     """of each task, the labels on order, which the diagnosis counts as at hand"""
+    forecasts: Mapping[str, Forecast] = field(default_factory=dict)
+    """of each task, as far as it was scored: its score now and with the plan"""
 
     @property
     def standing(self) -> Standing:
@@ -135,6 +138,7 @@ class Measured:
             "estimates": self.value.body["estimates"],
             "diagnosis": None if self.diagnosis is None else self.diagnosis.to_dict(),
             "standing": self.standing,
+            "scores": describe_forecasts(self.forecasts),
         }
 
 
@@ -287,8 +291,14 @@ class Campaign:
             sum(each.body["needs"]["trainings"] for each in earlier),
         )
         idle = "" if diagnosis is not None else tell_spent(state)
+        waiting = state.account.open
+        bought = dict.fromkeys(waiting, 0) if diagnosis is None else diagnosis.counts
+        after = {
+            name: have + waiting[name] + bought[name] for name, have in state.stock.have.items()
+        }
+        forecasts = forecast(estimates, state.stock.have, after, state.metrics)
         return Measured(
-            value, estimates, diagnosis, trained, kept, used, left_over, idle, state.account.open
+            value, estimates, diagnosis, trained, kept, used, left_over, idle, waiting, forecasts
         )
 
     def backtest(self, repeats: int = 4, progress: Progress | None = None) -> Backtest:

@@ -27,9 +27,11 @@ from allotment.campaign.rounds import (
 from allotment.data.source import DataSettings
 from allotment.errors import Infeasible, InputError, Mistake, cut
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.forecast import Forecast, forecast
 from allotment.estimates.method import METHODS, Method
 from allotment.formatting import several
 from allotment.job import JSON, Job
+from allotment.learners.metrics import name_metric
 from allotment.ledger.books import find_terms, list_lost
 from allotment.ledger.journal import Position
 from allotment.ledger.store import Store, Value
@@ -75,6 +77,8 @@ class Proposal:
     """that these are in"""
     basis: str = ""
     """in words, where nothing is measured"""
+    forecasts: Mapping[str, Forecast] = field(default_factory=dict)
+    """of each task, as far as it was scored: its score now and with the plan"""
 
     @property
     def is_empty(self) -> bool:
@@ -328,7 +332,23 @@ class CampaignState:
             outlook = Outlook.from_dict(known)
             vars(plan).update(outlook=outlook, plateau=outlook.plateau)
         money = self.settings.budget if budget is None else problem.budget
-        return Proposal(plan, propose(plan, plan.outlook, money), self.found, *self._waiting)
+        tranche = propose(plan, plan.outlook, money)
+        forecasts = self.forecast(plan.counts)
+        return Proposal(plan, tranche, self.found, *self._waiting, forecasts=forecasts)
+
+    def forecast(self, counts: Mapping[str, int]) -> dict[str, Forecast]:
+        """What each task scores now, and with so many more labels beside those on order; nothing
+        where nothing was measured."""
+        if self.found is None:
+            return {}
+        now = self.stock.have
+        after = {name: now[name] + self.account.open[name] + counts[name] for name in now}
+        return forecast(self.found.estimates, now, after, self.metrics)
+
+    @cached_property
+    def metrics(self) -> dict[str, str]:
+        """The name of each task's metric."""
+        return {name: name_metric(target) for name, target in self.stock.targets.items()}
 
     @property
     def _waiting(self) -> tuple[dict[str, int], tuple[int, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,17 @@ from allotment.campaign.evaluation import LEVEL, Evaluation
 from allotment.campaign.rounds import is_groundless, rebase
 from allotment.campaign.state import CampaignState, Proposal
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.forecast import (
+    Forecast,
+    ScoreLevel,
+    describe_forecasts,
+    find_score_level,
+)
 from allotment.estimates.response import Response
 from allotment.estimates.transfer import Transfer
 from allotment.formatting import several
 from allotment.job import installed
+from allotment.learners.metrics import title_metric
 from allotment.ledger.store import Value
 from allotment.overview import few_baselines
 from allotment.plan import Outlook, Plan, unit_of
@@ -27,6 +34,7 @@ from allotment.problem import show_exact
 from allotment.settings.settings import SETTINGS_FILE, quote
 from allotment.solver.baselines import equal_budget
 from allotment.standing import PERCENT, Standing
+from allotment.worth import find_worth
 
 CURVE_POINTS = 24
 """points at which a curve is drawn"""
@@ -68,6 +76,10 @@ class Status:
     """the command to type"""
     standing: Standing = Standing.UNKNOWN
     """of that plan beside equal budget"""
+    scores: Mapping[str, Forecast] = field(default_factory=dict)
+    """of each task, as far as it was scored"""
+    is_planned: bool = False
+    """whether these know what the plan will bring; else they are those of now"""
 
     @property
     def money(self) -> str:
@@ -82,7 +94,15 @@ class Status:
         } | {
             "tasks": list(self.tasks),
             "notes": list(self.notes),
+            "scores": self._describe_scores(),
         }
+
+    def _describe_scores(self) -> dict[str, Any]:
+        found = describe_forecasts(self.scores)
+        for each in found.values():
+            if not self.is_planned:
+                del each["after"]
+        return found
 
 
 def summarise(
@@ -124,7 +144,8 @@ def summarise(
         notes.append(state.tell_obstacles().replace("that buys", f"the {left} left buys", 1))
     if state.found is not None and not state.found.fresh:
         notes.append("labels came in since the last estimate; a new one would know more")
-    step, plan = _find_next(state, evaluated, recorded)
+    step, proposal = _find_next(state, evaluated, recorded)
+    nothing = dict.fromkeys(state.settings.names, 0)
     return Status(
         show_exact(state.settings.budget),
         spent,
@@ -132,9 +153,11 @@ def summarise(
         left,
         tuple(tasks),
         tuple(notes),
-        "" if plan is None else tell_outlook(plan),
+        "" if proposal is None else tell_outlook(proposal.plan),
         step,
-        Standing.UNKNOWN if plan is None else plan.standing,
+        Standing.UNKNOWN if proposal is None else proposal.plan.standing,
+        state.forecast(nothing) if proposal is None else proposal.forecasts,
+        proposal is not None,
     )
 
 
@@ -179,8 +202,9 @@ def _note_open(state: CampaignState) -> list[str]:
 
 def _find_next(
     state: CampaignState, evaluated: bool, recorded: Sequence[str]
-) -> tuple[str, Plan | None]:
-    """The next command, and the plan for the money that is left, where that is known already."""
+) -> tuple[str, Proposal | None]:
+    """The next command, and what is proposed for the money that is left, where that is known
+    already."""
     name = quote(state.folder)
     if state.lost:
         return f"allot ingest {name} {quote(state.lost[0])}", None
@@ -201,7 +225,7 @@ def _find_next(
     if proposal.is_empty:
         return f"allot {_find_end(state, evaluated)} {name}", None
     step = "order" if proposal.job.key in recorded else "plan"
-    return f"allot {step} {name}", proposal.plan
+    return f"allot {step} {name}", proposal
 
 
 def _find_end(state: CampaignState, evaluated: bool) -> str:
@@ -255,13 +279,17 @@ def collect(
     if plan is not None:
         evidence = _find_evidence(state, plan, last)
         values["plan"] = _plan(plan, None if proposal is None else state.stock.have)
+        if proposal is not None:
+            _add_scores(values["plan"], proposal.forecasts)
         if proposal is None:
             values["decision"] = _tell_done(state, plan)
         values["comparison"] = _compare(plan, evidence)
         if plan.outlook is not None:
             values["outlook"] = _outlook(plan.outlook, unit_of(evidence))
     if state.found is not None:
-        values["curves"] = _curves(state.found.estimates, {} if plan is None else plan.counts)
+        values["curves"] = _curves(
+            state.found.estimates, {} if plan is None else plan.counts, state.metrics
+        )
         values["transfer"] = _transfer(state.found.estimates)
     if diagnosis is not None:
         findings = Diagnosis.from_dict(diagnosis.body).findings
@@ -304,6 +332,13 @@ def _find_evidence(state: CampaignState, plan: Plan, last: Value | None) -> Esti
 def _compare(plan: Plan, evidence: Estimates | None) -> list[dict[str, Any]]:
     """The plan beside its baselines, each with what the estimates expect of the plan over it."""
     rows = [row.to_dict() for row in plan.compare(few_baselines(plan.problem)).rows]
+    if evidence is None:
+        for row in rows:
+            del row["value"]
+    else:
+        worth = find_worth(plan.problem, evidence)
+        for row, cell in zip(rows, worth.list_cells([row["value"] for row in rows]), strict=True):
+            row["worth"] = cell
     for row in rows[1:]:
         if evidence is not None and row["counts"] != plan.counts:
             row["outlook"] = _look_over(evidence, plan, row["counts"])
@@ -345,9 +380,17 @@ def _plan(plan: Plan, have: Mapping[str, int] | None) -> dict[str, Any]:
     return {"tasks": rows, "budget": show_exact(plan.problem.budget), "spent": show_exact(spent)}
 
 
-def _curves(estimates: Estimates, counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The gain of each task from labels of its own, as expected, with what single trainings
-    showed."""
+def _add_scores(plan: dict[str, Any], forecasts: Mapping[str, Forecast]) -> None:
+    for row in plan["tasks"]:
+        if (found := forecasts.get(row["name"])) is not None:
+            row["score"] = found.to_dict()
+
+
+def _curves(
+    estimates: Estimates, counts: Mapping[str, int], metrics: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """What each task scores by labels of its own, as expected, with what single trainings showed;
+    its gain where a method does not know scores."""
     measured = estimates.about.get("measured", {}).get("response")
     response = None if measured is None else Response.from_dict(measured)
     found = []
@@ -359,6 +402,9 @@ def _curves(estimates: Estimates, counts: Mapping[str, int]) -> list[dict[str, A
                 np.geomspace(max(have / 4, 1), have + max(3 * have, 1.5 * bought), CURVE_POINTS)
             )
         )
+        if (level := find_score_level(estimates, task)) is not None and response is not None:
+            found.append(_trace_score(level, grid, metrics[task], response))
+            continue
         if estimates.law != "power":
             grid = grid[grid >= have]
         gains = _own_gains(estimates, place, grid)
@@ -368,16 +414,21 @@ def _curves(estimates: Estimates, counts: Mapping[str, int]) -> list[dict[str, A
             for n, *row in zip(grid, gains.mean(axis=0), low, high, strict=True)
         ]
         unit = unit_of(estimates)
-        curve: dict[str, Any] = {
-            "task": task,
-            "unit": AXES.get(unit, unit),
-            "level": LEVEL,
-            "points": points,
-        }
-        if response is not None and estimates.law == "power":
-            curve["seen"] = _seen(response, estimates, place)
-        found.append(curve)
+        found.append({"task": task, "unit": AXES.get(unit, unit), "level": LEVEL, "points": points})
     return found
+
+
+def _trace_score(level: ScoreLevel, grid: Array, metric: str, response: Response) -> dict[str, Any]:
+    have = dict(zip(level.estimates.tasks, level.estimates.have, strict=True))
+    points = []
+    for labels in grid.tolist():
+        span = level.find_span(have | {level.task: int(labels)})
+        points.append([labels, span.middle, span.low, span.high])
+    at = response.tasks.index(level.task)
+    scored = zip(response.counts[:, at].tolist(), response.scores[:, at].tolist(), strict=True)
+    seen = [[float(count), score] for count, score in scored if np.isfinite(score)]
+    unit = title_metric(metric)
+    return {"task": level.task, "unit": unit, "level": LEVEL, "points": points, "seen": seen}
 
 
 def _own_gains(estimates: Estimates, place: int, labels: Array) -> Array:
@@ -391,27 +442,6 @@ def _own_gains(estimates: Estimates, place: int, labels: Array) -> Array:
     return np.asarray(
         worths * np.where(shapes < 1, (1 - shapes**more) / np.maximum(1 - shapes, 1e-12), more)
     )
-
-
-def _seen(response: Response, estimates: Estimates, place: int) -> list[list[float]]:
-    """Single trainings on the curve's scale. Where 0 lies no training says; they are laid around
-    the curve."""
-    scores = response.scores[:, place]
-    there = np.isfinite(scores)
-    if not there.any():
-        return []
-    counts, scores, fold = (
-        response.counts[there, place].astype(float),
-        scores[there],
-        response.fold[there],
-    )
-    scale = abs(float(scores[counts == counts.max()].mean())) or 1.0
-    seen = scores / scale * (100.0 if response.higher_is_better[place] else -100.0)
-    curve = _own_gains(estimates, place, np.maximum(counts, 1)).mean(axis=0)
-    for part in np.unique(fold):
-        mine = fold == part
-        seen[mine] += (curve[mine] - seen[mine]).mean()
-    return [[float(n), float(score)] for n, score in zip(counts, seen, strict=True)]
 
 
 def _transfer(estimates: Estimates) -> dict[str, Any] | None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # at run time each command loads what it needs, so that --hel
     from allotment.plan import Evidence
     from allotment.problem import Problem
     from allotment.problem_file import Document
+    from allotment.worth import Worth
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -45,6 +46,16 @@ class Given(NamedTuple):
     neutral: bool
     asked: Asked | None = None
     """the campaign, if it is one"""
+
+    @property
+    def worth(self) -> Worth:
+        """In what the value of plans is told."""
+        from allotment.worth import GIVEN_WORTH, UNKNOWN_WORTH, find_worth
+
+        if self.asked is None:
+            return GIVEN_WORTH
+        evidence = self.asked.proposal.plan.evidence
+        return UNKNOWN_WORTH if evidence is None else find_worth(self.problem, evidence)
 
 
 def takes_problem(command: Command) -> Command:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # at run time each command loads what it needs, so that --hel
     from allotment.plan import Plan
     from allotment.problem import Problem
     from allotment.terminal import Page
+    from allotment.worth import Worth
 
 FRONTIER_ROWS = 20
 """rows of a frontier on a terminal, unless another number is asked for"""
@@ -39,6 +40,7 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
               allot plan my-campaign
     """
     import allotment as al
+    from allotment.estimates.forecast import describe_forecasts
     from allotment.overview import describe_plan, list_tasks, shows_ranges
     from allotment.terminal.page import Page
     from allotment.terminal.plans import show_plan, show_ranges
@@ -53,17 +55,20 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
         if given.asked is not None:
             more["tranche"] = given.asked.proposal.tranche.to_dict()
             more["standing"] = best.standing
+            more["scores"] = describe_forecasts(given.asked.proposal.forecasts)
         print_json(describe_plan(best, ranges) | more | _note(given))
     elif form == "csv":
         rows = list_tasks(best, ranges)
         _warn(given, best)
         print_csv(rows[0], (row.values() for row in rows))
     else:
-        page = Page()
-        show_plan(page, best, given.neutral)
+        page, worth = Page(), given.worth
+        forecasts = {} if given.asked is None else given.asked.proposal.forecasts
+        show_plan(page, best, given.neutral, worth, forecasts)
         if shows_ranges(best, ranges):
             show_ranges(page, best)
-        show_beside(page, best, given.neutral, given.asked is None, "--json has them")
+        is_file = given.asked is None
+        show_beside(page, best, given.neutral, is_file, "--json has them", worth)
         if given.asked is not None:
             from allotment.settings.settings import quote
             from allotment.terminal.campaigns import show_proposal
@@ -82,15 +87,21 @@ def _record(asked: Asked) -> None:
 
 
 def show_beside(
-    page: Page, best: Plan, neutral: bool, verdict: bool = True, elsewhere: str = ""
+    page: Page,
+    best: Plan,
+    neutral: bool,
+    verdict: bool = True,
+    elsewhere: str = "",
+    worth: Worth | None = None,
 ) -> None:
     """The best plan beside the baselines, as a table and, unless something surer will be said, in a
     sentence."""
     from allotment.overview import compare_few
     from allotment.terminal.plans import show_comparison, show_verdict
+    from allotment.worth import GIVEN_WORTH
 
     comparison = compare_few(best)
-    show_comparison(page, comparison, "What one might do instead", elsewhere)
+    show_comparison(page, comparison, "What one might do instead", elsewhere, worth or GIVEN_WORTH)
     if verdict:
         show_verdict(page, comparison, neutral)
 
@@ -125,7 +136,7 @@ def frontier(given: Given, points: int | None, form: str) -> None:
         from allotment.terminal.page import Page
         from allotment.terminal.plans import show_frontier
 
-        show_frontier(Page(), budgets, values, counts, given.neutral)
+        show_frontier(Page(), budgets, values, counts, given.neutral, given.worth)
 
 
 @click.command()
@@ -171,7 +182,7 @@ def score(ctx: click.Context, given: Given, counts: tuple[str, ...], form: str) 
         from allotment.terminal.plans import show_score
 
         left_out = [name for name in yours.counts if name not in named]
-        show_score(Page(), comparison, yours, left_out, given.neutral)
+        show_score(Page(), comparison, yours, left_out, given.neutral, given.worth)
     ctx.exit(INFEASIBLE if yours.broken else 0)
 
 
@@ -201,22 +212,47 @@ def _parse_counts(problem: Problem, texts: Iterable[str]) -> dict[str, str]:
 
 @click.command()
 @takes_problem
-@click.option("--target", type=float, required=True, metavar="VALUE", help="The value to reach.")
-@click.option("--task", metavar="NAME", help="Reach it with this task's own gain instead.")
+@click.option(
+    "--reach",
+    multiple=True,
+    metavar="TASK[:METRIC]=SCORE",
+    help="Of a campaign: the score that a task is to have, in its own metric. Repeatable.",
+)
+@click.option(
+    "--gain",
+    type=float,
+    metavar="PERCENT",
+    help="Of a campaign: the gain in % of the score, in the mean over tasks or of --task.",
+)
+@click.option("--target", type=float, metavar="VALUE", help="Of a file: the value to reach.")
+@click.option("--task", metavar="NAME", help="Reach --gain or --target with this task alone.")
 @formats
-def cheapest(given: Given, target: float, task: str | None, form: str) -> None:
+def cheapest(
+    given: Given,
+    reach: tuple[str, ...],
+    gain: float | None,
+    target: float | None,
+    task: str | None,
+    form: str,
+) -> None:
     """The least money that reaches a target, and what it buys.
 
     \b
-    Example:  allot cheapest problem.toml --target 1000
+    Example:  allot cheapest my-campaign --reach heating:r2=0.8 --reach seg=0.6
+              allot cheapest my-campaign --gain 5
+              allot cheapest problem.toml --target 1000
               allot cheapest problem.toml --target 200 --task seg
     """
-    import allotment as al
     from allotment.overview import list_tasks
 
-    least = al.cheapest(given.problem, given.gains, target, task)
+    least, what = _find_least(given, reach, gain, target, task)
+    forecasts = {} if given.asked is None else given.asked.state.forecast(least.counts)
     if form == "json":
-        print_json(least.to_dict() | {"tasks": list_tasks(least, ranges=False)} | _note(given))
+        from allotment.estimates.forecast import describe_forecasts
+
+        about = least.to_dict() | {"tasks": list_tasks(least, ranges=False)}
+        scores = {"scores": describe_forecasts(forecasts)} if forecasts else {}
+        print_json(about | scores | _note(given))
     elif form == "csv":
         rows = list_tasks(least, ranges=False)
         _warn(given, least)
@@ -225,7 +261,50 @@ def cheapest(given: Given, target: float, task: str | None, form: str) -> None:
         from allotment.terminal.page import Page
         from allotment.terminal.plans import show_cheapest
 
-        show_cheapest(Page(), least, task, given.problem.budget, given.neutral)
+        budget = given.problem.budget
+        show_cheapest(Page(), least, what, budget, given.neutral, given.worth, forecasts)
+
+
+def _find_least(
+    given: Given,
+    reach: tuple[str, ...],
+    gain: float | None,
+    target: float | None,
+    task: str | None,
+) -> tuple[Plan, str]:
+    """The plan for what is wanted, and that in words."""
+    import allotment as al
+    from allotment.formatting import number
+
+    if given.asked is None:
+        if target is None:
+            raise click.UsageError("Missing option '--target', the value to reach.")
+        if reach or gain is not None:
+            raise click.UsageError("--reach and --gain are for campaigns, which have scores.")
+        least = al.cheapest(given.problem, given.gains, target, task)
+        if task is None:
+            return least, f"a value of {number(least.value)}"
+        return least, f"a gain of {number(least.own_gains[task])} for {task}"
+    if target is not None:
+        raise click.UsageError(
+            "Of a campaign, targets are scores: --reach TASK=SCORE; a relative gain in % is --gain."
+        )
+    if bool(reach) == (gain is not None):
+        raise click.UsageError("Give --reach TASK=SCORE, or else --gain PERCENT.")
+    if reach:
+        from allotment.campaign.goals import parse_goals, tell_goals
+        from allotment.campaign.goals import reach as reach_goals
+
+        goals = parse_goals(given.asked.state, reach)
+        plan = reach_goals(given.asked.state, given.asked.proposal, goals)
+        return plan, tell_goals(given.asked.state, goals)
+    assert gain is not None
+    if not given.worth.unit:
+        raise click.UsageError("Nothing is measured yet, so that no gain can be asked for.")
+    wanted = gain if task is not None else gain * given.worth.divisor
+    least = al.cheapest(given.problem, given.gains, wanted, task)
+    of = given.worth.say(least.value) if task is None else f"a gain of {gain:g} % for {task}"
+    return least, of
 
 
 def _warn(given: Given, plan: Plan | None = None) -> None:

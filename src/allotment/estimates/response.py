@@ -295,7 +295,7 @@ def find_level(response: Response | None, task: str) -> Level | None:
     if response is None or task not in response.tasks:
         return None
     at = response.tasks.index(task)
-    known, full = find_scored(response, task), _find_full(response, task)
+    known, full = find_scored(response, task), find_full(response, task)
     if known.sum() < 2:
         return None
     # where hardly any had all labels, the others too: what fewer lose is small beside what was
@@ -328,7 +328,15 @@ def find_level(response: Response | None, task: str) -> Level | None:
     return Level(score, float(start.mean()), False, gap < 2 * noise)
 
 
-def _find_full(response: Response, task: str) -> NDArray[np.bool_]:
+def find_scale(scores: Array, counts: Ints) -> float:
+    """What 100 % of a task's score are: what trainings with nearly as many labels of it as any had
+    score."""
+    if not len(scores):
+        return 1.0
+    return abs(float(np.mean(scores[counts >= 0.9 * counts.max()]))) or 1.0
+
+
+def find_full(response: Response, task: str) -> NDArray[np.bool_]:
     """[training]: whether it had all labels of the task that its fold leaves, or as many as any
     had; one at least has.
 

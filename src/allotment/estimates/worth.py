@@ -28,7 +28,7 @@ import numpy as np
 from allotment.arrays import Array, Ints
 from allotment.estimates.estimates import DRAWS, Estimates
 from allotment.estimates.priors import Prior
-from allotment.estimates.response import Response
+from allotment.estimates.response import Response, find_scale
 
 LIVE, SATURATED, DEAD, LATE = range(4)
 """states, in the order of Prior.states"""
@@ -99,8 +99,7 @@ def _look_at(response: Response, task: int, best: float | None) -> TaskScores:
     scores, start = response.scores[there, task], response.untrained[:, task]
     counts = np.maximum(response.counts[there], 1)
     own = counts[:, task]
-    full = abs(float(np.mean(scores[own >= 0.9 * own.max()]))) if there.any() else 0.0
-    scale = full or 1.0
+    scale = find_scale(scores, own)
     higher = response.higher_is_better[task]
     room = 100.0
     if higher:

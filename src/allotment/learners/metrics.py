@@ -413,7 +413,9 @@ def name_metric(target: Target) -> str:
 
 def title_metric(name: str) -> str:
     """A metric as people write it: MAE, R2, accuracy."""
-    return (getattr(METRICS[name], "title", "") or name) if name != LOSS else LOSS
+    if name not in METRICS:  # the loss, or what a package offered that is gone
+        return name
+    return getattr(METRICS[name], "title", "") or name
 
 
 def check_metric(name: str, *kinds: str) -> str:

@@ -9,14 +9,16 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
      "plan": {"tasks": [{"name": text, "count": int,
                          "cost": money, "have": int, "spend": money,
                          "low": int, "high": int,  range of the count over the draws' own best plans
-                         "plateau": [int, int]}],       and over plans within 1 % of this one
+                         "plateau": [int, int],         and over plans within 1 % of this one
+                         "score": {"metric": text, "now": span, "after": span}}],
+                                  a span is {"middle": x, "low": x, "high": x}
               "budget": money, "spent": money, "currency": text},
      "outlook": {"mean": x, "low": x, "high": x, "level": 0.9, "chance": share,
                                             D_T(plan) - D_T(equal budget)
                  "unit": text,              "%" unless the method measures in something else
                  "standing": text},         of the plan, for whoever reads the values; not shown
      "comparison": [{"name": text, "counts": {task: int},  the plan first; as `Score.to_dict`
-                     "spent": money, "value": x, "broken": [text],
+                     "spent": money, "value": x, "worth": text, "broken": [text],
                      "outlook": ...}],                  of the plan over this row, as above
      "curves": [{"task": text, "unit": text, "level": 0.9,
                  "points": [[labels, mean, low, high]],              low and high may be None
@@ -51,7 +53,8 @@ from typing import Any
 from allotment.amounts import exact
 from allotment.errors import InputError, Mistake
 from allotment.files import plainly, replace_file
-from allotment.formatting import amounts, numbers, percent
+from allotment.formatting import amounts, find_places, percent
+from allotment.learners.metrics import title_metric
 from allotment.reports import words
 from allotment.reports.charts import Mark, draw_curve, draw_interval, draw_keys
 from allotment.reports.markup import (
@@ -206,6 +209,7 @@ def _show_plan(given: Values) -> Html:
             [_say_ends(*(task.get("plateau") or (None, None))) for task in tasks],
         ),
     ]
+    columns += _show_scores([task.get("score") for task in tasks])
     shown = _drop_unknown(columns)
     explained = {words.HEADS["range"], words.HEADS["plateau"]} & {column.head for column in shown}
     return join(
@@ -213,8 +217,26 @@ def _show_plan(given: Values) -> Html:
             table(words.HEADINGS["plan"], shown),
             tag("p", words.sum_up_money(plan)),
             note(words.NOTES["plan"] if explained else ""),
+            note(words.NOTES["scores"] if any(task.get("score") for task in tasks) else ""),
         ]
     )
+
+
+def _show_scores(scores: Sequence[Values | None]) -> list[HtmlColumn]:
+    """Each task's metric, and what it scores now and with the plan."""
+    metrics = [words.NOT_KNOWN if each is None else title_metric(each["metric"]) for each in scores]
+    columns = [HtmlColumn(words.HEADS["metric"], metrics, "name")]
+    for when in ("now", "after"):
+        spans = [words.NOT_KNOWN if each is None else _say_span(each, when) for each in scores]
+        columns.append(HtmlColumn(words.HEADS[when], spans))
+    return columns
+
+
+def _say_span(score: Values, when: str) -> str:
+    widths = [score[each]["high"] - score[each]["low"] for each in ("now", "after")]
+    span, places = score[when], find_places(min(widths))
+    middle = words.say_number(span["middle"], places)
+    return f"{middle} ({words.say_range(span['low'], span['high'], places)})"
 
 
 def _drop_unknown(columns: Sequence[HtmlColumn]) -> list[HtmlColumn]:
@@ -265,7 +287,7 @@ def _show_comparison(given: Values) -> Html:
         )
     columns += [
         HtmlColumn(words.HEADS["spent"], _say_amounts([row.get("spent") for row in rows])),
-        *_show_worth([row.get("value") for row in rows]),
+        *_show_worth(rows),
         HtmlColumn(words.HEADS["ahead"], [_say_outlook(each) for each in outlooks]),
         HtmlColumn(words.HEADS["chance"], [_say_chance(each) for each in outlooks]),
     ]
@@ -278,7 +300,7 @@ def _show_comparison(given: Values) -> Html:
         [
             table(words.HEADINGS["comparison"], _drop_unknown(columns), strong={0}),
             tag("ul", *broken) if broken else "",
-            note(words.NOTES["comparison"]),
+            note(_explain_worth(rows)),
             note(next((words.explain_ahead(each) for each in outlooks if each), "")),
             note(words.NOTES["many"] if len(tasks) > MOST_TASK_COLUMNS else ""),
         ]
@@ -289,13 +311,20 @@ def _name_plan(plan: str) -> Html:
     return name("this plan" if plan == "plan" else plan)
 
 
-def _show_worth(values: Sequence[float | None]) -> list[HtmlColumn]:
-    """Values of plans, and their share of the first one's."""
-    if any(value is None for value in values):
+def _explain_worth(rows: Sequence[Values]) -> str:
+    if not rows[0].get("worth"):
+        return ""
+    return words.NOTES["labels gained" if "label" in rows[0]["worth"] else "comparison"]
+
+
+def _show_worth(rows: Sequence[Values]) -> list[HtmlColumn]:
+    """What plans are worth, and their share of the first one's."""
+    if any(row.get("value") is None for row in rows):
         return []
-    known = [value for value in values if value is not None]
-    shares = [percent(value / known[0]) if known[0] > 0 else words.NOT_KNOWN for value in known]
-    return [HtmlColumn(words.HEADS["value"], numbers(known)), HtmlColumn(words.HEADS["of"], shares)]
+    first = rows[0]["value"]
+    shares = [percent(row["value"] / first) if first > 0 else words.NOT_KNOWN for row in rows]
+    worths = [row.get("worth", words.NOT_KNOWN) for row in rows]
+    return [HtmlColumn(words.HEADS["worth"], worths), HtmlColumn(words.HEADS["of"], shares)]
 
 
 def _say_outlook(outlook: Values | None) -> str:
@@ -346,7 +375,7 @@ def _show_evaluation(given: Values) -> Html:
 def _say_measured(pairs: Sequence[Sequence[Any] | None]) -> list[str]:
     """Means and deviations of one column with the same decimals."""
     spreads = sorted(pair[1] for pair in pairs if pair and pair[1])
-    places = words.find_places(spreads[len(spreads) // 2]) if spreads else 2
+    places = find_places(spreads[len(spreads) // 2]) if spreads else 2
     return [
         words.say_deviation(pair[0], pair[1], places) if pair else words.NOT_KNOWN for pair in pairs
     ]

@@ -159,6 +159,8 @@ TEXTS = either("text or a list of it", text, each(text))
 OUTLOOK = record(
     {"mean": number, "low": number, "high": number, "chance": share}, {"level": share, "unit": text}
 )
+SPAN = record({"middle": number, "low": number, "high": number}, {})
+SCORE = record({"metric": text, "now": SPAN, "after": SPAN}, {})
 TASK = record(
     {"name": text, "count": count},
     {
@@ -168,6 +170,7 @@ TASK = record(
         "low": count,
         "high": count,
         "plateau": row(count, count),
+        "score": SCORE,
     },
 )
 MEASURED = row(maybe(number), maybe(number))
@@ -179,7 +182,13 @@ PART_CHECKS: dict[str, ValueCheck] = {
     "comparison": each(
         record(
             {"name": text, "counts": by_name(count)},
-            {"spent": money, "value": number, "broken": each(text), "outlook": OUTLOOK},
+            {
+                "spent": money,
+                "value": number,
+                "worth": text,
+                "broken": each(text),
+                "outlook": OUTLOOK,
+            },
         )
     ),
     "curves": each(

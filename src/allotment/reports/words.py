@@ -4,13 +4,12 @@ them."""
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from allotment.amounts import exact, show
-from allotment.formatting import percent
+from allotment.formatting import find_places, percent
 from allotment.reports.markup import Content, Html, fill, join, name
 from allotment.standing import PERCENT, Standing
 
@@ -37,7 +36,18 @@ NOTES = {
         "Best plans: where the number lies if what was measured is varied within its uncertainty."
         " Equally good: what it can be in plans worth at least 99 % of this one."
     ),
-    "comparison": "Value: the sum over tasks of weight times gain.",
+    "comparison": (
+        "Mean gain: what the tasks gain, in % of each one's score, in the mean over tasks by their"
+        " weights."
+    ),
+    "labels gained": (
+        "Mean gain: what the tasks gain, in labels of each one's own, in the mean over tasks by"
+        " their weights."
+    ),
+    "scores": (
+        "Score: of a model trained on these labels, on instances like those at hand; nine of ten"
+        " such models lie between the two in brackets."
+    ),
     "ahead": (
         "Ahead: by how many {unit} this plan is expected to be better than the other, with the"
         " {level} interval; chance: that it is better at all. Both follow from what was measured;"
@@ -78,7 +88,10 @@ HEADS = {
     "plateau": "Equally good",
     "plan": "Plan",
     "spent": "Spent",
-    "value": "Value",
+    "worth": "Mean gain",
+    "metric": "Metric",
+    "now": "Score now",
+    "after": "With the plan",
     "of": "Of this plan",
     "ahead": "Ahead",
     "chance": "Chance",
@@ -146,11 +159,6 @@ def say_money(amount: Any) -> str:
 def group_digits(amount: str) -> str:
     """An amount as it is written, with commas at the thousands."""
     return amount if amount.startswith("~") else f"{Decimal(amount):,f}"
-
-
-def find_places(width: float) -> int:
-    """Decimals with which an interval of this width keeps two digits."""
-    return 2 if not width else min(max(0, 1 - math.floor(math.log10(abs(width)) + 1e-9)), 6)
 
 
 def say_number(value: float, places: int, sign: bool = False) -> str:

@@ -29,6 +29,7 @@ from allotment.terminal.page import (
     fit,
     split,
 )
+from allotment.terminal.plans import explain_forecasts, list_forecasts
 
 
 def show_tasks(page: Page, status: Status) -> None:
@@ -46,6 +47,9 @@ def show_tasks(page: Page, status: Status) -> None:
             TextColumn("on order", [str(row["open"]) for row in rows]),
         ]
     columns.append(TextColumn("could be labelled", [str(row["pool"]) for row in rows]))
+    if status.scores:
+        known = list_forecasts([status.scores.get(row["name"]) for row in rows])
+        columns += known if status.is_planned else known[:-1]
     # numbers are never cut
     if page.width is not None and len(split(fit(columns, page.width), page.width + COLUMN_GAP)) > 1:
         page.tables(columns[0], columns[1:])
@@ -82,9 +86,20 @@ def show_measured(page: Page, measured: Measured, folder: str) -> None:
         page.text(f"There is nothing to plan with: {measured.idle}.")
         return
     show_diagnosis(page, measured.diagnosis)
+    _show_forecasts(page, measured)
     _tell_waiting(page, measured.waiting)
     page.text()
     page.text(f"Next: allot plan {folder}")
+
+
+def _show_forecasts(page: Page, measured: Measured) -> None:
+    """Scores now, and what they are expected to be."""
+    if not measured.forecasts:
+        return
+    page.text()
+    names = list(measured.forecasts)
+    page.table([TextColumn("task", names, "name"), *list_forecasts([*measured.forecasts.values()])])
+    page.text(explain_forecasts())
 
 
 def _tell_waiting(page: Page, waiting: Mapping[str, int]) -> None:

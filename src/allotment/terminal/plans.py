@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from allotment.amounts import exact, show
-from allotment.formatting import amounts, number, numbers, percent, rounded, several
+from allotment.estimates.forecast import Forecast
+from allotment.formatting import (
+    amounts,
+    number,
+    numbers,
+    percent,
+    rounded,
+    several,
+)
 from allotment.gains import Curve
+from allotment.learners.metrics import title_metric
 from allotment.plan import Comparison, Plan, Score
 from allotment.problem import Problem, Task
 from allotment.terminal.page import (
@@ -19,6 +29,7 @@ from allotment.terminal.page import (
     TextColumn,
     shorten,
 )
+from allotment.worth import GIVEN_WORTH, Worth
 
 NEUTRAL = (
     "The file gives no gains, so this is the neutral plan: every task is taken to be worth the"
@@ -35,11 +46,19 @@ def show_neutral(page: Page) -> None:
     page.text()
 
 
-def show_plan(page: Page, plan: Plan, neutral: bool) -> None:
+def show_plan(
+    page: Page,
+    plan: Plan,
+    neutral: bool,
+    worth: Worth = GIVEN_WORTH,
+    forecasts: Mapping[str, Forecast] | None = None,
+) -> None:
     """What to buy, what it costs and is worth, and what is left."""
     if neutral:
         show_neutral(page)
-    page.table(_purchase(plan))
+    page.table(_purchase(plan, worth, forecasts or {}))
+    if forecasts:
+        page.text(explain_forecasts())
     if hidden := _shown(plan)[1]:
         page.text(
             f"(The {MOST_ROWS} that get most of {len(hidden) + MOST_ROWS} tasks; --csv has them"
@@ -47,11 +66,13 @@ def show_plan(page: Page, plan: Plan, neutral: bool) -> None:
         )
     page.text()
     spent = plan.problem.price(plan.counts)
-    most = ", the most that these limits allow" if plan.exact else ""
-    page.text(
-        f"Spent {show(spent)} of {show(plan.problem.budget)} for a value of"
-        f" {number(plan.value)}{most}. The next unit of money is worth {number(plan.money_worth)}."
-    )
+    message = f"Spent {show(spent)} of {show(plan.problem.budget)}"
+    if worth.head:
+        most = ", the most that these limits allow" if plan.exact else ""
+        message += f" for {worth.say(plan.value)}{most}"
+    if worth == GIVEN_WORTH:
+        message += f". The next unit of money is worth {number(plan.money_worth)}"
+    page.text(f"{message}.")
     if not plan.exact:
         share = f" ({percent(plan.gap / plan.value)})" if plan.value > 0 else ""
         page.text(
@@ -68,7 +89,17 @@ def show_plan(page: Page, plan: Plan, neutral: bool) -> None:
             )
 
 
-def _purchase(plan: Plan) -> list[TextColumn]:
+def explain_forecasts() -> str:
+    """What the spans beside scores are."""
+    return (
+        "Scores: of a model trained on these labels, on instances like those at hand; nine of ten"
+        " such models lie between the two in brackets."
+    )
+
+
+def _purchase(
+    plan: Plan, worth: Worth = GIVEN_WORTH, forecasts: Mapping[str, Forecast] | None = None
+) -> list[TextColumn]:
     tasks, others = _shown(plan)
     own, total = plan.own_gains, plan.problem.price(plan.counts)
     money = [task.price(plan.counts[task.name]) for task in tasks]
@@ -101,7 +132,37 @@ def _purchase(plan: Plan) -> list[TextColumn]:
         TextColumn("buy", list(map(str, bought))),
         TextColumn("money", amounts(money)),
         TextColumn("share", [percent(float(each / total)) if total else "-" for each in money]),
-        TextColumn("gain", numbers(gains)),
+        *_expected(names, gains, worth, forecasts or {}),
+    ]
+
+
+def _expected(
+    names: Sequence[str],
+    gains: Sequence[float],
+    worth: Worth,
+    forecasts: Mapping[str, Forecast],
+) -> list[TextColumn]:
+    """What each task scores now and then; its gain where nothing is known of scores."""
+    if forecasts:
+        return list_forecasts([forecasts.get(name) for name in names])
+    if worth == GIVEN_WORTH:
+        return [TextColumn("gain", numbers(gains))]
+    if not worth.head:
+        return []
+    return [TextColumn("own gain", replace(worth, divisor=1.0).list_cells(gains))]
+
+
+def list_forecasts(found: Sequence[Forecast | None]) -> list[TextColumn]:
+    """Metric, score now and score with the plan, one row for each task."""
+    metrics, now, after = [], [], []
+    for each in found:
+        metrics.append("" if each is None else title_metric(each.metric))
+        now.append("-" if each is None else each.now.say(each.places))
+        after.append("-" if each is None else each.after.say(each.places))
+    return [
+        TextColumn("metric", metrics, "word"),
+        TextColumn("now", now, "word"),
+        TextColumn("with the plan", after, "word"),
     ]
 
 
@@ -154,27 +215,32 @@ def show_ranges(page: Page, plan: Plan) -> None:
 
 
 def show_comparison(
-    page: Page, comparison: Comparison, title: str = "", elsewhere: str = ""
+    page: Page,
+    comparison: Comparison,
+    title: str = "",
+    elsewhere: str = "",
+    worth: Worth = GIVEN_WORTH,
 ) -> None:
     """Plans side by side, and the limits that some of them break; `elsewhere` is where all counts
     are."""
     rows, best = comparison.rows, comparison.rows[0]
+    spent = amounts([Fraction(row.spent).limit_denominator(10**12) for row in rows])
     columns = [
         TextColumn(
             "plan", ["this plan" if row.name == "plan" else row.name for row in rows], "name"
         ),
         *_count_columns({name: [row.counts[name] for row in rows] for name in best.counts}),
-        TextColumn(
-            "spent", amounts([Fraction(row.spent).limit_denominator(10**12) for row in rows])
-        ),
-        TextColumn("value", numbers([row.value for row in rows])),
-        TextColumn(
-            "of best", [percent(row.value / best.value) if best.value > 0 else "-" for row in rows]
-        ),
     ]
     if title and all(row.spent == best.spent for row in rows):
-        title += f" with the same {columns[-3].cells[0]}"
-        del columns[-3]
+        title += f" with the same {spent[0]}"
+    else:
+        columns.append(TextColumn("spent", spent))
+    if worth.head:
+        shares = [percent(row.value / best.value) if best.value > 0 else "-" for row in rows]
+        columns += [
+            TextColumn(worth.head, worth.list_cells([row.value for row in rows])),
+            TextColumn("of best", shares),
+        ]
     if title:
         page.text()
         page.title(title)
@@ -220,12 +286,17 @@ def _more(value: float, other: float) -> str:
 
 
 def show_score(
-    page: Page, comparison: Comparison, yours: Score, left_out: Sequence[str], neutral: bool
+    page: Page,
+    comparison: Comparison,
+    yours: Score,
+    left_out: Sequence[str],
+    neutral: bool,
+    worth: Worth = GIVEN_WORTH,
 ) -> None:
     """The user's own plan beside the best one and the baselines, and in one sentence."""
     if neutral:
         show_neutral(page)
-    show_comparison(page, comparison, elsewhere=BOTH)
+    show_comparison(page, comparison, elsewhere=BOTH, worth=worth)
     page.text()
     if left_out:
         few = [*left_out[:MOST_LIST_LINES], "..."] if len(left_out) > MOST_LIST_LINES else left_out
@@ -240,19 +311,20 @@ def show_score(
 
 
 def show_cheapest(
-    page: Page, plan: Plan, task: str | None, budget: Fraction, neutral: bool
+    page: Page,
+    plan: Plan,
+    what: str,
+    budget: Fraction,
+    neutral: bool,
+    worth: Worth = GIVEN_WORTH,
+    forecasts: Mapping[str, Forecast] | None = None,
 ) -> None:
-    """The least money for a target, against the money that there is."""
+    """The least money for a target, which `what` names, against the money that there is."""
     if neutral:
         show_neutral(page)
     spent = plan.problem.price(plan.counts)
-    page.table(_purchase(plan))
+    page.table(_purchase(plan, worth, forecasts))
     page.text()
-    what = (
-        f"a gain of {number(plan.own_gains[task])} for {task}"
-        if task
-        else f"a value of {number(plan.value)}"
-    )
     page.text(f"It takes {show(spent)} to reach {what}.")
     if spent == budget:
         page.text("That is all of the budget.")
@@ -270,22 +342,19 @@ def show_frontier(
     values: Sequence[float],
     counts: Mapping[str, Sequence[int]],
     neutral: bool,
+    worth: Worth = GIVEN_WORTH,
 ) -> None:
     """What each budget buys, one row for each."""
     if neutral:
         show_neutral(page)
-    page.table(
-        [
-            TextColumn("budget", amounts([exact(budget) for budget in budgets])),
-            TextColumn("value", numbers(values)),
-            TextColumn(
-                "of last",
-                [percent(value / values[-1]) if values[-1] > 0 else "-" for value in values],
-            ),
-            *_count_columns(counts),
-        ],
-        BOTH,
-    )
+    columns = [TextColumn("budget", amounts([exact(budget) for budget in budgets]))]
+    if worth.head:
+        shares = [percent(value / values[-1]) if values[-1] > 0 else "-" for value in values]
+        columns += [
+            TextColumn(worth.head, worth.list_cells(values)),
+            TextColumn("of last", shares),
+        ]
+    page.table([*columns, *_count_columns(counts)], BOTH)
     if len(counts) > MOST_SIDE_BY_SIDE:
         page.text("(--csv and --json have the counts of each task.)")
 
