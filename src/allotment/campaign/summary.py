@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -293,7 +293,7 @@ def collect(
         values["transfer"] = _transfer(state.found.estimates)
     if diagnosis is not None:
         findings = Diagnosis.from_dict(diagnosis.body).findings
-        values["verdicts"] = [asdict(each) | {"share": min(1.0, each.share)} for each in findings]
+        values["verdicts"] = [each.to_dict() | {"share": min(1.0, each.share)} for each in findings]
     if evaluation is not None:
         found = Evaluation.from_dict(evaluation.body)
         rows = [

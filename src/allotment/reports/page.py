@@ -209,7 +209,6 @@ def _show_plan(given: Values) -> Html:
             [_say_ends(*(task.get("plateau") or (None, None))) for task in tasks],
         ),
     ]
-    columns += _show_scores([task.get("score") for task in tasks])
     shown = _drop_unknown(columns)
     explained = {words.HEADS["range"], words.HEADS["plateau"]} & {column.head for column in shown}
     return join(
@@ -217,19 +216,24 @@ def _show_plan(given: Values) -> Html:
             table(words.HEADINGS["plan"], shown),
             tag("p", words.sum_up_money(plan)),
             note(words.NOTES["plan"] if explained else ""),
-            note(words.NOTES["scores"] if any(task.get("score") for task in tasks) else ""),
+            _show_scores([task for task in tasks if task.get("score")]),
         ]
     )
 
 
-def _show_scores(scores: Sequence[Values | None]) -> list[HtmlColumn]:
-    """Each task's metric, and what it scores now and with the plan."""
-    metrics = [words.NOT_KNOWN if each is None else title_metric(each["metric"]) for each in scores]
-    columns = [HtmlColumn(words.HEADS["metric"], metrics, "name")]
+def _show_scores(tasks: Sequence[Values]) -> Html:
+    """What tasks score now and with the plan, each in its own metric."""
+    if not tasks:
+        return Html()
+    scores = [task["score"] for task in tasks]
+    metrics = [title_metric(each["metric"]) for each in scores]
+    columns = [
+        HtmlColumn(words.HEADS["task"], [name(task["name"]) for task in tasks], "name"),
+        HtmlColumn(words.HEADS["metric"], metrics, "name"),
+    ]
     for when in ("now", "after"):
-        spans = [words.NOT_KNOWN if each is None else _say_span(each, when) for each in scores]
-        columns.append(HtmlColumn(words.HEADS[when], spans))
-    return columns
+        columns.append(HtmlColumn(words.HEADS[when], [_say_span(each, when) for each in scores]))
+    return join([table(words.SCORES, columns), note(words.NOTES["scores"])])
 
 
 def _say_span(score: Values, when: str) -> str:

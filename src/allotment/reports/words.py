@@ -124,6 +124,7 @@ KEYS = {
 CODE = {"fingerprint", "data fingerprint", "labels", "learner", "command"}
 """keys whose values are to be copied to the letter"""
 TO = "to"
+SCORES = "What tasks score"
 TOGETHER = "Together"
 NO_TASKS = "There are no tasks to buy labels for."
 NOT_MEASURED = "Nothing was measured here."
