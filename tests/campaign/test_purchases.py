@@ -494,7 +494,7 @@ def test_what_is_frozen_and_bought_is_told_as_the_file_has_it() -> None:
     fine("order", folder)
     settle_all(folder)
     told = refused(1, "plan", folder)
-    assert "size: it is frozen at 7, which are bought; look: most is 2" in told
+    assert "size: it is frozen at 7, and these are bought; look: most is 2" in told
     assert "raise the frozen or the most in camp/campaign.toml" in told
 
 

@@ -43,6 +43,10 @@ SMALL_SHARE = 0.01
 
 
 GRADES = ("sound", "weak", "unusable")
+GRADE_WORDS = {"sound": "known", "weak": "not sure", "unusable": "not known"}
+"""grades as people read them"""
+MOST_FINDINGS = 4
+"""that are told in words; the rest are counted"""
 
 
 @dataclass(frozen=True)
@@ -76,13 +80,9 @@ class Finding:
         return {"mend" if key == "remedy" else key: value for key, value in asdict(self).items()}
 
     def __str__(self) -> str:
-        hangs = (
-            f"{percent(self.share)} of the budget hangs on it."
-            if self.share
-            else "The plan does not hang on it."
-        )
-        remedy = f" To mend it: {self.remedy}." if self.remedy else ""
-        return f"{self.title}: {self.grade}. {_sentence(self.why)} {hangs}{remedy}"
+        remedy = f" What helps: {self.remedy}." if self.remedy else ""
+        grade = GRADE_WORDS[self.grade]
+        return f"{self.title}: {grade}. {_sentence(self.why)} {tell_share(self.share)}{remedy}"
 
     @property
     def title(self) -> str:
@@ -91,6 +91,13 @@ class Finding:
             return _TITLES[self.kind].format(self.name)
         source, _, target = self.name.partition(" to ")
         return f"What labels of {source} bring to {target}"
+
+
+def tell_share(share: float) -> str:
+    """What a figure matters to the plan."""
+    if not share:
+        return "The plan would be the same without it."
+    return f"Without this figure, {percent(share)} of the money would go elsewhere."
 
 
 _TITLES = {"method": "Method {}", "task": "Task {}", "curve": "Curve of {}", "cell": ""}
@@ -141,21 +148,22 @@ class Diagnosis:
         ]
         bad = self.graded("weak", "unusable")
         large = [each for each in bad if each.share >= SMALL_SHARE or each.kind == "method"]
+        large = large[:MOST_FINDINGS]
         if bad:
             lines += ["", "What to be careful about:", *(f"- {each}" for each in large)]
-        if small := len(bad) - len(large):
-            figures = several(small, "other figure" if large else "figure")
-            on = "it" if small == 1 else "each"
+        if rest := bad[len(large) :]:
+            figures = several(len(rest), "other figure" if large else "figure")
+            most = max(each.share for each in rest)
+            less = percent(max(most, SMALL_SHARE))
             lines.append(
-                f"- {figures}: not to be trusted, but less than {percent(SMALL_SHARE)} of the"
-                f" budget hangs on {on}."
+                f"- {figures} not known well, which move at most {less} of the money each."
             )
         if good := self.graded("sound"):
             kinds = [sum(each.kind == kind for each in good) for kind in _TITLES]
             titles = [
                 several(count, kind) for kind, count in zip(_TITLES, kinds, strict=True) if count
             ]
-            lines += ["", f"Sound: {', '.join(titles)}."]
+            lines += ["", f"Known well: {', '.join(titles)}."]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -256,7 +264,7 @@ def diagnose(
     plan = allocate(problem, estimates)
     look, bench = estimates.outlook(problem, plan), _Bench(problem, estimates)
     findings = [_judge_method(plan, look, bench, transfer, points)]
-    findings += [_judge_task(task, bench, response) for task in estimates.tasks]
+    findings += [_judge_task(task, bench, response, plan.counts) for task in estimates.tasks]
     findings += [
         _judge_curve(task, each, (fits or {}).get(task), bench) for task, each in points.items()
     ]
@@ -375,10 +383,9 @@ def _judge_method(
             f" {trainings}"
         )
         return Finding("method", name, "weak", why, share, remedy)
-    first = _list({task: _tranche(bench, task) for task in bench.estimates.tasks})
     remedy = (
-        f"no number of trainings on these labels would tell; buy a first part ({first}) and"
-        " estimate again"
+        "no number of trainings on these labels would tell; order a first part of the plan, and"
+        " estimate again when it is back"
     )
     return Finding("method", name, "weak", why, share, remedy)
 
@@ -386,7 +393,9 @@ def _judge_method(
 # --- tasks ---
 
 
-def _judge_task(task: str, bench: _Bench, response: Response | None) -> Finding:
+def _judge_task(
+    task: str, bench: _Bench, response: Response | None, counts: Mapping[str, int]
+) -> Finding:
     given, at = bench.estimates, bench.estimates.tasks.index(task)
     share = (
         bench.moved(worths=_like_others(given, bench.weights, at)) if len(given.tasks) > 1 else 0.0
@@ -395,10 +404,7 @@ def _judge_task(task: str, bench: _Bench, response: Response | None) -> Finding:
     def find(grade: str, why: str, remedy: str = "") -> Finding:
         return Finding("task", task, grade, why, share, remedy)
 
-    tranche = (
-        f"buy {several(_tranche(bench, task), 'label')} of it and estimate again before it is"
-        " given up"
-    )
+    tranche = _tell_tranche(bench, task, counts[task])
     if not given.have[at]:
         return find("unusable", "it has no label yet, so that nothing is known of it", tranche)
     if not given.about.get("trainings", 1):
@@ -428,18 +434,17 @@ def _judge_task(task: str, bench: _Bench, response: Response | None) -> Finding:
     known = unit_of(given) == PERCENT
     if not known and task in given.about.get("fallbacks", ()):
         why = "its own curve says nothing, so that how soon its labels are worth less is not known"
-        return find("unusable", why, f"method 'response', or {tranche}")
+        return find("unusable", why, " or ".join(filter(None, ["method 'response'", tranche])))
     message = (
         f": with {several(count, 'more label')} it gains {_two(low)} to {_two(high)} %"
         if known
         else ""
     )
     if idle >= SURE_FROM:
-        return find("sound", f"saturated, or nearly so{message}")
+        return find("sound", f"more labels bring it little{message}")
     if idle > 1 - SURE_FROM:
-        return find(
-            "weak", f"may be dead or saturated (a chance of {percent(idle)}){message}", tranche
-        )
+        why = f"more labels may bring it nothing (a chance of {percent(idle)}){message}"
+        return find("weak", why, tranche)
     if low < middle / 3:
         trainings = int(given.about.get("trainings", 0))
         times = min(((middle - low) / (middle * 2 / 3)) ** 2, MOST_MORE_TRAININGS)
@@ -475,13 +480,27 @@ def _like_others(given: Estimates, weights: Array, at: int) -> Array:
     return worths
 
 
-def _tranche(bench: _Bench, task: str) -> int:
-    """A tenth of the task's equal share of the budget, or a tenth of its labels at hand if that is
-    more."""
+def _tell_tranche(bench: _Bench, task: str, count: int) -> str:
+    """What to buy of a task of which little is known, beside what the plan buys of it; nothing
+    where none can be bought.
+
+    That is a tenth of the task's equal share of the budget, or a tenth of its labels at hand if
+    that is more.
+    """
     bought, given = bench.problem[task], bench.estimates
+    if bought.ceiling is not None and bought.ceiling <= bought.floor:
+        return ""
     fair = float(bench.problem.budget) / len(given.tasks) / float(bought.cost)
     most = fair if bought.ceiling is None else min(fair, bought.ceiling)
-    return max(1, round(min(max(fair, given.have[given.tasks.index(task)]) / 10, most)))
+    least = max(1, round(min(max(fair, given.have[given.tasks.index(task)]) / 10, most)))
+    if count >= least:
+        return (
+            f"estimate again when the {several(count, 'label')} of it that the plan buys are back"
+        )
+    return (
+        f"the plan buys {count or 'none'}; before it is given up, have {least} labelled"
+        f" (least = {least}) and estimate again"
+    )
 
 
 # --- curves and cells ---

@@ -9,7 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ from allotment.connect.connector import CONNECTORS, find_writer
 from allotment.connect.delivery import Parts, read_delivery, write_rejected
 from allotment.errors import Infeasible, InputError, Mistake
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.forecast import Forecast, describe_forecasts, forecast
+from allotment.estimates.forecast import describe_forecasts
 from allotment.estimates.request import FOLDS
 from allotment.files import check_free, place_file
 from allotment.formatting import several
@@ -121,10 +121,8 @@ class Measured:
     """trainings that are kept but fit no more, by reason"""
     idle: str = ""
     """why there is nothing to plan, if there is not"""
-    waiting: Mapping[str, int] = field(default_factory=dict)
-    """of each task, the labels on order, which the diagnosis counts as at hand"""
-    forecasts: Mapping[str, Forecast] = field(default_factory=dict)
-    """of each task, as far as it was scored: its score now and with the plan"""
+    proposal: Proposal | None = None
+    """what to buy by these, in which labels on order count as at hand; None where nothing can be"""
 
     @property
     def standing(self) -> Standing:
@@ -133,12 +131,14 @@ class Measured:
 
     def to_dict(self) -> dict[str, Any]:
         """What is told of it in JSON."""
+        proposal = self.proposal
         return {
             "number": self.value.number,
             "estimates": self.value.body["estimates"],
             "diagnosis": None if self.diagnosis is None else self.diagnosis.to_dict(),
             "standing": self.standing,
-            "scores": describe_forecasts(self.forecasts),
+            "scores": {} if proposal is None else describe_forecasts(proposal.forecasts),
+            "tranche": None if proposal is None else proposal.tranche.to_dict(),
         }
 
 
@@ -273,6 +273,8 @@ class Campaign:
         up, not done again."""
         with self._open("estimate") as store:
             state = self._begin(store)
+            if state.clashes and state.money[2] >= 0:  # found before anything is trained
+                raise Infeasible(state.clashes)
             inquiry = self._inquire(state)
             answers = Answers(store, inquiry)
             earlier = find_earlier(store, inquiry)
@@ -285,21 +287,14 @@ class Campaign:
             value = store.add_value("estimates", body, name_estimates(needs, earlier).key)
             estimates = Estimates.from_dict(value.body["estimates"])
             diagnosis = _diagnose(store, state, value, estimates)
+            proposal = None if diagnosis is None else _propose(store, state)
         trained = sum(size_of(job) for job in jobs if job.key in done)
         kept, used = (
             sum(map(size_of, jobs)) - trained,
             sum(each.body["needs"]["trainings"] for each in earlier),
         )
         idle = "" if diagnosis is not None else tell_spent(state)
-        waiting = state.account.open
-        bought = dict.fromkeys(waiting, 0) if diagnosis is None else diagnosis.counts
-        after = {
-            name: have + waiting[name] + bought[name] for name, have in state.stock.have.items()
-        }
-        forecasts = forecast(estimates, state.stock.have, after, state.metrics)
-        return Measured(
-            value, estimates, diagnosis, trained, kept, used, left_over, idle, waiting, forecasts
-        )
+        return Measured(value, estimates, diagnosis, trained, kept, used, left_over, idle, proposal)
 
     def backtest(self, repeats: int = 4, progress: Progress | None = None) -> Backtest:
         """What the method would have brought already, from a quarter of the labels at hand; it
@@ -697,11 +692,12 @@ class Campaign:
         with self._open() as store:
             state, status = self.summarise()
             ready = state.can_buy and (not state.measures or state.found is not None)
+            proposal = state.propose() if ready else None
             return collect(
                 state,
-                state.propose() if ready else None,
+                proposal,
                 store.latest("plan"),
-                store.latest("diagnosis"),
+                _find_diagnosis(store, state, proposal),
                 store.latest("evaluation"),
                 store.orders(),
                 status,
@@ -742,6 +738,21 @@ def _diagnose(
     found = diagnose(problem, rebase(estimates, {task.name: task.have for task in problem.tasks}))
     store.add_value("diagnosis", found.to_dict(), name_diagnosis(value.key, problem))
     return found
+
+
+def _find_diagnosis(store: Store, state: CampaignState, proposal: Proposal | None) -> Value | None:
+    """What was found out about the plan that is shown, and about no other; the last one where none
+    is."""
+    if proposal is None or state.found is None:
+        return store.latest("diagnosis")
+    key = name_diagnosis(state.found.value.key, proposal.plan.problem)
+    return next((value for value in store.values("diagnosis") if value.key == key), None)
+
+
+def _propose(store: Store, state: CampaignState) -> Proposal:
+    """By what was concluded since the state was looked at."""
+    outlooks = {value.key: value.body["outlook"] for value in store.values("diagnosis")}
+    return replace(state, estimates=tuple(store.values("estimates")), outlooks=outlooks).propose()
 
 
 def _name_strategy(strategy: str | None, together: bool) -> str | None:

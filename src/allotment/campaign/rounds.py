@@ -108,17 +108,11 @@ def take_rest(
 
 def _shift(task: Task, bought: int, have: int, pool: int) -> Task:
     """The same task after some labels were bought."""
-    if task.frozen is not None and task.frozen < bought:
-        what = (
-            f"task {task.name!r}: {bought} labels are bought, but frozen is {task.frozen}; raise it"
-            " or take it out"
-        )
-        raise Infeasible([what])
     (_, _, cost), *later = [each for each in task.prices if each[1] is None or each[1] > bought]
     plain: dict[str, Any] = {"name": task.name, "cost": cost, "have": have, "pool": pool}
     plain |= {"least": max(0, task.least - bought), "weight": task.weight, "lot": task.lot}
     plain["most"] = None if task.most is None else max(0, task.most - bought)
-    plain["frozen"] = None if task.frozen is None else task.frozen - bought
+    plain["frozen"] = None if task.frozen is None else max(0, task.frozen - bought)
     plain["fee"] = Fraction(0) if bought else task.fee
     plain["tiers"] = [(after - bought, price) for after, _, price in later]
     return Task(**plain)

@@ -234,7 +234,7 @@ class CampaignState:
             ]
             obstacle = "", ""
             if task.frozen is not None and task.frozen < task.lot:
-                obstacle = f"it is frozen at {own.frozen}, which are bought", "frozen"
+                obstacle = f"it is frozen at {own.frozen}, and these are bought", "frozen"
             elif task.pool is not None and task.pool < task.lot:
                 obstacle = "nothing is left to label", ""
             elif task.most is not None and task.most < task.lot:
@@ -301,6 +301,18 @@ class CampaignState:
             estimates = Estimates.from_dict(value.body["estimates"])
             return Found(value, estimates, bool(exact))
         return None
+
+    @property
+    def stale(self) -> str:
+        """That labels came in since the last estimate, whose plan is still shown; else nothing."""
+        if self.found is None or self.found.fresh:
+            return ""
+        before = dict(zip(self.found.estimates.tasks, self.found.estimates.have, strict=True))
+        came = sum(abs(self.stock.have[name] - before.get(name, 0)) for name in self.stock.have)
+        what = f"{several(came, 'label')} came in" if came else "labels were changed"
+        return (
+            f"{what} since this was measured; to measure again: allot estimate {quote(self.folder)}"
+        )
 
     def changes(self, needs: Mapping[str, JSON]) -> list[str]:
         """Why something that was measured does not fit the settings any more."""

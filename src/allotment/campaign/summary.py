@@ -24,7 +24,7 @@ from allotment.estimates.forecast import (
 )
 from allotment.estimates.response import Response
 from allotment.estimates.transfer import Transfer
-from allotment.formatting import several
+from allotment.formatting import percent, several
 from allotment.job import installed
 from allotment.learners.metrics import title_metric
 from allotment.ledger.store import Value
@@ -80,6 +80,10 @@ class Status:
     """of each task, as far as it was scored"""
     is_planned: bool = False
     """whether these know what the plan will bring; else they are those of now"""
+    order: str = ""
+    """what to order now, where that is known"""
+    stale: str = ""
+    """that labels came in since the scores were measured"""
 
     @property
     def money(self) -> str:
@@ -92,6 +96,8 @@ class Status:
             key: getattr(self, key)
             for key in ("budget", "spent", "on_order", "left", "expected", "standing", "next")
         } | {
+            "order": self.order,
+            "stale": self.stale,
             "tasks": list(self.tasks),
             "notes": list(self.notes),
             "scores": self._describe_scores(),
@@ -142,8 +148,6 @@ def summarise(
         notes += state.clashes
     elif state.money[2] > 0 and not state.open and not state.can_buy:
         notes.append(state.tell_obstacles().replace("that buys", f"the {left} left buys", 1))
-    if state.found is not None and not state.found.fresh:
-        notes.append("labels came in since the last estimate; a new one would know more")
     step, proposal = _find_next(state, evaluated, recorded)
     nothing = dict.fromkeys(state.settings.names, 0)
     return Status(
@@ -158,6 +162,8 @@ def summarise(
         Standing.UNKNOWN if proposal is None else proposal.plan.standing,
         state.forecast(nothing) if proposal is None else proposal.forecasts,
         proposal is not None,
+        "" if proposal is None else tell_order(proposal),
+        state.stale,
     )
 
 
@@ -253,6 +259,18 @@ def tell_outlook(plan: Plan) -> str:
     )
 
 
+def tell_order(proposal: Proposal) -> str:
+    """What to order now, how much of the plan that is, and why not more: the same on every page."""
+    plan, tranche = proposal.plan, proposal.tranche
+    labels = ", ".join(f"{count} {name}" for name, count in tranche.counts.items() if count)
+    money = show_exact(plan.problem.price(tranche.counts))
+    if not labels:
+        return "nothing"
+    if tranche.is_all:
+        return f"all of the plan, {labels} for {money}: {tranche.why}"
+    return f"{labels} for {money}, {percent(tranche.share)} of the plan: {tranche.why}"
+
+
 # The report
 
 
@@ -281,16 +299,18 @@ def collect(
         values["plan"] = _plan(plan, None if proposal is None else state.stock.have)
         if proposal is not None:
             _add_scores(values["plan"], proposal.forecasts)
+            values["order"] = tell_order(proposal)
         if proposal is None:
             values["decision"] = _tell_done(state, plan)
         values["comparison"] = _compare(plan, evidence)
         if plan.outlook is not None:
             values["outlook"] = _outlook(plan.outlook, unit_of(evidence))
+    if state.stale:
+        values["stale"] = state.stale
     if state.found is not None:
-        values["curves"] = _curves(
-            state.found.estimates, {} if plan is None else plan.counts, state.metrics
-        )
-        values["transfer"] = _transfer(state.found.estimates)
+        estimates = rebase(state.found.estimates, state.stock.have)
+        values["curves"] = _curves(estimates, {} if plan is None else plan.counts, state.metrics)
+        values["transfer"] = _transfer(estimates)
     if diagnosis is not None:
         findings = Diagnosis.from_dict(diagnosis.body).findings
         values["verdicts"] = [each.to_dict() | {"share": min(1.0, each.share)} for each in findings]

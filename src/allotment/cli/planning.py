@@ -55,6 +55,7 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
         if given.asked is not None:
             more["tranche"] = given.asked.proposal.tranche.to_dict()
             more["standing"] = best.standing
+            more["stale"] = given.asked.state.stale
             more["scores"] = describe_forecasts(given.asked.proposal.forecasts)
         print_json(describe_plan(best, ranges) | more | _note(given))
     elif form == "csv":
@@ -63,6 +64,7 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
         print_csv(rows[0], (row.values() for row in rows))
     else:
         page, worth = Page(), given.worth
+        _show_stale(page, given)
         forecasts = {} if given.asked is None else given.asked.proposal.forecasts
         show_plan(page, best, given.neutral, worth, forecasts)
         if shows_ranges(best, ranges):
@@ -78,6 +80,13 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
             )
     if given.asked is not None and not given.asked.what_if:
         _record(given.asked)
+
+
+def _show_stale(page: Page, given: Given) -> None:
+    if given.asked is not None:
+        from allotment.terminal.campaigns import show_stale
+
+        show_stale(page, given.asked.state.stale)
 
 
 def _record(asked: Asked) -> None:
@@ -136,7 +145,9 @@ def frontier(given: Given, points: int | None, form: str) -> None:
         from allotment.terminal.page import Page
         from allotment.terminal.plans import show_frontier
 
-        show_frontier(Page(), budgets, values, counts, given.neutral, given.worth)
+        page = Page()
+        _show_stale(page, given)
+        show_frontier(page, budgets, values, counts, given.neutral, given.worth)
 
 
 @click.command()
@@ -182,7 +193,9 @@ def score(ctx: click.Context, given: Given, counts: tuple[str, ...], form: str) 
         from allotment.terminal.plans import show_score
 
         left_out = [name for name in yours.counts if name not in named]
-        show_score(Page(), comparison, yours, left_out, given.neutral, given.worth)
+        page = Page()
+        _show_stale(page, given)
+        show_score(page, comparison, yours, left_out, given.neutral, given.worth)
     ctx.exit(INFEASIBLE if yours.broken else 0)
 
 
@@ -261,8 +274,9 @@ def cheapest(
         from allotment.terminal.page import Page
         from allotment.terminal.plans import show_cheapest
 
-        budget = given.problem.budget
-        show_cheapest(Page(), least, what, budget, given.neutral, given.worth, forecasts)
+        page, budget = Page(), given.problem.budget
+        _show_stale(page, given)
+        show_cheapest(page, least, what, budget, given.neutral, given.worth, forecasts)
 
 
 def _find_least(

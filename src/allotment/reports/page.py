@@ -13,6 +13,8 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
                          "score": {"metric": text, "now": span, "after": span}}],
                                   a span is {"middle": x, "low": x, "high": x}
               "budget": money, "spent": money, "currency": text},
+     "order": text,  what of it to order now
+     "stale": text,  that labels came in since it was measured
      "outlook": {"mean": x, "low": x, "high": x, "level": 0.9, "chance": share,
                                             D_T(plan) - D_T(equal budget)
                  "unit": text,              "%" unless the method measures in something else
@@ -30,7 +32,7 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
      "verdicts": [{"name": text, "grade": "sound" | "weak" | "unusable",
                    "why": text | [text], "effect": text | [text], "mend": text | [text],
                    "kind": "method" | "task" | "curve" | "cell",        as the doctor's findings
-                   "share": share}],        of the budget that hangs on it
+                   "share": share}],        of the money that would go elsewhere without it
      "rounds": [{"number": int, "spent": money, "open": int | {task: int},
                  "expected": x | text | [mean, low, high], "next": text}],
      "evaluation": {"tasks": [text], "repeats": int, "level": 0.9,
@@ -159,8 +161,12 @@ def _show_decision(given: Values) -> Html:
     else:
         sentence = escape(words.NOTHING_TO_DECIDE)
     parts = [tag("p", sentence, class_="sentence"), _warn(given)]
+    if "stale" in given:
+        parts.insert(0, tag("p", f"{words.OUT_OF_DATE}: {given['stale']}"))
     if outlook:
         parts += [draw_interval(outlook, "outlook"), note(words.explain_unit(outlook))]
+    if "order" in given:
+        parts.append(tag("p", f"{words.ORDER_NOW}: {given['order']}."))
     if plan or "decision" in given:
         parts.append(tag("p", words.SIGNED, class_="sign"))
     return tag("div", *parts, class_="decision")
@@ -430,7 +436,7 @@ def _list_points(curve: Values) -> Html:
 
 
 def _show_verdicts(given: Values) -> Html:
-    order = list(words.GRADE_WORDS)
+    order = list(words.GRADE_SIGNS)
     ranked = sorted(
         given["verdicts"],
         key=lambda each: -order.index(each["grade"]) if each["grade"] in order else 1,
@@ -441,7 +447,7 @@ def _show_verdicts(given: Values) -> Html:
 def _show_verdict(verdict: Values) -> Html:
     grade = verdict["grade"]
     badge = tag(
-        "span", words.GRADE_WORDS.get(grade) or name(grade, NARROW), class_=_badge_class(grade)
+        "span", words.GRADE_SIGNS.get(grade) or name(grade, NARROW), class_=_badge_class(grade)
     )
     lines = [
         join([tag("dt", title), *(tag("dd", line) for line in said)])
@@ -453,7 +459,7 @@ def _show_verdict(verdict: Values) -> Html:
 
 
 def _badge_class(grade: str) -> str:
-    return f"badge {grade}" if grade in words.GRADE_WORDS else "badge"
+    return f"badge {grade}" if grade in words.GRADE_SIGNS else "badge"
 
 
 def _show_rounds(given: Values) -> Html:

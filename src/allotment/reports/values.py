@@ -178,6 +178,8 @@ PART_CHECKS: dict[str, ValueCheck] = {
     "title": text,
     "decision": text,
     "plan": record({"tasks": each(TASK)}, {"budget": money, "spent": money, "currency": text}),
+    "order": text,
+    "stale": text,
     "outlook": OUTLOOK,
     "comparison": each(
         record(

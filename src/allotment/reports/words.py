@@ -106,7 +106,7 @@ HEADS = {
     "low": "Low",
     "high": "High",
 }
-GRADE_WORDS = {"sound": "✓ sound", "weak": "! weak", "unusable": "✕ unusable"}
+GRADE_SIGNS = {"sound": "✓ known", "weak": "! not sure", "unusable": "✕ not known"}
 CALLS = {1: "helps", -1: "harms", 0: "unclear"}
 FINDING_TITLES = {
     "method": "Method {name}",
@@ -114,7 +114,7 @@ FINDING_TITLES = {
     "curve": "Curve of {name}",
     "cell": "What labels of {source} bring to {name}",
 }
-FINDING_PARTS = {"why": "Why", "effect": "What it does to the plan", "mend": "What would mend it"}
+FINDING_PARTS = {"why": "Why", "effect": "What it does to the plan", "mend": "What helps"}
 KEYS = {
     "seed": "Seed",
     "data": "Data",
@@ -124,6 +124,8 @@ KEYS = {
 CODE = {"fingerprint", "data fingerprint", "labels", "learner", "command"}
 """keys whose values are to be copied to the letter"""
 TO = "to"
+ORDER_NOW = "Order now"
+OUT_OF_DATE = "Out of date"
 SCORES = "What tasks score"
 TOGETHER = "Together"
 NO_TASKS = "There are no tasks to buy labels for."
@@ -442,13 +444,13 @@ def name_verdict(verdict: Mapping[str, Any]) -> Html:
 
 
 def list_reasons(verdict: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """Why a verdict is so, what hangs on it and what would mend it, each with its title."""
+    """Why a verdict is so, what it matters and what helps, each with its title."""
     found = []
     for key, title in FINDING_PARTS.items():
         said = verdict.get(key) or ()
         lines = [line for line in ([said] if isinstance(said, str) else said) if line]
         if key == "effect" and verdict.get("share"):
-            lines.append(f"{percent(verdict['share'])} of the budget hangs on it")
+            lines.append(f"without it, {percent(verdict['share'])} of the money would go elsewhere")
         if lines:
             found.append((title, lines))
     return found

@@ -14,8 +14,9 @@ from allotment.campaign.campaign import Measured, Ordered
 from allotment.campaign.evaluation import BASE, LEVEL, SAME_IMAGES, Evaluation
 from allotment.campaign.intake import Intake
 from allotment.campaign.state import CampaignState, Proposal
-from allotment.campaign.summary import Status, tell_outlook
-from allotment.formatting import percent, several
+from allotment.campaign.summary import Status, tell_order, tell_outlook
+from allotment.estimates.forecast import Forecast
+from allotment.formatting import several
 from allotment.learners.validation import Scoreboard, show_score
 from allotment.orders.strategy import RANDOM, SHARING
 from allotment.settings.settings import quote
@@ -57,13 +58,23 @@ def show_tasks(page: Page, status: Status) -> None:
         page.table(columns)
 
 
+def show_stale(page: Page, stale: str) -> None:
+    """First of all, that what follows does not know of the newest labels."""
+    if stale:
+        page.text(f"Out of date: {stale}")
+        page.text()
+
+
 def show_status(page: Page, status: Status) -> None:
     """Spent, open, expected, next."""
+    show_stale(page, status.stale)
     show_tasks(page, status)
     page.text()
     page.text(f"Budget {status.money}.")
     if status.expected:
         page.text(f"Expected of the plan for what is left: {status.expected}.")
+    if status.order:
+        page.text(f"Order now: {status.order}.")
     for note in status.notes:
         page.text(f"Note: {note}.")
     page.text(f"Next: {status.next}")
@@ -86,19 +97,23 @@ def show_measured(page: Page, measured: Measured, folder: str) -> None:
         page.text(f"There is nothing to plan with: {measured.idle}.")
         return
     show_diagnosis(page, measured.diagnosis)
-    _show_forecasts(page, measured)
-    _tell_waiting(page, measured.waiting)
+    proposal = measured.proposal
+    if proposal is not None:
+        _show_forecasts(page, proposal.forecasts)
+        _tell_waiting(page, proposal.waiting)
+        page.text()
+        page.text(f"Order now: {tell_order(proposal)}.")
     page.text()
     page.text(f"Next: allot plan {folder}")
 
 
-def _show_forecasts(page: Page, measured: Measured) -> None:
+def _show_forecasts(page: Page, forecasts: Mapping[str, Forecast]) -> None:
     """Scores now, and what they are expected to be."""
-    if not measured.forecasts:
+    if not forecasts:
         return
     page.text()
-    names = list(measured.forecasts)
-    page.table([TextColumn("task", names, "name"), *list_forecasts([*measured.forecasts.values()])])
+    names = TextColumn("task", list(forecasts), "name")
+    page.table([names, *list_forecasts([*forecasts.values()])])
     page.text(explain_forecasts())
 
 
@@ -117,7 +132,7 @@ def show_diagnosis(page: Page, diagnosis: Diagnosis) -> None:
 
 def show_proposal(page: Page, proposal: Proposal, folder: str, what_if: bool) -> None:
     """What a campaign's plan rests on, promises, and how much of it to order now."""
-    plan, tranche = proposal.plan, proposal.tranche
+    plan = proposal.plan
     page.text()
     page.title("What to order now")
     if proposal.found is None:
@@ -125,19 +140,9 @@ def show_proposal(page: Page, proposal: Proposal, folder: str, what_if: bool) ->
     else:
         if message := tell_outlook(plan):
             page.text(f"Expected: {message}.")
-        if not proposal.found.fresh:
-            page.text(
-                f"Labels came in since the last estimate: allot estimate {folder} would know more."
-            )
     _tell_waiting(page, proposal.waiting)
-    ordered = ", ".join(f"{count} {name}" for name, count in tranche.counts.items() if count)
-    money = show(plan.problem.price(tranche.counts))
-    if not ordered:
-        page.text(f"Nothing{': why is said above, below Unspent' if plan.unspent else ''}.")
-    elif tranche.is_all:
-        page.text(f"All of it, {ordered} for {money}: {tranche.why}.")
-    else:
-        page.text(f"{ordered} for {money}, {percent(tranche.share)} of the plan: {tranche.why}.")
+    why = ": why is said above, below Unspent" if proposal.is_empty and plan.unspent else ""
+    page.text(f"Order now: {tell_order(proposal)}{why}.")
     page.text()
     if what_if:
         page.text(
