@@ -432,7 +432,7 @@ def test_titles_and_small_numbers_read_well() -> None:
         said = str(Diagnosis(counts, {"a": 2, "b": 1}, look, "%", (small,)))
         assert words in said
         assert "1300" in said
-        assert "1 figure not known well, which move at most 1.0 % of the money each." in said
+        assert "1 figure not known well; it moves at most 1.0 % of the money." in said
 
 
 def test_a_task_that_borrowed_its_rate_is_not_sound_where_gains_are_labels() -> None:

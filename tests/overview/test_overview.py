@@ -93,7 +93,7 @@ def test_campaigns_are_told_by_the_library(
     _, proposal = campaign.plan()
     told = json.loads(fine("plan", folder, "--json"))
     about = {"tranche": proposal.tranche.to_dict(), "standing": proposal.plan.standing}
-    about["scores"] = {}
+    about |= {"scores": {}, "stale": ""}
     assert told == printed(describe_plan(proposal.plan) | about, capsys)
     assert told["standing"] == "unknown"
     ordered = json.loads(fine("order", folder, "--json"))

@@ -155,9 +155,8 @@ class Diagnosis:
             figures = several(len(rest), "other figure" if large else "figure")
             most = max(each.share for each in rest)
             less = percent(max(most, SMALL_SHARE))
-            lines.append(
-                f"- {figures} not known well, which move at most {less} of the money each."
-            )
+            on = "it moves" if len(rest) == 1 else "each moves"
+            lines.append(f"- {figures} not known well; {on} at most {less} of the money.")
         if good := self.graded("sound"):
             kinds = [sum(each.kind == kind for each in good) for kind in _TITLES]
             titles = [
