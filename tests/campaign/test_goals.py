@@ -62,7 +62,7 @@ def test_every_page_states_the_same_scores() -> None:
 
 def test_the_report_says_what_would_help() -> None:
     fine("report", "camp", "-o", "report.html")
-    assert "What would mend it" in Path("report.html").read_text()
+    assert "What helps" in Path("report.html").read_text()
 
 
 def test_no_value_or_gain_is_without_its_unit() -> None:

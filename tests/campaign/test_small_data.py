@@ -135,7 +135,7 @@ def test_targets_with_one_class_are_noted_and_estimates_go_on() -> None:
         assert "task 'b': has one class so far, 'u'" in said
         assert "--classes 'b=u|OTHER'" in said
     told = fine("estimate", "camp", "--workers", 1)
-    assert "Task b: unusable. No training on its labels could be scored" in told
+    assert "Task b: not known. No training on its labels could be scored" in told
     assert not re.search(r"\bnan\b", told)
 
 
@@ -147,8 +147,8 @@ def test_a_single_label_is_said_to_tell_nothing_without_a_warning(one: str, othe
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         told = fine("estimate", "camp", "--workers", 1)
-    assert f"Task {one}: unusable. One label can't be both trained on and scored on" in told
-    assert f"Task {other}: unusable. One label" not in told
+    assert f"Task {one}: not known. One label can't be both trained on and scored on" in told
+    assert f"Task {other}: not known. One label" not in told
     assert not re.search(r"\bnan\b", told)
 
 
@@ -416,7 +416,7 @@ def test_the_table_of_tasks_is_no_wider_than_the_terminal(
 
 def test_titles_and_small_numbers_read_well() -> None:
     cell = Finding("cell", "style to price", "weak", "why", 0.0)
-    assert str(cell).startswith("What labels of style bring to price: weak.")
+    assert str(cell).startswith("What labels of style bring to price: not sure.")
     told = str(Price("response", 60, 100, 0.08, hourly=2.0, budget=400.0))
     assert told.endswith(
         "At 2 an hour that is less than 0.01, less than 0.001 % of the 400 for labels."

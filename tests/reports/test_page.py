@@ -306,7 +306,7 @@ def test_every_part_may_be_missing() -> None:
     "curves": "What more labels bring",
              "transfer": "What tasks do", "verdicts": "How far this", "rounds": "Rounds",
              "evaluation": "What it brought", "about": "How it was measured"}  # fmt: skip
-    assert set(heads) | {"title", "decision", "outlook"} == set(PART_CHECKS)
+    assert set(heads) | {"title", "decision", "order", "stale", "outlook"} == set(PART_CHECKS)
     for size in (0, 1, 2, len(heads) - 1):
         for kept in itertools.combinations(heads, size):
             page = Page(render({key: whole[key] for key in kept}))
