@@ -56,12 +56,12 @@ INSIDE = {
     "settings": ("settings", "template"),
     "stock": ("stock", "fingerprints", "conformance"),
     "campaign": (
-        "rounds", "state", "goals", "evaluation", "audit", "session", "sheets", "intake", "work",
-        "jobs", "summary", "campaign", "starting",
+        "rounds", "state", "goals", "evaluation", "audit", "session", "sheets", "doubts", "intake",
+        "corrections", "origins", "export", "work", "jobs", "summary", "campaign", "starting",
     ),
-    "terminal": ("page", "plans", "datasets", "campaigns"),
+    "terminal": ("page", "plans", "datasets", "campaigns", "labels"),
     "cli": ("group", "inputs", "output", "progress", "planning", "files", "sources", "campaign",
-    "demo", "datasets", "model"),
+    "labels", "demo", "datasets", "model"),
 }  # fmt: skip
 
 

@@ -85,6 +85,7 @@ def _use(folder: Path) -> None:
         held.put_result(Job("new", {}), 1)
         held.add_order({}, [("new", "new")], "new")
         held.add_delivery("new", "new", [("new", "new", 1)])
+        held.correct([("new", "new", 1, 2)])
 
 
 def _look(folder: Path) -> None:
@@ -104,6 +105,10 @@ def _look(folder: Path) -> None:
             held.cancelled(),
             held.deliveries(),
             held.conflicts(),
+            held.held(),
+            held.corrections(),
+            held.answers(),
+            held.find_outdated(lambda task, name: False),
         )
         held.kept_items(lambda task, name: False)
 

@@ -370,7 +370,9 @@ def signed(members: dict[str, bytes]) -> dict[str, bytes]:
     lines: list[dict[str, Any]] = []
     before = ""
     try:
-        for table, columns in schema.TABLE_COLUMNS[1].items():
+        for table, columns in schema.list_row_tables().items():
+            if f"{table}.jsonl" not in members:  # of an older version
+                continue
             for number, text in enumerate(members[f"{table}.jsonl"].splitlines(), 1):
                 row = json.loads(text)
                 place = (
@@ -400,7 +402,7 @@ def _sign_again(held: sqlite3.Connection) -> None:
     """Write the journal of a store anew, if it can have one."""
     with suppress(sqlite3.Error, TypeError, UnicodeError):
         held.execute(f"DELETE FROM {journal.TABLE}")
-        journal.enter_all(held, schema.TABLE_COLUMNS[1])
+        journal.enter_all(held, schema.list_row_tables(schema.find_version(held)))
 
 
 def _mend_row(line: bytes) -> bytes:

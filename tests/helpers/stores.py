@@ -33,7 +33,9 @@ def fill(held: Store) -> None:
         [("seg", "1", 5), ("cls", "é", "cat")],
         [("line 4", "no such instance")],
     )
-    held.add_delivery("b.csv", "digest 2", [("seg", "1", 6)])
+    odd = ("seg", "2", 600, "line 3", "600 is far outside what is known")
+    held.add_delivery("b.csv", "digest 2", [("seg", "1", 6)], held=[odd])
+    held.correct([("old", "7", 1, None)], "the wrong picture")
 
 
 def check_sample(held: Store) -> None:

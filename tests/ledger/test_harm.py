@@ -71,7 +71,7 @@ def sign_again(folder: Path) -> None:
     """Write the journal anew, as a forger would."""
     edit(folder, f"DELETE FROM {journal.TABLE}")
     connection = sqlite3.connect(folder / schema.STORE_FILE)
-    journal.enter_all(connection, schema.TABLE_COLUMNS[1])
+    journal.enter_all(connection, schema.list_row_tables())
     connection.commit()
     connection.close()
     shutil.rmtree(folder / copies.FOLDER, ignore_errors=True)
@@ -79,7 +79,7 @@ def sign_again(folder: Path) -> None:
 
 def tables_of(folder: Path) -> dict[str, list[Any]]:
     with Store.open(folder, write=False) as store:
-        return {table: list(store.table(table)) for table in schema.TABLE_COLUMNS[2]}
+        return {table: list(store.table(table)) for table in schema.TABLE_COLUMNS[3]}
 
 
 # --- rows that are not as they were written ---
@@ -153,7 +153,7 @@ def test_what_was_changed_is_named_by_every_command_and_can_be_put_back(
 def test_every_cell_of_every_table_is_under_the_hash(folder: Path) -> None:
     whole = (folder / schema.STORE_FILE).read_bytes()
     seen = 0
-    for table, columns in schema.TABLE_COLUMNS[2].items():
+    for table, columns in schema.TABLE_COLUMNS[3].items():
         for column, kind in columns.items():
             if not list(tables_of(folder)[table]) or (table, column) in KEYS:
                 continue
@@ -173,7 +173,7 @@ def test_every_cell_of_every_table_is_under_the_hash(folder: Path) -> None:
     assert seen > 25
 
 
-KEYS = {(table, name) for table in schema.TABLE_COLUMNS[2] for name in ("order_id",)}
+KEYS = {(table, name) for table in schema.TABLE_COLUMNS[3] for name in ("order_id",)}
 """columns that point at rows, which SQLite itself guards"""
 
 

@@ -265,7 +265,7 @@ def test_times_are_noted_but_change_nothing(
             assert value.at == at
             rows = [
                 {k: v for k, v in row.items() if k != "at"}
-                for t in schema.TABLE_COLUMNS[1]
+                for t in schema.list_row_tables()
                 for row in held.table(t)
             ]
         kept.append(rows)
@@ -278,7 +278,7 @@ def test_times_are_noted_but_change_nothing(
 def test_no_row_can_be_changed_or_removed(held: Store) -> None:
     fill(held)
     add_unused(held)
-    for table, columns in schema.TABLE_COLUMNS[1].items():
+    for table, columns in schema.list_row_tables().items():
         assert list(held.table(table)), table
         for sql in (f"UPDATE {table} SET {next(iter(columns))} = 7", f"DELETE FROM {table}"):
             with pytest.raises(sqlite3.IntegrityError, match="ever overwritten"):
@@ -292,7 +292,7 @@ def test_no_row_can_be_changed_or_removed(held: Store) -> None:
 
 
 def test_the_settings_of_the_file(held: Store) -> None:
-    pragmas = {"journal_mode": "wal", "foreign_keys": 1, "synchronous": 2, "user_version": 2}
+    pragmas = {"journal_mode": "wal", "foreign_keys": 1, "synchronous": 2, "user_version": 3}
     for name, expected in pragmas.items():
         assert held._connection.execute(f"PRAGMA {name}").fetchone() == (expected,)
 
@@ -1023,7 +1023,7 @@ def test_an_older_store_is_brought_up_to_date(
         fill(held)
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, NEXT))
     with Store.open(folder, write=write) as held:
-        assert held._rows("PRAGMA user_version") == [(3,)]
+        assert held._rows("PRAGMA user_version") == [(4,)]
         assert held._rows("SELECT text FROM notes") == [("budget = 10\n",)]
         assert held.settings() == "budget = 10\n"
     monkeypatch.undo()
@@ -1041,7 +1041,7 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(
         Store.open(folder, write=True)
     monkeypatch.undo()
     with Store.open(folder, write=True) as held:
-        assert held._rows("PRAGMA user_version") == [(2,)]
+        assert held._rows("PRAGMA user_version") == [(3,)]
         assert held._rows("SELECT name FROM sqlite_master WHERE name = 'notes'") == []
 
 

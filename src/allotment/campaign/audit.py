@@ -24,7 +24,7 @@ from allotment.ledger import copies
 from allotment.ledger.books import balance
 from allotment.ledger.disk import MASK_FOLDER
 from allotment.ledger.journal import Position
-from allotment.ledger.schema import TABLE_COLUMNS, Damaged, damaged
+from allotment.ledger.schema import Damaged, damaged, list_row_tables
 from allotment.ledger.store import Store
 from allotment.plan import Outlook, Plan
 from allotment.settings.settings import SETTINGS_FILE, parse_settings
@@ -151,7 +151,7 @@ def judge_settings(folder: Path) -> list[str]:
 
 
 def _tell_rows(store: Store, harmed: bool) -> str:
-    total = sum(store.count(table) for table in TABLE_COLUMNS[1])
+    total = sum(store.count(table) for table in list_row_tables())
     state = "harmed" if harmed else f"all as they were written (hash {store.position.hash})"
     return f"{several(total, 'row')}, {state}"
 
@@ -270,10 +270,9 @@ def _judge_masks(store: Store) -> tuple[list[str], int]:
     """Kept masks that are gone or not what they were, and how many there are to be."""
     from allotment.connect.masks import is_sound
 
-    values = (row["value"] for row in store.table("labels"))
     names = {
         value["png"]
-        for value in values
+        for value in store.list_label_values()
         if isinstance(value, dict) and isinstance(value.get("png"), str)
     }
     harmed = [name for name in sorted(names) if not is_sound(store.folder / MASK_FOLDER, name)]

@@ -19,6 +19,8 @@ from allotment.advice.doctor import Diagnosis, diagnose
 from allotment.advice.price import Price, read_rate
 from allotment.amounts import show
 from allotment.campaign import audit
+from allotment.campaign.corrections import Corrected, judge_corrections, list_wanted
+from allotment.campaign.doubts import find_odd, find_waiting, set_apart
 from allotment.campaign.evaluation import (
     BASE,
     Evaluation,
@@ -28,6 +30,7 @@ from allotment.campaign.evaluation import (
     tell_dear,
     whole_problem,
 )
+from allotment.campaign.export import Exported, choose_format, export
 from allotment.campaign.intake import Intake, compare_with_data, list_guessed, note_strange
 from allotment.campaign.jobs import (
     Answers,
@@ -43,6 +46,7 @@ from allotment.campaign.jobs import (
     name_estimates,
     size_of,
 )
+from allotment.campaign.origins import Origin, trace
 from allotment.campaign.rounds import rebase
 from allotment.campaign.session import Session
 from allotment.campaign.sheets import show_columns
@@ -65,8 +69,15 @@ from allotment.campaign.work import (
     set_up,
 )
 from allotment.connect.connector import CONNECTORS, find_writer
-from allotment.connect.delivery import Parts, read_delivery, write_rejected
-from allotment.errors import Infeasible, InputError, Mistake
+from allotment.connect.delivery import (
+    Parts,
+    find_names,
+    read_delivery,
+    read_label,
+    write_held,
+    write_rejected,
+)
+from allotment.errors import Infeasible, InputError, Mistake, suggest
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.forecast import describe_forecasts
 from allotment.estimates.request import FOLDS
@@ -82,8 +93,9 @@ from allotment.ledger.disk import MASK_FOLDER
 from allotment.ledger.lock import Busy
 from allotment.ledger.recovery import Restored, restore
 from allotment.ledger.schema import STORE_FILE
-from allotment.ledger.store import Store, Value
+from allotment.ledger.store import HeldLabel, Store, Value
 from allotment.machine import describe_cpu
+from allotment.mistakes import Collected
 from allotment.models.inputs import find_inputs
 from allotment.models.model import TrainedModel, check_savable, save_model
 from allotment.orders.order import Order, choose
@@ -92,7 +104,7 @@ from allotment.orders.strategy import RANDOM, SHARING, STRATEGIES
 from allotment.plan import baselines, check_counts
 from allotment.progress import Progress
 from allotment.runs.runner import PROCESSES, RUNNERS, Done, run_jobs
-from allotment.settings.settings import SETTINGS_FILE, check_place, parse_settings, quote
+from allotment.settings.settings import HOLD, SETTINGS_FILE, check_place, parse_settings, quote
 from allotment.standing import Standing
 from allotment.stock.fingerprints import keep_rows
 from allotment.stock.stock import OWN
@@ -277,7 +289,7 @@ class Campaign:
                 raise Infeasible(state.clashes)
             inquiry = self._inquire(state)
             answers = Answers(store, inquiry)
-            earlier = find_earlier(store, inquiry)
+            earlier = find_earlier(store, inquiry, state.outdated)
             left_over = count_left_over(store, state, inquiry, earlier)
             done = self._do(store, state, answers.jobs, workers, progress, answers.are_enough)
             jobs, needs = answers.jobs, inquiry.basis
@@ -477,9 +489,14 @@ class Campaign:
         task: str | None = None,
         id_column: str | None = None,
         connector: str | None = None,
+        confirm: bool = False,
     ) -> Intake:
         """Take labels back: all that can be used goes in, all else is listed in a file with the
-        reason."""
+        reason.
+
+        Labels that look wrong beside those at hand are held back, and listed too, unless the
+        settings say otherwise; `confirm` takes those of this delivery, also if it came before.
+        """
         with self._open("ingest") as store:
             state = self._begin(store)
             stock = state.stock
@@ -500,16 +517,40 @@ class Campaign:
                 state = self.look()
             ever = {(task, name) for _, task, name in store.kept_items(lambda task, name: True)}
             parts = note_strange(parts, state, ever)
-            before = {(task, name) for task in stock.targets for name in store.delivered(task)}
+            if confirm and (waiting := find_waiting(store, parts.digest)):
+                return _confirm(store, state, waiting)
+            rule = state.settings.odd_labels
+            odd = {} if confirm or rule == "take" else find_odd(parts, stock)
+            parts = set_apart(parts, odd, hold=rule == HOLD)
+            before = {(each.task, each.instance) for each in store.answers()}
             had = compare_with_data(parts.accepted, stock, before)
-            delivery = store.add_delivery(parts.name, parts.digest, parts.accepted, parts.rejected)
+            held = [each.row for each in parts.held]
+            delivery = store.add_delivery(
+                parts.name, parts.digest, parts.accepted, parts.rejected, held
+            )
         listed = self.folder / f"rejected-{parts.digest[:8]}.csv" if parts.rejected else None
         # one that is there may have been mended since
         if listed is not None and not listed.exists():
             write_rejected(parts, listed)
+        odd_list = self.folder / f"held-{parts.digest[:8]}.csv" if parts.held else None
+        if odd_list is not None and not odd_list.exists():
+            write_held(parts, odd_list, MASK_FOLDER)
         return Intake(
-            parts, delivery, listed, had.count(True), had.count(False), state.settings.conflicts
+            parts,
+            delivery,
+            listed,
+            had.count(True),
+            had.count(False),
+            state.settings.conflicts,
+            odd_list,
+            rule == HOLD,
         )
+
+    def confirm(self) -> Intake:
+        """Take all labels that were held back, since somebody says that they are right."""
+        with self._open("ingest") as store:
+            state = self._begin(store)
+            return _confirm(store, state, store.held())
 
     def buy(self) -> Intake:
         """Take the labels on order from the data set itself, where it has them."""
@@ -527,6 +568,81 @@ class Campaign:
             digest = hashlib.sha256(repr(sorted(state.open)).encode()).hexdigest()
             parts = Parts("the data set itself", digest, accepted, ())
             return Intake(parts, store.add_delivery(parts.name, digest, accepted, ()), None)
+
+    # Correcting
+
+    def correct(self, task: str, instance: str, value: Any, why: str = "") -> Corrected:
+        """Say what a label at hand is instead; all that was said before is kept. A mask is the name
+        of a PNG file."""
+        with self._open("correct") as store:
+            state = self._begin(store)
+            stock = state.stock
+            label = read_label(
+                (task, instance, value),
+                stock.targets,
+                stock.place,
+                size_of=stock.size_of,
+                keep=self.folder / MASK_FOLDER,
+            )
+            return _correct(store, state, [label], why)
+
+    def withdraw(self, task: str, instance: str, why: str = "") -> Corrected:
+        """Take a label back, so that it counts for nothing; it is kept, and stays paid."""
+        with self._open("correct") as store:
+            state = self._begin(store)
+            names = find_names(task, instance, state.stock.targets, state.stock.place)
+            return _correct(store, state, [(*names, None)], why)
+
+    def correct_from(self, path: str | Path, *, withdraw: bool = False, why: str = "") -> Corrected:
+        """Correct all labels that a file names, as in a delivery, or withdraw them: all of them, or
+        none if one of them can't be."""
+        with self._open("correct") as store:
+            state = self._begin(store)
+            stock = state.stock
+            parts = read_delivery(
+                path,
+                stock.targets,
+                stock.place,
+                own_id=None if stock.rows is None else stock.rows.id,
+                size_of=stock.size_of,
+                keep=self.folder / MASK_FOLDER,
+            )
+            return _correct(store, state, list_wanted(parts, withdraw), why)
+
+    def history(self, task: str | None = None, instance: str | None = None) -> list[Origin]:
+        """All that was ever said of labels, of one task or instance if these are named: where each
+        came from, when, at what price, and which counts."""
+        with self._open() as store:
+            state = self.look()
+            wrong = Collected()
+            for what, given, known in (
+                ("task", task, state.stock.targets),
+                ("instance", instance, state.stock.place),
+            ):
+                if given is not None and given not in known:
+                    wrong.add(what, f"there is no {given!r}; {suggest(given, known)}")
+            wrong.raise_all()
+            found = trace(state, store)
+        return [
+            each
+            for each in found
+            if task in (None, each.task) and instance in (None, each.instance)
+        ]
+
+    def export(
+        self,
+        path: str | Path,
+        *,
+        form: str | None = None,
+        origins: str = "file",
+        force: bool = False,
+    ) -> Exported:
+        """Write the table with every label merged in, and where each came from: in a second file,
+        in `columns` of the table, or in `none`."""
+        choose_format(Path(path), form)  # before anything is read
+        with self._open() as store:
+            state = self.look()
+            return export(state, trace(state, store), Path(path), form, origins, force)
 
     # Judging
 
@@ -702,6 +818,32 @@ class Campaign:
                 store.orders(),
                 status,
             )
+
+
+def _correct(
+    store: Store, state: CampaignState, wanted: Sequence[tuple[str, str, JSON]], why: str
+) -> Corrected:
+    found = judge_corrections(state, store, wanted)
+    if found.said:
+        store.correct(found.said, why)
+    return found
+
+
+def _confirm(store: Store, state: CampaignState, held: Sequence[HeldLabel]) -> Intake:
+    """Take labels that were held back, as a delivery of its own."""
+    stock = state.stock
+    known = [each for each in held if each.task in stock.targets and each.instance in stock.place]
+    if not known:
+        what = "nothing is held back, so that there is nothing to confirm"
+        raise InputError([Mistake("--confirm", what)])
+    accepted = tuple((each.task, each.instance, each.value) for each in known)
+    digest = Job("confirmed", {"held": [each.number for each in known]}, {}).key
+    parts = Parts("those that were held back", digest, accepted, ())
+    before = {(each.task, each.instance) for each in store.answers()}
+    had = compare_with_data(accepted, stock, before)
+    delivery = store.add_delivery(parts.name, digest, accepted)
+    rule = state.settings.conflicts
+    return Intake(parts, delivery, None, had.count(True), had.count(False), rule)
 
 
 def _name_archive(folder: Path) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from allotment.campaign.state import CampaignState
-from allotment.connect.delivery import Label, Parts
+from allotment.connect.delivery import HeldBack, Label, Parts
 from allotment.job import JSON
 from allotment.ledger.store import Delivery
 from allotment.settings.settings import Settings
@@ -36,6 +36,10 @@ class Intake:
     """and those of which the data have another"""
     rule: str = "first"
     """which of several labels of one item counts"""
+    odd: Path | None = None
+    """the file that lists labels that look wrong"""
+    holds: bool = True
+    """whether these are held back; otherwise they are only listed"""
 
     @property
     def new(self) -> int:
@@ -45,7 +49,12 @@ class Intake:
     @property
     def is_empty(self) -> bool:
         """Whether there was nothing in it, good or bad."""
-        return not self.parts.accepted and not self.parts.rejected
+        return not (self.parts.accepted or self.parts.rejected or self.parts.held)
+
+    @property
+    def is_useless(self) -> bool:
+        """Whether nothing in it can be used, though there is something."""
+        return not (self.parts.accepted or self.parts.held) and bool(self.parts.rejected)
 
     def to_dict(self) -> dict[str, JSON]:
         known = (
@@ -63,7 +72,16 @@ class Intake:
             "rejected": [list(each) for each in self.parts.rejected],
             "listed_in": None if self.rejected is None else str(self.rejected),
             "notes": list(self.parts.notes),
+            "odd": [_describe(each) for each in self.parts.held],
+            "odd_listed_in": None if self.odd is None else str(self.odd),
+            "held_back": len(self.parts.held) if self.holds else 0,
         }
+
+
+def _describe(held: HeldBack) -> dict[str, JSON]:
+    task, instance, value = held.label
+    about = {"task": task, "instance": instance, "value": value}
+    return about | {"where": held.where, "reason": held.reason}
 
 
 def note_strange(parts: Parts, state: CampaignState, ever: Collection[tuple[str, str]]) -> Parts:

@@ -3,7 +3,7 @@ they add up to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -93,7 +93,7 @@ def list_evaluations(
 ) -> list[list[Job]]:
     """The jobs of each trial; repeat r of every plan has the same seed, so that their differences
     are paired."""
-    stock = replace(state.stock, given={})
+    stock = replace(state.stock, given={}, corrected={})
     shared = {
         "data": stock.data.fingerprint,
         "recipe": state.settings.recipe,
@@ -212,14 +212,16 @@ class Answers:
         return plain
 
 
-def find_earlier(store: Store, inquiry: Inquiry) -> list[Value]:
+def find_earlier(store: Store, inquiry: Inquiry, outdated: Collection[str] = ()) -> list[Value]:
     """Estimates of earlier rounds, whose trainings still tell something: all is the same but for
-    the labels."""
+    the labels, and none of those that they had was corrected since."""
     if not inquiry.method.joins_rounds:
         return []
     found, needs = [], inquiry.basis
     for value in store.values("estimates"):
         old = value.body["needs"]
+        if value.key in outdated:
+            continue
         fits = old["labels"] != needs["labels"] and old | {"labels": needs["labels"]} == needs
         # its name is made of the versions, too: what another version measured is not mixed in
         if fits and value.key == _name(old, value.body.get("earlier", [])).key:

@@ -59,21 +59,30 @@ class Bill:
 def settle(bills: Sequence[Bill]) -> dict[int, tuple[Fraction, Fraction]]:
     """(spent, on order) of each order. `bills` are in the order in which they were placed."""
     paid: dict[int, tuple[Fraction, Fraction]] = {}
+    for bill, (now, later) in zip(bills, settle_each(bills), strict=True):
+        spent, on_order = paid.get(bill.order, (Fraction(0), Fraction(0)))
+        paid[bill.order] = spent + now, on_order + later
+    return paid
+
+
+def settle_each(bills: Sequence[Bill]) -> list[tuple[Fraction, Fraction]]:
+    """(spent, on order) of each bill."""
+    paid = []
     owed: dict[str, Fraction] = {}
     settled: set[str] = set()
     for bill in bills:
         task, kept = bill.task, bill.came + bill.open
-        spent, on_order = paid.get(bill.order, (Fraction(0), Fraction(0)))
+        spent, on_order = Fraction(0), Fraction(0)
         # a fee is paid once; where its order is given up as a whole, the next one that relied on it
         # pays
         fee = Fraction(0) if task.name in settled else task.fee or owed.get(task.name, Fraction(0))
         if not kept:
             owed[task.name] = max(owed.get(task.name, Fraction(0)), task.fee)
         else:
-            now = task.price(bill.came) + (fee - task.fee if bill.came else 0)
-            spent, on_order = spent + now, on_order + task.price(kept) + fee - task.fee - now
+            spent = task.price(bill.came) + (fee - task.fee if bill.came else 0)
+            on_order = task.price(kept) + fee - task.fee - spent
             settled |= {task.name} if fee else set()
-        paid[bill.order] = spent, on_order
+        paid.append((spent, on_order))
     return paid
 
 

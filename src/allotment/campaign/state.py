@@ -34,7 +34,7 @@ from allotment.job import JSON, Job
 from allotment.learners.metrics import name_metric
 from allotment.ledger.books import find_terms, list_lost
 from allotment.ledger.journal import Position
-from allotment.ledger.store import Store, Value
+from allotment.ledger.store import Correction, Store, Value
 from allotment.plan import Outlook, Plan, allocate
 from allotment.problem import Problem
 from allotment.settings.settings import SETTINGS_FILE, Settings, quote, read_settings
@@ -49,6 +49,9 @@ CHANGES = {
     "seed": "the seed is another",
 }
 """what makes estimates useless; more labels do not, since a curve goes on"""
+
+CORRECTED = "labels that were trained on were corrected"
+"""likewise: what was measured on a label that is another now says nothing of it"""
 
 Files = tuple[Settings, DataSettings]
 """settings, and what they say of the data, which remembers what was read"""
@@ -119,10 +122,16 @@ class CampaignState:
     """all there are, the oldest first"""
     outlooks: Mapping[str, JSON] = field(default_factory=dict, repr=False)
     """of plans, by the names of their diagnoses"""
-    paid: Mapping[int, tuple[Fraction, Fraction]] | None = field(default=None, repr=False)
-    """(spent, on order) of each order; None where an order does not say what it cost"""
+    bills: tuple[Bill, ...] | None = field(default=None, repr=False)
+    """of all orders; None where one does not say what it cost"""
+    kept: tuple[tuple[int, str, str], ...] = field(default=(), repr=False)
+    """(order, task, instance) of all that is to be paid: what came, and what is on order"""
     lost: tuple[Path, ...] = field(default=(), repr=False)
     """sheets of orders that are not on record any more"""
+    outdated: frozenset[str] = field(default=frozenset(), repr=False)
+    """keys of estimates that were made with labels which were corrected since"""
+    held: int = 0
+    """labels that came and wait for somebody's word"""
 
     def check_lost(self) -> None:
         """Raises InputError where orders were sent that are not on record: the same would be bought
@@ -138,6 +147,11 @@ class CampaignState:
             " earlier state"
         )
         return f"{what}. To put the order on record again, with what it has of labels: {typed}"
+
+    @cached_property
+    def paid(self) -> Mapping[int, tuple[Fraction, Fraction]] | None:
+        """(spent, on order) of each order; None where an order does not say what it cost."""
+        return None if self.bills is None else settle(self.bills)
 
     @property
     def text(self) -> str:
@@ -293,7 +307,7 @@ class CampaignState:
     def found(self) -> Found | None:
         """The newest estimates that fit the settings; those that know all labels at hand come
         first."""
-        fitting = [value for value in self.estimates if not self.changes(value.body["needs"])]
+        fitting = [value for value in self.estimates if not self._judge(value)]
         exact = [
             value for value in fitting if value.body["needs"]["labels"] == self.stock.fingerprint
         ]
@@ -321,6 +335,14 @@ class CampaignState:
             for key, why in CHANGES.items()
             if key in self.needs and needs.get(key) != self.needs[key]
         ]
+
+    def _judge(self, value: Value) -> list[str]:
+        """Why estimates do not fit any more; those of the labels at hand know all corrections."""
+        needs = value.body["needs"]
+        reasons = self.changes(needs)
+        if value.key in self.outdated and needs["labels"] != self.stock.fingerprint:
+            reasons.append(CORRECTED)
+        return reasons
 
     def propose(self, budget: Any = None) -> Proposal:
         """The best plan for the money that is left; raises InputError if nothing was measured that
@@ -384,9 +406,7 @@ class CampaignState:
                 f"nothing is measured yet; type: allot estimate {name}   (or set method ="
                 ' "neutral")'
             )
-        reasons = min(
-            (self.changes(value.body["needs"]) for value in reversed(self.estimates)), key=len
-        )
+        reasons = min(map(self._judge, reversed(self.estimates)), key=len)
         kept = several(len(self.estimates), "set") + " of estimates"
         return (
             f"{' and '.join(reasons)} since ({kept} kept, but not used); type: allot estimate"
@@ -409,14 +429,22 @@ def look(folder: Path, store: Store, read: Files | None = None) -> CampaignState
     except InputError as error:
         raise InputError([*error.mistakes, *list_missing(store)]) from None
     given = {name: store.delivered(name, settings.conflicts) for name in settings.names}
-    stock = open_stock(settings, folder, given, said)
+    corrections = store.corrections()
+    corrected = {name: _list_corrected(corrections, name) for name in settings.names}
+    stock = open_stock(settings, folder, given, said, corrected)
     check_rows(store, stock)
-    kept = store.kept_items(stock.has)
+    # what was corrected or withdrawn had come, and is paid
+    touched = {(each.task, each.instance) for each in corrections if each.was is not None}
+
+    def has(task: str, name: str) -> bool:
+        return stock.has(task, name) or (task, name) in touched
+
+    kept = store.kept_items(has)
     ordered = {
         name: tuple(each for _, task, each in kept if task == name) for name in settings.names
     }
     # what somebody filled into the table itself has come back, too
-    waiting = tuple(item for item in store.open_items() if not stock.has(*item[1:]))
+    waiting = tuple(item for item in store.open_items() if not has(*item[1:]))
     return CampaignState(
         folder=folder,
         settings=settings,
@@ -427,9 +455,16 @@ def look(folder: Path, store: Store, read: Files | None = None) -> CampaignState
         open=waiting,
         estimates=tuple(store.values("estimates")),
         outlooks={value.key: value.body["outlook"] for value in store.values("diagnosis")},
-        paid=_find_paid(store, kept, waiting),
+        bills=_find_bills(store, kept, waiting),
+        kept=tuple(kept),
         lost=_find_lost(folder, store),
+        outdated=store.find_outdated(stock.was_there),
+        held=len(store.held()),
     )
+
+
+def _list_corrected(corrections: Sequence[Correction], task: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.instance for each in corrections if each.task == task))
 
 
 def _find_lost(folder: Path, store: Store) -> tuple[Path, ...]:
@@ -459,9 +494,9 @@ def list_missing(store: Store) -> list[Mistake]:
     ]
 
 
-def _find_paid(
+def _find_bills(
     store: Store, items: Sequence[tuple[int, str, str]], waiting: Sequence[tuple[int, str, str]]
-) -> dict[int, tuple[Fraction, Fraction]] | None:
+) -> tuple[Bill, ...] | None:
     """What each order cost when it was placed, as far as it was not given up; None if one does not
     say."""
     kept, still = (Counter((number, task) for number, task, _ in each) for each in (items, waiting))
@@ -473,7 +508,7 @@ def _find_paid(
         for name, task in terms.items():
             pair = value.number, name
             bills.append(Bill(value.number, task, kept[pair] - still[pair], still[pair]))
-    return settle(bills)
+    return tuple(bills)
 
 
 def tell_spent(state: CampaignState) -> str:

@@ -136,6 +136,13 @@ def summarise(
             f' {state.settings.conflicts} one counts (conflicts = "first", "last" or'
             ' "majority" in campaign.toml)'
         )
+    if state.held:
+        waits = "waits" if state.held == 1 else "wait"
+        notes.append(
+            f"{several(state.held, 'label')} that looked odd {waits} for a word; if they are right:"
+            f" allot ingest {quote(state.folder)} --confirm (see them with: allot history"
+            f" {quote(state.folder)})"
+        )
     notes += _note_open(state)
     notes += [f"{quote(state.lost[0])} {state.tell_lost()}"] if state.lost else []
     if state.money[2] < 0:
@@ -214,6 +221,8 @@ def _find_next(
     name = quote(state.folder)
     if state.lost:
         return f"allot ingest {name} {quote(state.lost[0])}", None
+    if state.held and len(state.open) <= state.held:
+        return f"allot history {name}", None
     if state.open:
         return f"allot ingest {name} FILE", None
     if state.clashes and state.money[2] >= 0:

@@ -4,7 +4,7 @@ score."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -56,6 +56,8 @@ class Context:
     """the file of trained weights, where the settings name one"""
     given: LabelValues = field(compare=False, repr=False)
     """delivered labels; jobs name them by their fingerprint, which tells one set from another"""
+    corrected: Mapping[str, Sequence[str]] = field(default_factory=dict, compare=False, repr=False)
+    """instances of each task of which the data's own label counts no more; likewise"""
 
 
 def make_context(settings: Settings, stock: Stock, learner: str) -> JSON:
@@ -69,6 +71,7 @@ def make_context(settings: Settings, stock: Stock, learner: str) -> JSON:
         data=None if root is None else os.path.abspath(root),
         weights=None if weights is None else os.path.abspath(find_path(folder, weights)),
         given=stock.given,
+        corrected={task: sorted(names) for task, names in stock.corrected.items()},
     )
     return vars(context)
 
@@ -125,7 +128,8 @@ def _set_up(context: Context, known: tuple[str, str, str], test: bool) -> Bench:
     """Once for all jobs of a process that share it; refused if data, labels or learner are not
     those that the job names."""
     settings = _settle_paths(parse_settings(context.settings), context)
-    stock = open_stock(settings, Path(context.folder), {} if test else context.given)
+    given, corrected = ({}, {}) if test else (context.given, context.corrected)
+    stock = open_stock(settings, Path(context.folder), given, corrected=corrected)
     data, labels, learner = known
     changed = [] if stock.fingerprint == labels else ["labels at hand"]
     if not stock.data.is_slow_to_hash and data not in (

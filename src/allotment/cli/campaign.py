@@ -327,6 +327,11 @@ def order(
     is_flag=True,
     help="Take the labels on order from the data set itself, if it has them.",
 )
+@click.option(
+    "--confirm",
+    is_flag=True,
+    help="Take what looks odd, too: of FILE, or all that was held back.",
+)
 @json_option
 @click.pass_context
 def ingest(
@@ -337,33 +342,39 @@ def ingest(
     task: str | None,
     id_: str | None,
     oracle: bool,
+    confirm: bool,
     as_json: bool,
 ) -> None:
     """Take labels back: CSV, JSONL, or PNG masks in a folder or zip.
 
     Everything that can be used goes in; everything else is listed in a file, with the reason. Where
-    nothing can be used at all, it ends with exit code 2.
+    nothing can be used at all, it ends with exit code 2. Labels that look odd beside those at hand
+    wait until they are confirmed.
 
     \b
     Example:  allot ingest my-campaign order.csv
+              allot ingest my-campaign --confirm
     """
+    from allotment.settings.settings import quote
     from allotment.terminal.campaigns import show_intake
     from allotment.terminal.page import Page
 
-    if (path is None) != oracle:
-        raise click.UsageError("Give the FILE with the labels, or --oracle.")
+    if (oracle and (path is not None or confirm)) or not (oracle or path or confirm):
+        raise click.UsageError("Give the FILE with the labels, or --oracle, or --confirm.")
     campaign = _enter(folder, "ingest")
-    if path is None:
-        intake = campaign.buy()
+    if path is not None:
+        intake = campaign.ingest(
+            path, task=task, id_column=id_, connector=connector, confirm=confirm
+        )
     else:
-        intake = campaign.ingest(path, task=task, id_column=id_, connector=connector)
+        intake = campaign.buy() if oracle else campaign.confirm()
     state, status = campaign.summarise()
     if as_json:
         print_json(intake.to_dict() | {"status": status.to_dict()})
     else:
         _tell_clashes(state.clashes)
-        show_intake(Page(), intake, status)
-    if intake.parts.rejected and not intake.parts.accepted:
+        show_intake(Page(), intake, status, quote(folder))
+    if intake.is_useless:
         ctx.exit(BAD_INPUT)
 
 

@@ -37,6 +37,7 @@ from allotment.connect.rows import (
     is_empty,
     make_reader,
 )
+from allotment.data.columns import plain
 from allotment.data.dataset import PIXEL_KINDS, Size, Target
 from allotment.data.pixels import shown
 from allotment.errors import InputError, Mistake, suggest
@@ -46,6 +47,8 @@ from allotment.mistakes import Collected
 from allotment.orders.sheet import LABEL
 
 INSTANCE = ID_COLUMNS[0]
+SEPARATOR = "|"
+"""between classes in a cell; alone it means none of them"""
 MOST_LABELS = 1_000_000
 MOST_CLASSES_ADVISED = 20
 """known classes in the line that is to be written into the settings"""
@@ -56,6 +59,20 @@ Label = tuple[str, str, LabelValue]
 """a task, an instance and the value to keep"""
 SizeOf = Callable[[str], Size | None]
 """the height and width of an instance's picture, if it has one"""
+
+
+@dataclass(frozen=True)
+class HeldBack:
+    """A label that can be read and looks wrong all the same: where it stood, and why."""
+
+    label: Label
+    where: str
+    reason: str
+
+    @property
+    def row(self) -> tuple[str, str, LabelValue, str, str]:
+        """As the store keeps it."""
+        return (*self.label, self.where, self.reason)
 
 
 @dataclass(frozen=True)
@@ -77,6 +94,12 @@ class Parts:
     asked: tuple[tuple[str, str, str], ...] = ()
     """of a sheet's rows, with a label or without: what they call their order, the task and the
     instance"""
+    places: tuple[str, ...] = ()
+    """of each label that was accepted, where it stood"""
+    held: tuple[HeldBack, ...] = ()
+    """labels that are odd beside those that are known"""
+    bare: tuple[tuple[str, str], ...] = ()
+    """(task, instance) of rows without a label"""
 
 
 def read_delivery(
@@ -87,7 +110,7 @@ def read_delivery(
     id_column: str | None = None,
     own_id: str | None = None,
     task: str | None = None,
-    separator: str = "|",
+    separator: str = SEPARATOR,
     size_of: SizeOf | None = None,
     keep: str | os.PathLike[str] | None = None,
     guessed: Collection[str] = (),
@@ -115,6 +138,39 @@ def read_delivery(
     return reading.finish(Path(place), content)
 
 
+def read_label(
+    label: tuple[str, str, Any],
+    tasks: Mapping[str, Target],
+    known_ids: Collection[str],
+    *,
+    size_of: SizeOf | None = None,
+    keep: str | os.PathLike[str] | None = None,
+) -> Label:
+    """A label that somebody typed: its task, its instance and what it is, as in a row of a sheet. A
+    mask is the name of a PNG file. Raises InputError with the reason if it can't be one."""
+    reading = _Reading(tasks, known_ids, (None, None), None, SEPARATOR, size_of, keep)
+    reading.beside = Path()
+    names = (TASK_COLUMN, INSTANCE, LABEL)
+    reading.take(Row("", dict(zip(names, label, strict=True))))
+    found = reading.finish(Path("label"), "")
+    if found.accepted:
+        return found.accepted[0]
+    reason = found.rejected[0][1] if found.rejected else f"{show_value(label[2])} is no label"
+    raise InputError([Mistake(f"{label[0]} of {label[1]}", reason)])
+
+
+def find_names(
+    task: str, instance: str, tasks: Mapping[str, Target], known_ids: Collection[str]
+) -> tuple[str, str]:
+    """A task and an instance that somebody typed, as they are called here; raises InputError if
+    there are none of these names."""
+    names = Names(tasks, set(known_ids), None, Refused())
+    try:
+        return names.find_task(task), names.find_instance(instance)
+    except ValueError as error:
+        raise InputError([Mistake(f"{task} of {instance}", str(error))]) from None
+
+
 def _digest(place: str) -> str:
     """Of the content of a file, whatever it is called."""
     if not os.path.isfile(place):
@@ -132,6 +188,30 @@ def _read(name: str, place: str, expected: Expected) -> Generator[Piece, None, N
                 what = f"yields {show_value(found)}, which is no Row, Picture or Refusal"
                 raise InputError([Mistake(CONNECTORS.describe(name), what)])
             yield found
+
+
+def write_held(parts: Parts, path: str | os.PathLike[str], masks: str) -> Path:
+    """The list of what looks odd, as CSV without formulas; it is a delivery itself, to be confirmed
+    or mended. `masks` is the folder beside it in which these are kept."""
+    rows: list[tuple[str, ...]] = [(TASK_COLUMN, INSTANCE, LABEL, "reason", "where")]
+    for each in parts.held:
+        task, instance, value = each.label
+        rows.append((task, instance, write_value(value, masks), each.reason, each.where))
+    return place_file(Path(path), encode_table(rows))
+
+
+def write_value(value: LabelValue, masks: str = "") -> str:
+    """A label as a cell from which it is read back: a name, names with `|` between, a number, or
+    the file of a mask in the folder of masks."""
+    if isinstance(value, dict) and isinstance(value.get("png"), str):
+        return f"{masks}/{value['png']}.png"
+    if isinstance(value, dict) and "points" in value:
+        return json.dumps(value["points"])
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return SEPARATOR.join(value) or SEPARATOR
+    return plain(value) if isinstance(value, float) else str(value)
 
 
 def write_rejected(parts: Parts, path: str | os.PathLike[str]) -> Path:
@@ -191,6 +271,8 @@ class _Reading:
         self.beside: Path | None = None
         """where a label that names a file is looked for"""
         self.accepted: list[Label] = []
+        self.places: list[str] = []
+        self.bare: dict[tuple[str, str], None] = {}
         self.values: dict[tuple[str, str], list[LabelValue]] = {}
         self.notes: Counter[str] = Counter()
         self.remarks: list[str] = []
@@ -243,13 +325,18 @@ class _Reading:
         """Note what a row without a label asks for; whether it makes sense matters once it has
         one."""
         instance = row.get(form.id)
-        if form.order is not None and isinstance(task, str) and isinstance(instance, str):
+        if form.order is None and form.label is None:  # a table, most of whose cells are empty
+            return
+        task = self.names.usual if task is None else task
+        if isinstance(task, str) and isinstance(instance, str):
             name, found = (
                 self.names.alike.get(compose(unprotect(task))),
                 self.names.look_up(instance),
             )
             if name is not None and found is not None:
                 self._note_order(row, form, name, found)
+                if form.label is not None and len(self.bare) < MOST_LABELS:
+                    self.bare[name, found] = None
 
     def _note_order(self, row: Mapping[str, Any], form: Form, task: str, instance: str) -> None:
         order = row.get(form.order) if form.order is not None else None
@@ -294,6 +381,7 @@ class _Reading:
         else:
             held.append(value)
             self.accepted.append((task, instance, value))
+            self.places.append(where)
 
     def _take_picture(self, picture: Picture) -> None:
         where = shown(picture.name)
@@ -365,6 +453,8 @@ class _Reading:
             notes=(*self.remarks, *(f"{what}: {count}" for what, count in self.notes.items())),
             rows=(*self.refused.rows, *[None] * (len(rejected) - len(self.refused.rows))),
             asked=tuple(self.asked),
+            places=tuple(f"{name}: {where}" if where else name for where in self.places),
+            bare=tuple(self.bare),
         )
 
     def _lacks_classes(self, task: str) -> bool:

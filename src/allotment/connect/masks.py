@@ -323,6 +323,30 @@ def _png(raw: AnyArray) -> bytes:
     return made.getvalue()
 
 
+def encode_map(kind: str, label: AnyArray) -> bytes:
+    """A label in the form of its kind as the PNG that a delivery would hold; `interpret` reads it
+    back."""
+    if kind == "segmentation":
+        return _png(np.asarray(label).astype(np.uint8))
+    known = np.nan_to_num(np.asarray(label, dtype=np.float64))
+    if kind == "depth":
+        return _png(np.clip(np.rint(known * MILLIMETRES), 0, 65535).astype(np.uint16))
+    if kind == "normals":
+        colours = np.clip(np.rint((known + 1) * 127.5), 0, 255)
+        return _png(np.where(np.isnan(label), 0, colours).astype(np.uint8))
+    return _png(np.rint(np.clip(known, 0, 1) * 65535).astype(np.uint16))
+
+
+def is_plain(kind: str, label: AnyArray) -> bool:
+    """Whether all of a label that counts has one colour."""
+    for channel in label.reshape(-1, *label.shape[-2:]):
+        counts = channel[channel != VOID] if kind == "segmentation" else channel
+        counts = counts[np.isfinite(counts)]
+        if counts.size and counts.min() != counts.max():
+            return False
+    return True
+
+
 # What is wrong with numbers, or odd about them
 
 

@@ -46,8 +46,9 @@ from allotment.ledger.schema import (
     MIGRATIONS,
     TABLE_COLUMNS,
     judge_row,
+    list_row_tables,
 )
-from allotment.ledger.store import MOST_FAULTS, Store
+from allotment.ledger.store import LABEL_COLUMNS, MOST_FAULTS, Store
 from allotment.machine import sync_file, sync_folder
 
 FORMAT = "allotment campaign"
@@ -108,7 +109,7 @@ def _write_archive(file: BinaryIO, store: Store, files: Mapping[str, Path]) -> N
 def _list_files(store: Store) -> dict[str, Path]:
     """The files that the rows speak of, by the names of their members; raises InputError if any is
     missing."""
-    names = {_find_mask(row["value"]) for row in store.table("labels")} - {""}
+    names = {_find_mask(value) for value in store.list_label_values()} - {""}
     files = {name: store.folder / name for name in sorted(names)}
     missing = [path for path in files.values() if not path.is_file()]
     wrong = [
@@ -362,7 +363,7 @@ class _Import:
             schema.migrate(connection, len(MIGRATIONS))
             self.wrong += [
                 self._mistake("", f"{what}; pack it again")
-                for what in find_damage(connection, TABLE_COLUMNS[1])
+                for what in find_damage(connection, list_row_tables())
             ]
             self._raise()
             keep_copy(connection, self.folder)
@@ -430,8 +431,8 @@ class _Import:
         for line, row in self._lines(table, columns):
             if "needs" in columns and _key(row) != row["key"]:
                 self._note(table, "the key is not that of the job", line)
-            if table == "labels" and (mask := _find_mask(row["value"])):
-                self.named.add(mask)
+            for name in LABEL_COLUMNS.get(table, ()):
+                self.named |= {_find_mask(row[name])} - {""}
             cells = [
                 canonical(row[name]) if kind in JSON_KINDS else row[name]
                 for name, kind in columns.items()

@@ -47,7 +47,9 @@ NOUNS = {
     UNUSED_TABLE: ("row of artifacts", "rows of artifacts"), "records": ("record", "records"),
     "cancellations": ("cancellation", "cancellations"), "items": ("ordered item", "ordered items"),
     "deliveries": ("delivery", "deliveries"), "labels": ("label", "labels"),
-    "rejections": ("rejected row", "rejected rows"), TABLE: ("line of the journal",
+    "rejections": ("rejected row", "rejected rows"), "held": ("label held back",
+    "labels held back"),
+    "corrections": ("correction", "corrections"), TABLE: ("line of the journal",
     "lines of the journal"),
 }  # fmt: skip
 """what a row of each table is called, and several"""

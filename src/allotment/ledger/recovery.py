@@ -15,7 +15,7 @@ from allotment.ledger import journal, lock
 from allotment.ledger.copies import FOLDER, Copy, find_newer, list_copies
 from allotment.ledger.disk import check_local
 from allotment.ledger.journal import Position
-from allotment.ledger.schema import STORE_FILE, TABLE_COLUMNS, connect
+from allotment.ledger.schema import STORE_FILE, connect, find_version, list_row_tables
 from allotment.machine import sync_file, sync_folder
 
 SQLITE_COMPANIONS = ("-wal", "-shm")
@@ -84,7 +84,8 @@ def _examine_once(path: Path) -> _Examined:
     try:
         position = journal.find_position(connection)
         pages = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
-        return _Examined(pages and not journal.find_damage(connection, TABLE_COLUMNS[1]), position)
+        tables = list_row_tables(find_version(connection))
+        return _Examined(pages and not journal.find_damage(connection, tables), position)
     except (sqlite3.Error, UnicodeDecodeError):
         return _Examined(False, Position(0, ""))
     finally:

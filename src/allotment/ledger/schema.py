@@ -86,6 +86,27 @@ TABLE_COLUMNS: dict[int, dict[str, dict[str, str]]] = {
 }
 """of each version of the format, the columns of each table and what kind of value they hold"""
 TABLE_COLUMNS[2] = TABLE_COLUMNS[1] | {journal.TABLE: journal.JOURNAL_COLUMNS}
+TABLE_COLUMNS[3] = TABLE_COLUMNS[2] | {
+    "held": {
+        "id": "number",
+        "delivery": "number",
+        "task": "name",
+        "instance": "name",
+        "value": "value",
+        "place": "text",
+        "reason": "text",
+    },
+    "corrections": {
+        "id": "number",
+        "task": "name",
+        "instance": "name",
+        "was": "value",
+        "value": "value",
+        "after": "count",
+        "why": "text",
+        "at": "at",
+    },
+}
 """of each version: its tables, in an order in which they can be filled, and what their columns
 hold"""
 
@@ -144,6 +165,23 @@ BEGIN SELECT RAISE(ABORT, 'only an order can be cancelled'); END;
 """
 
 
+_TABLES_OF_DOUBT = """
+CREATE TABLE held (
+    id INTEGER PRIMARY KEY, delivery INTEGER NOT NULL REFERENCES deliveries (number),
+    task TEXT NOT NULL, instance TEXT NOT NULL, value TEXT NOT NULL,
+    place TEXT NOT NULL, reason TEXT NOT NULL
+);
+CREATE INDEX held_by_pair ON held (task, instance);
+CREATE TABLE corrections (
+    id INTEGER PRIMARY KEY, task TEXT NOT NULL, instance TEXT NOT NULL, was TEXT NOT NULL,
+    value TEXT NOT NULL, after INTEGER NOT NULL, why TEXT NOT NULL, at TEXT NOT NULL
+);
+CREATE INDEX corrections_by_pair ON corrections (task, instance);
+"""
+"""labels that wait for somebody's word, and the words of those who corrected one; a value of null
+is a label that was withdrawn, and `after` the last delivery that it was said after"""
+
+
 def _forbid(table: str) -> str:
     """Triggers by which no row of a table is ever overwritten."""
     return "".join(
@@ -156,8 +194,16 @@ def _forbid(table: str) -> str:
 MIGRATIONS = (
     _FIRST_TABLES + "".join(map(_forbid, TABLE_COLUMNS[1])),
     f"{journal.SQL};\n{_forbid(journal.TABLE)}",
+    _TABLES_OF_DOUBT + "".join(map(_forbid, ("held", "corrections"))),
 )
 """the n-th leads from version n to n + 1; none is ever changed once it was released"""
+
+
+def list_row_tables(version: int | None = None) -> dict[str, dict[str, str]]:
+    """The tables whose rows the journal of a store has lines for, in the newest version or an older
+    one."""
+    tables = TABLE_COLUMNS[max(TABLE_COLUMNS) if version is None else version]
+    return {name: columns for name, columns in tables.items() if name != journal.TABLE}
 
 
 def judge_row(row: JSON, columns: Mapping[str, str]) -> str:
@@ -416,7 +462,7 @@ def _check_rows(connection: sqlite3.Connection, path: Path, known: Sequence[copi
     now = (position, *map(_stamp, (whole, whole.with_name(STORE_FILE + "-wal"))))
     if _SEEN.get(whole) == now:
         return
-    if found := journal.find_damage(connection, TABLE_COLUMNS[1]):
+    if found := journal.find_damage(connection, list_row_tables()):
         raise damaged(path, "; ".join(found[:3]) + (" and more" if found[3:] else ""))
     _SEEN[whole] = now
 

@@ -12,6 +12,7 @@ from typing import Any
 from allotment.amounts import short
 from allotment.errors import InputError, Mistake, suggest
 from allotment.job import JSON, Job, canonical, parse
+from allotment.ledger.journal import TABLE as JOURNAL
 from allotment.ledger.journal import find_damage
 from allotment.ledger.schema import (
     JSON_KINDS,
@@ -20,6 +21,7 @@ from allotment.ledger.schema import (
     TABLE_COLUMNS,
     Ledger,
     damaged,
+    list_row_tables,
     translate,
 )
 from allotment.orders.order import LONGEST_NAME
@@ -28,6 +30,8 @@ VALUE_KINDS = ("estimates", "plan", "evaluation", "diagnosis")
 """what is put on record as a value: what was found or decided"""
 CONFLICT_RULES = ("first", "last", "majority")
 """which of several labels of one item counts where annotators disagree"""
+LABEL_COLUMNS = {"labels": ("value",), "held": ("value",), "corrections": ("was", "value")}
+"""where labels are kept, in whatever state: their masks belong to the campaign"""
 MOST_FAULTS = 20
 """mistakes in rows or archives that are listed at once; the others are like them"""
 
@@ -69,6 +73,61 @@ class Conflict:
     task: str
     instance: str
     values: tuple[tuple[JSON, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A label as it was delivered, whether it counts or not."""
+
+    task: str
+    instance: str
+    value: JSON
+    delivery: int
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What counts for a corrected label: a value, or whatever else comes after it was withdrawn."""
+
+    value: JSON
+    after: int
+    refused: frozenset[str]
+    """what was withdrawn: the same answer once more does not bring it back"""
+
+    def admits(self, value: JSON, delivery: int) -> bool:
+        later = self.value is None and delivery > self.after
+        return later and tell_sense(value) not in self.refused
+
+
+@dataclass(frozen=True)
+class HeldLabel:
+    """A label that came and waits for somebody's word, since something about it is odd."""
+
+    number: int
+    delivery: int
+    task: str
+    instance: str
+    value: JSON
+    place: str
+    """where in the delivery it stood"""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What somebody said of a label at hand: that it is another, or none."""
+
+    number: int
+    task: str
+    instance: str
+    was: JSON
+    """what counted until then; None if nothing did"""
+    value: JSON
+    """what counts from then on; None if it was withdrawn"""
+    after: int
+    """the last delivery that had come by then, 0 if none had"""
+    why: str
+    at: str
 
 
 class Store(Ledger):
@@ -285,9 +344,12 @@ class Store(Ledger):
         digest: str,
         accepted: Sequence[tuple[str, str, JSON]],
         rejected: Sequence[tuple[str, str]] = (),
+        held: Sequence[tuple[str, str, JSON, str, str]] = (),
     ) -> Delivery:
         """Take labels in; the same digest again changes nothing. No label takes the place of
-        another: both are kept."""
+        another: both are kept. Those that are `held` back, as (task, instance, value, place,
+        reason), count for nothing until they are confirmed.
+        """
         with self._adding():
             if rows := self._rows("SELECT number FROM deliveries WHERE digest = ?", digest):
                 return replace(self._delivery(rows[0][0]), again=True)
@@ -312,6 +374,11 @@ class Store(Ledger):
             self._insert_all(
                 "rejections", ("delivery", "place", "reason"), ((number, *row) for row in reasons)
             )
+            self._insert_all(
+                "held",
+                ("delivery", "task", "instance", "value", "place", "reason"),
+                ((number, *_write_held(place, row)) for place, row in enumerate(held)),
+            )
             return self._delivery(number)
 
     def _sort(
@@ -329,8 +396,8 @@ class Store(Ledger):
             )
             if pair not in known:
                 rows = self._rows("SELECT value FROM labels WHERE task = ? AND instance = ?", *pair)
-                known[pair] = {_sense(self._parse(text)) for (text,) in rows}
-            text, sense = _write(value, f"label {place + 1}"), _sense(value)
+                known[pair] = {tell_sense(self._parse(text)) for (text,) in rows}
+            text, sense = _write(value, f"label {place + 1}"), tell_sense(value)
             if not known[pair]:
                 tally["new"] += 1
             else:
@@ -390,29 +457,138 @@ class Store(Ledger):
                 ]
             )
         found: dict[str, list[JSON]] = {}
-        for instance, text in self._rows(
-            "SELECT instance, value FROM labels WHERE task = ? ORDER BY id", task
+        void = self._void(task)
+        for instance, text, delivery in self._rows(
+            "SELECT instance, value, delivery FROM labels WHERE task = ? ORDER BY id", task
         ):
-            found.setdefault(instance, []).append(self._parse(text))
-        return {instance: _choose(values, rule) for instance, values in found.items()}
+            value = self._parse(text)
+            if instance not in void or void[instance].admits(value, delivery):
+                found.setdefault(instance, []).append(value)
+        labels = {instance: _choose(values, rule) for instance, values in found.items()}
+        said = {instance: each.value for instance, each in void.items() if each.value is not None}
+        return labels | said
+
+    def _void(self, task: str) -> dict[str, _Said]:
+        """Of each instance whose label of the task was corrected, what was said of it last."""
+        last = {each.instance: each for each in self.corrections() if each.task == task}
+        found = {}
+        for instance, each in last.items():
+            rows = self._rows(
+                "SELECT value FROM labels WHERE task = ? AND instance = ? AND delivery <= ?",
+                *(task, instance, each.after),
+            )
+            refused = {tell_sense(self._parse(text)) for (text,) in rows} | {tell_sense(each.was)}
+            found[instance] = _Said(each.value, each.after, frozenset(refused))
+        return found
 
     def conflicts(self) -> list[Conflict]:
-        """Every pair that has different labels, in the order in which the pairs came."""
+        """Every pair that has different labels and was not corrected since, in the order in which
+        the pairs came."""
         found: dict[tuple[str, str], dict[str, tuple[JSON, list[int]]]] = {}
         sql = (
             "SELECT task, instance, value, delivery FROM labels WHERE (task, instance) IN (SELECT"
             " task, instance FROM labels GROUP BY task, instance HAVING COUNT(DISTINCT value) > 1)"
-            " ORDER BY id"
+            " AND (task, instance) NOT IN (SELECT task, instance FROM corrections) ORDER BY id"
         )
         for task, instance, text, number in self._rows(sql):
             value = self._parse(text)
-            held = found.setdefault((task, instance), {}).setdefault(_sense(value), (value, []))
+            held = found.setdefault((task, instance), {}).setdefault(tell_sense(value), (value, []))
             held[1].append(number)
         return [
             Conflict(*pair, tuple((value, tuple(numbers)) for value, numbers in held.values()))
             for pair, held in found.items()
             if len(held) > 1
         ]
+
+    def answers(self) -> list[Answer]:
+        """Every label that was ever delivered, from the first to the last."""
+        sql = "SELECT task, instance, value, delivery FROM labels ORDER BY id"
+        return [
+            Answer(task, instance, self._parse(text), delivery)
+            for task, instance, text, delivery in self._rows(sql)
+        ]
+
+    # Doubts
+
+    def held(self) -> list[HeldLabel]:
+        """Labels that wait for a word: no other label of the same item came since, and none was
+        corrected."""
+        sql = (
+            "SELECT id, delivery, task, instance, value, place, reason FROM held WHERE NOT EXISTS"
+            " (SELECT 1 FROM labels WHERE labels.task = held.task AND labels.instance ="
+            " held.instance AND labels.delivery > held.delivery) AND NOT EXISTS (SELECT 1 FROM"
+            " corrections WHERE corrections.task = held.task AND corrections.instance ="
+            " held.instance AND corrections.after >= held.delivery) ORDER BY id"
+        )
+        found: dict[tuple[str, str, str], HeldLabel] = {}
+        for number, delivery, task, instance, text, place, reason in self._rows(sql):
+            value = self._parse(text)
+            one = HeldLabel(number, delivery, task, instance, value, place, reason)
+            found[task, instance, tell_sense(value)] = one  # of the same answer twice the last
+        return list(found.values())
+
+    def correct(self, said: Sequence[tuple[str, str, JSON, JSON]], why: str = "") -> int:
+        """Note what labels are from now on, as (task, instance, what it was, what it is): all of
+        them or none. A value of None withdraws. How many these are."""
+        with self._adding():
+            (after,) = self._rows("SELECT COALESCE(MAX(number), 0) FROM deliveries")[0]
+            rows = []
+            for place, (task, instance, was, value) in enumerate(said):
+                where = f"correction {place + 1}"
+                names = [_check_text(name, where) for name in (task, instance)]
+                texts = [_write(each, where) for each in (was, value)]
+                rows.append((*names, *texts, after, _check_text(why, "reason", None), _now()))
+            self._insert_all(
+                "corrections", ("task", "instance", "was", "value", "after", "why", "at"), rows
+            )
+            return len(rows)
+
+    def corrections(self) -> list[Correction]:
+        """All that were made, from the first to the last."""
+        sql = "SELECT id, task, instance, was, value, after, why, at FROM corrections ORDER BY id"
+        return [
+            Correction(number, task, instance, self._parse(was), self._parse(value), after, why, at)
+            for number, task, instance, was, value, after, why, at in self._rows(sql)
+        ]
+
+    def find_outdated(self, is_own: Callable[[str, str], bool]) -> frozenset[str]:
+        """The keys of estimates that were made with a label which was corrected since; `is_own`
+        says of (task, instance) whether the data had a label from the start.
+
+        The journal says what came before what. Of rows from before there was one it does not, and
+        then the times of day do.
+        """
+        corrections = self._rows("SELECT id, task, instance, after FROM corrections ORDER BY id")
+        if not corrections:
+            return frozenset()
+        lines = self._find_lines(("corrections", "records", "deliveries"))
+        made = self._rows("SELECT id, key, at FROM records WHERE kind = 'estimates'")
+        found = set()
+        for number, task, instance, after in corrections:
+            sql = (
+                "SELECT MIN(number), MIN(at) FROM deliveries WHERE number IN (SELECT delivery FROM"
+                " labels WHERE task = ? AND instance = ? AND delivery <= ?)"
+            )
+            first, came = self._rows(sql, task, instance, after)[0]
+            for record, key, at in made:
+                line = lines["records", record]
+                is_before = first is None or lines["deliveries", first] < line or came < at
+                is_known = is_before or is_own(task, instance)
+                if line < lines["corrections", number] and is_known:
+                    found.add(key)
+        return frozenset(found)
+
+    def _find_lines(self, tables: Sequence[str]) -> dict[tuple[str, int], int]:
+        """Of each row of these tables, the number of its line in the journal."""
+        marks = ", ".join("?" * len(tables))
+        sql = f"SELECT part, place, number FROM {JOURNAL} WHERE part IN ({marks})"
+        return {(part, place): number for part, place, number in self._rows(sql, *tables)}
+
+    def list_label_values(self) -> Iterator[JSON]:
+        """Every label that is kept, whether it counts or not."""
+        for table, columns in LABEL_COLUMNS.items():
+            for row in self._rows(f"SELECT {', '.join(columns)} FROM {table}"):
+                yield from map(self._parse, row)
 
     # The whole
 
@@ -429,7 +605,7 @@ class Store(Ledger):
             for row in self._rows("PRAGMA foreign_key_check")
         ]
         with translate(self.path):
-            return wrong + find_damage(self._connection, TABLE_COLUMNS[1])
+            return wrong + find_damage(self._connection, list_row_tables())
 
     def count(self, table: str) -> int:
         """How many rows a table has."""
@@ -472,6 +648,14 @@ def _write(value: JSON, where: str) -> str:
     return text
 
 
+def _write_held(place: int, row: tuple[str, str, JSON, str, str]) -> tuple[str, ...]:
+    """The cells of a label that is held back."""
+    task, instance, value, where, reason = row
+    names = [_check_text(each, f"held label {place + 1}") for each in (task, instance)]
+    texts = [_check_text(each, f"held label {place + 1}", None) for each in (where, reason)]
+    return (*names, _write(value, f"held label {place + 1}"), *texts)
+
+
 def _check_text(text: object, where: str, most: int | None = LONGEST_NAME) -> str:
     """A text that SQLite and every file system of an archive take; `most` is None for prose."""
     if not isinstance(text, str) or (most is not None and not 0 < len(text) <= most):
@@ -489,7 +673,7 @@ def _check_text(text: object, where: str, most: int | None = LONGEST_NAME) -> st
     return text
 
 
-def _sense(value: JSON) -> str:
+def tell_sense(value: JSON) -> str:
     """A text that is the same for labels that mean the same: 1 and 1.0 do."""
 
     def simplify(part: JSON) -> JSON:
@@ -506,8 +690,8 @@ def _choose(values: Sequence[JSON], rule: str) -> JSON:
     if rule == "last":
         return values[-1]
     if rule == "majority" and len(values) > 2:
-        votes = Counter(map(_sense, values))
+        votes = Counter(map(tell_sense, values))
         most = max(votes.values())
         # of equals the one that came first
-        return next(value for value in values if votes[_sense(value)] == most)
+        return next(value for value in values if votes[tell_sense(value)] == most)
     return values[0]

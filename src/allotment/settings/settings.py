@@ -48,10 +48,14 @@ TRAINING: dict[str, type] = {
     "device": str,
     "precision": str,
 }
+HOLD = "hold"
+"""labels that look wrong wait until somebody confirms them"""
+ODD_RULES = (HOLD, "mark", "take")
+"""what may become of labels that look wrong: they wait, are taken and listed, or are taken"""
 TARGET: dict[str, type] = {"kind": str, "classes": list, "metric": str, "loss_weight": float}
 """keys of a task that say what it predicts, beside those that say what it costs"""
 TOP = (
-    *("budget", "method", "trainings", "seed", "strategy", "conflicts"),
+    *("budget", "method", "trainings", "seed", "strategy", "conflicts", "odd_labels"),
     *("data", "training", "task", "cap"),
 )
 NAMES = {
@@ -89,6 +93,8 @@ class Settings:
     """by which instances are chosen for an order"""
     conflicts: str = "first"
     """which of several answers for one label counts"""
+    odd_labels: str = HOLD
+    """what becomes of labels that look wrong beside those at hand"""
     caps: tuple[Cap, ...] = ()
     starts: Mapping[str, int] = field(default_factory=dict)
     targets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -249,6 +255,9 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     if plain.get("conflicts", "first") not in CONFLICT_RULES:
         what = f"unknown {short(plain['conflicts'])}; {suggest(plain['conflicts'], CONFLICT_RULES)}"
         wrong.add(("conflicts",), "conflicts", what)
+    if plain.get("odd_labels", HOLD) not in ODD_RULES:
+        what = f"unknown {short(plain['odd_labels'])}; {suggest(plain['odd_labels'], ODD_RULES)}"
+        wrong.add(("odd_labels",), "odd_labels", what)
     if "budget" not in plain:
         wrong.add(
             (),
@@ -270,6 +279,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         seed=plain.get("seed", 0),
         strategy=str(strategy),
         conflicts=plain.get("conflicts", "first"),
+        odd_labels=plain.get("odd_labels", HOLD),
         caps=problem.caps,
         starts=starts,
         targets=targets,

@@ -50,6 +50,9 @@ class Stock:
     start: Labels
     """labels at hand when the campaign began"""
     given: LabelValues = field(default_factory=dict, repr=False)
+    corrected: Mapping[str, Collection[str]] = field(default_factory=dict, repr=False)
+    """instances of each task whose label was corrected or withdrawn: what the data say of them
+    counts no more"""
     oracle: bool = False
     """whether the data hold the labels that are to be bought, so that a plan can be judged"""
     folder: Path = Path()
@@ -73,8 +76,16 @@ class Stock:
         for task in self.targets:
             came = [self.place[name] for name in self.given.get(task, {}) if name in self.place]
             fresh = np.intersect1d(np.array(came, dtype=np.int64), self.parts.train)
-            found[task] = np.union1d(self.start[task].instances, fresh).tolist()
+            found[task] = np.union1d(self.own(task), fresh).tolist()
         return Labels(found)
+
+    def own(self, task: str) -> Instances:
+        """Instances with a label that was at hand from the start and was not corrected since."""
+        start = self.start[task].instances
+        names = [name for name in self.corrected.get(task, ()) if name in self.place]
+        if not names:
+            return start
+        return np.setdiff1d(start, np.array([self.place[name] for name in names], dtype=np.int64))
 
     @cached_property
     def have(self) -> dict[str, int]:
@@ -84,6 +95,11 @@ class Stock:
         """Whether the label is at hand; a task or an instance that is not there any more has
         none."""
         return task in self.targets and name in self.place and self.place[name] in self._held[task]
+
+    def was_there(self, task: str, name: str) -> bool:
+        """Whether the label was at hand when the campaign began."""
+        known = task in self.targets and name in self.place
+        return known and bool(np.isin(self.place[name], self.start[task].instances))
 
     @cached_property
     def _held(self) -> dict[str, set[int]]:
@@ -145,9 +161,30 @@ class Stock:
                 found[self.place[name]] = label
         return found
 
+    def read_own(self, task: str, places: Instances) -> list[JSON]:
+        """What the data themselves say of these instances, in the form in which labels are kept; a
+        map of pixels stays where it is."""
+        target = self.targets[task]
+        if target.kind not in TARGET_KINDS:
+            return [OWN] * len(places)
+        values = np.asarray(self.whole().values(task, places))
+        if target.kind == "regression":
+            return [float(str(each)) for each in values.astype(np.float32)]
+        if target.kind == "classification":
+            return [target.classes[each] for each in values.astype(np.int64).tolist()]
+        return [_name_classes(target.classes, marks) for marks in values]
+
     def size_of(self, name: str) -> Size | None:
         """Of the picture that a label is laid over; none for a row of a table."""
         return self.data.picture_size(self.place[name])
+
+
+def _name_classes(classes: Sequence[str], marks: NDArray[Any]) -> JSON:
+    """The classes that are there; {name: 0 or 1} of the known ones where some are not."""
+    known = {name: int(mark) for name, mark in zip(classes, marks, strict=True) if mark == mark}
+    if len(known) < len(classes):
+        return known
+    return [name for name, mark in known.items() if mark]
 
 
 def open_stock(
@@ -155,6 +192,7 @@ def open_stock(
     folder: Path,
     given: LabelValues | None = None,
     said: DataSettings | None = None,
+    corrected: Mapping[str, Collection[str]] | None = None,
 ) -> Stock:
     """The data of a campaign with the labels at hand; raises InputError with all that does not fit
     the settings.
@@ -174,7 +212,7 @@ def open_stock(
         # labels at hand score themselves, so none are for validation
         parts = data.split(settings.seed, validation=0.0, test=TEST)
         start = _draw_start(data, parts.train, settings, folder)
-    stock = Stock(data, ids, parts, start, {}, oracle, folder, rows)
+    stock = Stock(data, ids, parts, start, {}, corrected or {}, oracle, folder, rows)
     stock = replace(stock, given=_without_own(stock, given or {}, settings.conflicts))
     _check_given(stock, settings)
     return stock
@@ -251,7 +289,7 @@ def _without_own(stock: Stock, given: LabelValues, rule: str) -> LabelValues:
         return given
     found = {}
     for task, values in given.items():
-        had = {stock.ids[place] for place in stock.start[task].instances.tolist()}
+        had = {stock.ids[place] for place in stock.own(task).tolist()}
         found[task] = {name: value for name, value in values.items() if name not in had}
     return found
 

@@ -11,6 +11,7 @@ from allotment.advice.doctor import Diagnosis
 from allotment.amounts import show
 from allotment.campaign.audit import Audit
 from allotment.campaign.campaign import Measured, Ordered
+from allotment.campaign.doubts import tell_odd
 from allotment.campaign.evaluation import BASE, LEVEL, SAME_IMAGES, Evaluation
 from allotment.campaign.intake import Intake
 from allotment.campaign.state import CampaignState, Proposal
@@ -195,7 +196,7 @@ def show_order(page: Page, ordered: Ordered, state: CampaignState, folder: str) 
     page.text(f"Next: allot ingest {folder} {bring}")
 
 
-def show_intake(page: Page, intake: Intake, status: Status) -> None:
+def show_intake(page: Page, intake: Intake, status: Status, folder: str) -> None:
     """What was taken, what was not, and where that is listed."""
     delivery = intake.delivery
     if delivery.again and intake.parts.accepted:
@@ -207,7 +208,7 @@ def show_intake(page: Page, intake: Intake, status: Status) -> None:
         return
     if intake.is_empty:
         page.text(f"Nothing came back yet: there is no label in {intake.parts.name}.")
-    elif not intake.parts.accepted:
+    elif intake.is_useless:
         page.text(f"Nothing in {intake.parts.name} can be used; is it the right file?")
     else:
         _show_taken(page, intake)
@@ -225,8 +226,37 @@ def show_intake(page: Page, intake: Intake, status: Status) -> None:
         )
         if any(intake.parts.rows) and not all(intake.parts.rows):
             page.text(f"What has no row there could not be read; mend it in {intake.parts.name}.")
+    if intake.parts.held:
+        _show_odd(page, intake, folder)
     page.text(f"Budget {status.money}.")
     page.text(f"Next: {status.next}")
+
+
+def _show_odd(page: Page, intake: Intake, folder: str) -> None:
+    """What looks wrong, and how to say that it is right or mend it."""
+    held = intake.parts.held
+    looks = "looks odd" if len(held) == 1 else "look odd"
+    fate = "held back" if intake.holds else "taken all the same"
+    page.text(f"{several(len(held), 'label')} {looks} and {_be(len(held))} {fate}:")
+    waiting = [each.label for each in held] if intake.holds else []
+    for line in tell_odd(held, [*intake.parts.accepted, *waiting]):
+        page.text(f"  {line}", indent="    ")
+    listed = "" if intake.odd is None else quote(intake.odd)
+    page.text(f"All of them are listed in {listed}.")
+    if not intake.holds:
+        page.text(f"What is wrong can be put right: allot correct {folder} --help")
+        return
+    page.text(f"If they are right: allot ingest {folder} --confirm")
+    page.text(
+        f"If only some are, leave these in that list: allot ingest {folder} {listed} --confirm"
+    )
+    page.text(
+        "Those that are wrong: mend them in that list and ingest it. Until then they are on order."
+    )
+
+
+def _be(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def show_audit(page: Page, found: Audit, folder: str) -> None:
