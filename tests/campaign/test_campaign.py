@@ -303,12 +303,12 @@ def test_a_label_that_the_data_have_stays_unless_the_last_is_to_count() -> None:
     folder = begin()
     table = rows()
     # row 1 has a label, row 2 has none
-    Path("back.csv").write_text("instance,size\n1,9.5\n2,8.5\n")
+    Path("back.csv").write_text("instance,size\n1,5.5\n2,4.5\n")
     fine("ingest", folder, "back.csv")
-    for rule, wanted in (("first", float(table[0]["size"])), ("last", 9.5)):
+    for rule, wanted in (("first", float(table[0]["size"])), ("last", 5.5)):
         shorten(folder, conflicts=f'"{rule}"')
         data = Campaign(folder).look().stock.open()
-        np.testing.assert_allclose(data.values("size", np.array([0, 1])), [wanted, 8.5], rtol=1e-6)
+        np.testing.assert_allclose(data.values("size", np.array([0, 1])), [wanted, 4.5], rtol=1e-6)
 
 
 def test_delivered_masks_reach_the_training_data() -> None:

@@ -114,11 +114,6 @@ def _list_columns(state: CampaignState, masks: str, as_written: bool) -> dict[st
         columns = _read_table(stock, as_written)
     for name, target in stock.targets.items():
         labels = _list_labels(stock, target, masks)
-        if name.endswith(":*"):  # a column for each class
-            for each in target.classes:
-                marks = [_find_mark(label, each) for label in labels]
-                columns[f"{name[:-1]}{each}"] = marks
-            continue
         written = columns.get(name) if as_written else None
         keep = _find_untouched(stock, name) if written is not None else set()
         columns[name] = [
@@ -199,13 +194,6 @@ def _find_untouched(stock: Stock, task: str) -> set[int]:
         if value != OWN and name in stock.place
     }
     return set(stock.labels[task].instances.tolist()) - given
-
-
-def _find_mark(label: JSON, name: str) -> JSON:
-    """Whether a class is there: 1, 0, or None where it is not known."""
-    if label is None:
-        return None
-    return label.get(name) if isinstance(label, dict) else int(name in label)
 
 
 def _has_points(value: JSON) -> bool:

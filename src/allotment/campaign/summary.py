@@ -137,11 +137,11 @@ def summarise(
             ' "majority" in campaign.toml)'
         )
     if state.held:
-        waits = "waits" if state.held == 1 else "wait"
+        waits = "waits to be confirmed" if state.held == 1 else "wait to be confirmed"
+        name = quote(state.folder)
         notes.append(
-            f"{several(state.held, 'label')} that looked odd {waits} for a word; if they are right:"
-            f" allot ingest {quote(state.folder)} --confirm (see them with: allot history"
-            f" {quote(state.folder)})"
+            f"{several(state.held, 'label')} that looked odd {waits}; look with: allot history"
+            f" {name}; to take what is held back: allot ingest {name} --confirm"
         )
     notes += _note_open(state)
     notes += [f"{quote(state.lost[0])} {state.tell_lost()}"] if state.lost else []

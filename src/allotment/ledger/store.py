@@ -76,7 +76,7 @@ class Conflict:
 
 
 @dataclass(frozen=True)
-class Answer:
+class DeliveredLabel:
     """A label as it was delivered, whether it counts or not."""
 
     task: str
@@ -500,23 +500,24 @@ class Store(Ledger):
             if len(held) > 1
         ]
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[DeliveredLabel]:
         """Every label that was ever delivered, from the first to the last."""
         sql = "SELECT task, instance, value, delivery FROM labels ORDER BY id"
         return [
-            Answer(task, instance, self._parse(text), delivery)
+            DeliveredLabel(task, instance, self._parse(text), delivery)
             for task, instance, text, delivery in self._rows(sql)
         ]
 
     # Doubts
 
     def held(self) -> list[HeldLabel]:
-        """Labels that wait for a word: no other label of the same item came since, and none was
-        corrected."""
+        """Labels that wait for a word: they were not taken all the same, no other label of the same
+        item came since, and none was corrected."""
         sql = (
             "SELECT id, delivery, task, instance, value, place, reason FROM held WHERE NOT EXISTS"
             " (SELECT 1 FROM labels WHERE labels.task = held.task AND labels.instance ="
-            " held.instance AND labels.delivery > held.delivery) AND NOT EXISTS (SELECT 1 FROM"
+            " held.instance AND (labels.delivery > held.delivery OR (labels.delivery ="
+            " held.delivery AND labels.value = held.value))) AND NOT EXISTS (SELECT 1 FROM"
             " corrections WHERE corrections.task = held.task AND corrections.instance ="
             " held.instance AND corrections.after >= held.delivery) ORDER BY id"
         )

@@ -242,17 +242,19 @@ def _show_odd(page: Page, intake: Intake, folder: str) -> None:
     for line in tell_odd(held, [*intake.parts.accepted, *waiting]):
         page.text(f"  {line}", indent="    ")
     listed = "" if intake.odd is None else quote(intake.odd)
-    page.text(f"All of them are listed in {listed}.")
+    page.text(f"{'It is' if len(held) == 1 else 'All of them are'} listed in {listed}.")
     if not intake.holds:
         page.text(f"What is wrong can be put right: allot correct {folder} --help")
         return
+    if len(held) == 1:
+        page.text(f"If it is right: allot ingest {folder} --confirm")
+        page.text("If not, mend it in that list and ingest the list. Until then it is on order.")
+        return
     page.text(f"If they are right: allot ingest {folder} --confirm")
     page.text(
-        f"If only some are, leave these in that list: allot ingest {folder} {listed} --confirm"
+        f"If some are, leave only these in the list: allot ingest {folder} {listed} --confirm"
     )
-    page.text(
-        "Those that are wrong: mend them in that list and ingest it. Until then they are on order."
-    )
+    page.text("Mend those that are wrong there and ingest the list. Until then they are on order.")
 
 
 def _be(count: int) -> str:
