@@ -27,6 +27,7 @@ from helpers.survival import (
     ESTIMATE,
     HUMAN,
     INIT,
+    LABELS,
     NAME,
     OWN,
     STATUS,
@@ -200,11 +201,18 @@ def test_processes_that_load_everything_anew_come_to_the_same_bytes(
 # Before every event
 
 
-def sweep(nursery: Nursery, tmp_path: Path, number: int, stride: int, closely: bool) -> None:
+def sweep(
+    nursery: Nursery,
+    tmp_path: Path,
+    number: int,
+    stride: int,
+    closely: bool,
+    commands: list[list[str]] = COMMANDS,
+) -> None:
     """One command, killed before each thing that it does to the disk, and then repeated."""
     base, whole, at = prepare(tmp_path / "base"), tmp_path / "whole", tmp_path / "killed"
-    given = {"first": number, "commands": COMMANDS[: number + 1], "closely": closely}
-    nursery.ask("run", base, commands=COMMANDS[:number])
+    given = {"first": number, "commands": commands[: number + 1], "closely": closely}
+    nursery.ask("run", base, commands=commands[:number])
     shutil.copytree(base, whole)
     events = nursery.ask("run", whole, **given)["ticks"]
     wanted = nursery.ask("look", whole)
@@ -217,13 +225,27 @@ def sweep(nursery: Nursery, tmp_path: Path, number: int, stride: int, closely: b
         assert nursery.ask("look", at) == wanted, event
         shutil.rmtree(at)
     print(
-        f"{' '.join(COMMANDS[number][:2])}: killed before {len(range(0, events, stride))} of"
+        f"{' '.join(commands[number][:2])}: killed before {len(range(0, events, stride))} of"
         f" {events} events"
     )
 
 
 def test_an_ingest_killed_before_some_of_its_events(nursery: Nursery, tmp_path: Path) -> None:
     sweep(nursery, tmp_path, 6, stride=9, closely=False)
+
+
+@pytest.mark.parametrize("number", [4, 6])
+def test_labels_corrected_and_taken_away_are_whole_or_as_before(
+    nursery: Nursery, tmp_path: Path, number: int
+) -> None:
+    sweep(nursery, tmp_path, number, stride=15, closely=False, commands=LABELS)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("number", [4, 5, 6])
+def test_the_same_at_each_of_their_events(nursery: Nursery, tmp_path: Path, number: int) -> None:
+    sweep(nursery, tmp_path, number, stride=1, closely=True, commands=LABELS)
 
 
 @pytest.mark.long

@@ -59,6 +59,16 @@ COMMANDS: list[list[str]] = [
     ["order", NAME],
 ]
 """a small but complete campaign of two rounds; `edit` and `fill` are what people do in between"""
+LABELS: list[list[str]] = [
+    [*INIT, "--method", "neutral"],
+    ["order", NAME],
+    ["fill", "order-1.csv"],
+    ["ingest", NAME, "back.csv"],
+    ["correct", NAME, "--task", "size", "--instance", "1", "--value", "3.25"],
+    ["correct", NAME, "--task", "look", "--instance", "1", "--withdraw"],
+    ["export", NAME, "-o", f"{NAME}/all.csv"],
+]
+"""one round, after which labels are corrected, withdrawn and taken away"""
 EVENTS = {
     "open",
     "os.rename",
@@ -87,6 +97,8 @@ CALLS = {
 CALLS |= {"ftruncate", "mkdir", "rmdir", "chmod", "flock", "execute", "executemany"}
 """the same for those who look closer: built-in functions and methods that change something on the
 disk"""
+_COMPARED = r"campaign\.toml|order-\d+\.csv|all\.(labels\.)?csv"
+"""files of a campaign whose bytes are compared"""
 CHANGES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
@@ -420,7 +432,7 @@ def look(request: dict[str, Any]) -> dict[str, Any]:
         shutil.copytree(folder, copy)
         tables = read_tables(copy, check=True)
     names = sorted(os.listdir(folder))
-    kept = [name for name in names if re.fullmatch(r"campaign\.toml|order-\d+\.csv", name)]
+    kept = [name for name in names if re.fullmatch(_COMPARED, name)]
     files = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in kept}
     own = (
         "campaign.sqlite",

@@ -22,7 +22,7 @@ from helpers.masks import check_masks
 from helpers.stores import FIXTURES, add_unused, check_sample, fill, probe
 
 from allotment.errors import InputError
-from allotment.ledger import copies, disk, lock, schema, store
+from allotment.ledger import copies, disk, journal, lock, recovery, schema, store
 from allotment.ledger.archive import pack, unpack
 from allotment.ledger.store import Conflict, Store
 
@@ -1052,6 +1052,58 @@ def test_bringing_up_to_date_waits_for_no_writer(
         monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, NEXT))
         with pytest.raises(InputError, match="writes to this campaign"):
             Store.open(folder, write=False)
+
+
+def test_a_store_from_before_corrections_gets_them_and_so_does_its_copy(folder: Path) -> None:
+    path = folder / schema.STORE_FILE
+    path.unlink()
+    schema.build(path, 2)
+    connection = schema.connect(path, write=True)
+    connection.execute("INSERT INTO settings (number, text, at) VALUES (1, 'budget = 10', '')")
+    journal.enter_all(connection, schema.list_row_tables(2))
+    copies.keep_copy(connection, folder)
+    connection.close()
+    path.unlink()
+    assert recovery.restore(folder).lost is None
+    with Store.open(folder, write=True) as held:
+        assert held.settings() == "budget = 10"
+        assert (held.held(), held.corrections()) == ([], [])
+        assert held.correct([("seg", "1", 5, None)]) == 1
+        held.check()
+
+
+# Doubts and corrections
+
+
+def test_what_was_corrected_counts_until_somebody_says_otherwise(held: Store) -> None:
+    held.add_delivery("a", "a", [("seg", "1", 5), ("seg", "2", 6)])
+    held.correct([("seg", "1", 5, 7)], "a typo")
+    held.add_delivery("b", "b", [("seg", "1", 8)])
+    for rule in ("first", "last", "majority"):
+        assert held.delivered("seg", rule) == {"1": 7, "2": 6}
+    assert held.conflicts() == []
+    held.correct([("seg", "1", 7, None)])
+    held.add_delivery("c", "c", [("seg", "1", 5.0), ("seg", "1", 7), ("seg", "1", 8)])
+    assert held.delivered("seg") == {"2": 6}  # all of them were refused
+    held.add_delivery("d", "d", [("seg", "1", 9)])
+    assert held.delivered("seg") == {"1": 9, "2": 6}
+    assert [(each.was, each.value, each.after) for each in held.corrections()] == [
+        (5, 7, 1),
+        (7, None, 2),
+    ]
+
+
+def test_a_label_waits_until_it_is_settled(held: Store) -> None:
+    odd = [("seg", name, 900, "line 2", "far outside") for name in ("1", "2", "3", "4")]
+    taken = [("seg", "4", 900)]
+    held.add_delivery("a", "a", [("seg", "5", 1), *taken], held=odd)
+    assert [each.instance for each in held.held()] == ["1", "2", "3"]  # 4 was taken all the same
+    held.add_delivery("b", "b", [("seg", "1", 900)])
+    held.correct([("seg", "2", None, 9)])
+    assert [each.instance for each in held.held()] == ["3"]
+    held.add_delivery("c", "c", [], held=[("seg", "3", 900.0, "line 9", "again")])
+    assert [(each.instance, each.place) for each in held.held()] == [("3", "line 9")]
+    assert held.delivered("seg") == {"1": 900, "2": 9, "4": 900, "5": 1}
 
 
 @pytest.mark.parametrize("write", [True, False])
