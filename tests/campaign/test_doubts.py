@@ -7,6 +7,7 @@ import csv
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import pytest
 from helpers.campaigns import allot, begin, fine, refused, sheet, shorten, write
 
 from allotment.campaign.campaign import Campaign
-from allotment.campaign.doubts import _judge_classes, _judge_numbers
+from allotment.campaign.doubts import _judge_classes, _judge_numbers, find_odd
+from allotment.connect.delivery import Parts
 from allotment.connect.masks import encode_map, is_plain
 
 
@@ -216,14 +218,21 @@ def test_where_most_is_odd_one_line_says_so() -> None:
     assert "the same unit as before?" in " ".join(told.split())
 
 
-def test_a_named_class_that_nobody_saw_waits() -> None:
+def test_a_class_that_the_user_named_is_no_surprise() -> None:
     folder = begin("camp", "--method", "neutral", "--classes", "look=old|new|loft")
     Path("back.csv").write_text("instance,look\n2,loft\n3,new\n")
-    told = fine("ingest", folder, "back.csv")
-    assert "'loft' is a class that none of 30 labels has yet" in " ".join(told.split())
-    assert not Campaign(folder).look().stock.has("look", "2")
-    fine("ingest", folder, "--confirm")
-    assert Campaign(folder).look().stock.has("look", "2")
+    assert "2 new labels" in fine("ingest", folder, "back.csv")
+
+
+def test_a_class_of_the_data_set_that_nobody_saw_waits() -> None:
+    folder = begin("camp", "--method", "neutral")
+    stock = Campaign(folder).look().stock
+    (look,) = [target for target in stock.data.targets if target.name == "look"]
+    more = replace(look, classes=(*look.classes, "loft"))
+    stock = replace(stock, data=replace(stock.data, targets=(stock.data.targets[0], more)))
+    parts = Parts("x", "x", (("look", "2", "loft"), ("look", "3", "new")), (), places=("", ""))
+    assert find_odd(parts, stock) == {0: "'loft' is a class that none of 30 labels has yet"}
+    assert find_odd(parts, stock, ["look"]) == {}
 
 
 def test_a_mask_of_one_colour_waits_and_is_carried_along(tmp_path: Path) -> None:

@@ -520,7 +520,8 @@ class Campaign:
             if confirm and (waiting := find_waiting(store, parts.digest)):
                 return _confirm(store, state, waiting)
             rule = state.settings.odd_labels
-            odd = {} if confirm or rule == "take" else find_odd(parts, stock)
+            named = [name for name, keys in state.settings.targets.items() if "classes" in keys]
+            odd = {} if confirm or rule == "take" else find_odd(parts, stock, named)
             parts = set_apart(parts, odd, hold=rule == HOLD)
             before = {(each.task, each.instance) for each in store.answers()}
             had = compare_with_data(parts.accepted, stock, before)

@@ -7,7 +7,7 @@ than 20: then the delivery's own labels join in, if that makes 20.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,12 +37,17 @@ MOST_EXAMPLES = 5
 """labels that are listed of a task, unless most of it is odd: then one stands for all"""
 
 
-def find_odd(parts: Parts, stock: Stock) -> dict[int, str]:
-    """The places of accepted labels that look wrong, and why."""
+def find_odd(parts: Parts, stock: Stock, named: Collection[str] = ()) -> dict[int, str]:
+    """The places of accepted labels that look wrong, and why.
+
+    `named` are tasks whose classes the user has listed: none of them is a surprise.
+    """
     found: dict[int, str] = {}
     for task, places in _group(parts.accepted).items():
         labels = [parts.accepted[place] for place in places]
         target = stock.targets[task]
+        if task in named and target.kind in ("classification", "multilabel"):
+            continue
         for at, reason in _judge(stock, target, labels).items():
             found[places[at]] = reason
     return dict(sorted(found.items()))
