@@ -33,7 +33,12 @@ def encode_table(rows: Iterable[Iterable[object]], delimiter: str = ",") -> byte
 
 def clean(value: object) -> str:
     """Any value as text that a file can hold."""
-    return "" if value is None else str(value).replace("\0", "").encode(errors="replace").decode()
+    if value is None:
+        return ""
+    text = str(value)
+    if text.isascii() and "\0" not in text:  # nearly all, and a table has millions
+        return text
+    return text.replace("\0", "").encode(errors="replace").decode()
 
 
 def protect(cell: str) -> str:
