@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from allotment.data import table_file
+from allotment.data import csv_file, open_file, table_file
 from allotment.data.columns import Column
 from allotment.data.features import encode_text
 from allotment.data.labels import Labels, Split, draw, split
@@ -258,7 +258,7 @@ def test_a_column_that_turns_into_text_far_down(
         "a,b,y\n" + "".join(f"{k},{'007' if k < 90 else 'x'},{k % 2}\n" for k in range(100)),
     )
     whole = read_table(path, "y")
-    monkeypatch.setattr(table_file, "CELLS_AT_ONCE", 30)
+    monkeypatch.setattr(csv_file, "CELLS_AT_ONCE", 30)
     same(read_table(path, "y"), whole)
     assert whole.columns[1].form == "categorical"
 
@@ -647,7 +647,7 @@ BAD: list[tuple[str, Try, tuple[str, ...]]] = [
     ("NUL in the path", lambda folder: read_table("a\0.csv", "y"), ("cannot be read",)),
     ("directory", directory, ("is a directory",)),
     ("pipe", pipe, ("is a pipe",)),
-    ("another suffix", text(ONE, name="data.xlsx"), ("not a table by its name", ".parquet")),
+    ("another suffix", text(ONE, name="data.ods"), ("not a table by its name", ".parquet")),
     ("no table at all", lambda folder: read_table(np.zeros((2, 2)), "y"), ("ndarray",
     "pandas or polars")),
     ("lazy frame", lambda folder: read_table(pl.LazyFrame({"y": [1]}), "y"), ("collect()",)),
@@ -781,10 +781,10 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
 
 def test_lines_and_files_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, "x,y\n" + "1,2\n" * 50)
-    monkeypatch.setattr(table_file, "MOST_CELLS", 60)
+    monkeypatch.setattr(csv_file, "MOST_CELLS", 60)
     with pytest.raises(InputError, match="more than 60 cells"):
         read_table(path, "y")
-    monkeypatch.setattr(table_file, "LONGEST_TABLE_LINE", 100)
+    monkeypatch.setattr(csv_file, "LONGEST_TABLE_LINE", 100)
     with pytest.raises(InputError, match=r"line 1: .*line of more than"):
         read_table(write(tmp_path, "x," * 100 + "y\n"), "y")
 
@@ -944,7 +944,8 @@ def test_a_table_that_is_packed_too_tightly(
     content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = packed(tmp_path, content)
-    monkeypatch.setattr(table_file, "LARGE", 2**16)
+    monkeypatch.setattr(open_file, "LARGE", 2**16)
+    monkeypatch.setattr(csv_file, "LARGE", 2**16)
     with pytest.raises(
         InputError, match=r"unpacks to .* from 0.0 MB, the limit is 200 times its size; .*gunzip"
     ):
@@ -957,8 +958,9 @@ def test_a_bomb_behind_a_plain_beginning_is_found_while_it_is_read(
     dice = np.random.default_rng(0).integers(0, 10**9, (400, 2))
     head = b"x,y\n" + b"".join(b"%d,%d\n" % (x, y) for x, y in dice.tolist())
     path = packed(tmp_path, head + b"1,%s\n" % (b"2" * 300) * 20_000)
-    monkeypatch.setattr(table_file, "LARGE", 2**12)
-    monkeypatch.setattr(table_file, "CELLS_AT_ONCE", 2**10)
+    monkeypatch.setattr(open_file, "LARGE", 2**12)
+    monkeypatch.setattr(csv_file, "LARGE", 2**12)
+    monkeypatch.setattr(csv_file, "CELLS_AT_ONCE", 2**10)
     assert table_file.open_table_file(path).names == ("x", "y")  # as much as the beginning shows
     with pytest.raises(InputError, match="the limit is 200 times its size"):
         read_table(path, "y")
@@ -967,7 +969,8 @@ def test_a_bomb_behind_a_plain_beginning_is_found_while_it_is_read(
 def test_a_table_that_is_packed_as_tables_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_file, "LARGE", 2**12)
+    monkeypatch.setattr(open_file, "LARGE", 2**12)
+    monkeypatch.setattr(csv_file, "LARGE", 2**12)
     rows = b"".join(b"%d,%d\n" % (k, k % 7) for k in range(5000))
     assert read_table(packed(tmp_path, b"x,y\n" + rows), "y").size == 5000
 
@@ -1010,7 +1013,7 @@ def test_a_parquet_file_of_very_many_columns(
     pq.write_table(
         pa.table([one] * 3000, names=[f"c{k}" for k in range(3000)]), tmp_path / "t.parquet"
     )
-    monkeypatch.setattr(table_file, "MOST_COLUMNS", 2000)
+    monkeypatch.setattr(open_file, "MOST_COLUMNS", 2000)
     with pytest.raises(InputError, match="has 3,000 columns, the limit is 2,000"):
         table_file.open_table_file(tmp_path / "t.parquet")
     monkeypatch.setattr(table_file, "LARGEST_FOOTER", 10_000)

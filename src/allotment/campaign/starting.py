@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from allotment.amounts import show
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.state import CampaignState, Files
+from allotment.data.inspection import IGNORE
+from allotment.data.roles import FORMS
 from allotment.data.source import SOURCES, STEPS, DataSettings, KnownTask, Source, read_options
+from allotment.data.targets import FEW_VALUES
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.method import DEFAULT, METHODS
 from allotment.estimates.request import FOLDS
@@ -21,6 +27,7 @@ from allotment.mistakes import Collected
 from allotment.settings.settings import (
     SETTINGS_FILE,
     Settings,
+    find_path,
     find_root,
     parse_settings,
     quote,
@@ -63,7 +70,11 @@ def begin(
     id: str | None = None,
     group: str | None = None,
     drop: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
     delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    sheet: str | None = None,
     kinds: Mapping[str, str] | None = None,
     classes: Mapping[str, str] | None = None,
     metrics: Mapping[str, Sequence[str]] | None = None,
@@ -75,8 +86,9 @@ def begin(
     """A new campaign. Settings and data are checked before anything is written; all mistakes are
     named at once.
 
-    `options` are keys of the data's source, as texts; `id`, `group`, `drop` and `delimiter` are
-    those of a table.
+    `options` are keys of the data's source, as texts; `id`, `group`, `drop`, `delimiter`,
+    `encoding`, `decimal` and `sheet` are those of a table. `columns` says what columns of it hold
+    (`{"when": "date"}`), or that one is the `id`, the `group` or to be left out (`ignore`).
     """
     folder, source = Path(folder), SOURCES.load(data)
     costs, have, kinds, classes = costs or {}, have or {}, kinds or {}, classes or {}
@@ -85,11 +97,17 @@ def begin(
     named = {"cost": costs, "have": have, "kind": kinds, "classes": classes}
     wrong = Collected()
     given = wrong.attempt(read_options, source, options or {}) or {}
-    wrong.attempt(_check, source, root, names, budget, named | {"metric": metrics})
+    layout = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
+    given |= {key: value for key, value in layout.items() if value is not None}
+    roles = {"id": id, "group": group, "drop": list(drop)}
+    given |= wrong.attempt(_read_columns, roles, columns or {}) or {}
+    where = None if root is None else find_path(folder, _relative(root, folder))
+    settling = DataSettings(given, where, {name: {} for name in names})
+    lost = _find_lost_targets(source, settling)
+    wrong.found += lost
+    wrong.attempt(_check, source, root, names, budget, named | {"metric": metrics}, bool(lost))
     wrong.raise_all()
-    columns = {"id": id, "group": group, "delimiter": delimiter, "drop": list(drop) or None}
-    given |= {key: value for key, value in columns.items() if value is not None}
-    keys, notes = _begin_data(source, folder, root, given, names)
+    keys, notes = _begin_data(source, folder, root, settling)
     tasks = {name: _begin_task(source, name, named) for name in names}
     for name, several in metrics.items():
         tasks[name]["metric"] = several[0] if len(several) == 1 else list(several)
@@ -100,7 +118,7 @@ def begin(
     training |= {"steps": usual if steps is None else steps} | settle_machine()
     money = _number(budget or str(source.budget or 0))
     text = write_template(keys, tasks, money, method, training)
-    checked = _check_data(text, folder)
+    checked = _check_data(text, folder, settling)
     campaign = Campaign.create(folder, text)
     return (
         Started(campaign, notes)
@@ -128,17 +146,47 @@ def tell_metrics(state: CampaignState) -> str:
     return f"Scored: {'; '.join(parts)}{hint}."
 
 
+def _read_columns(roles: Mapping[str, Any], said: Mapping[str, str]) -> dict[str, Any]:
+    """What is said of columns, as keys of a table: `id`, `group`, `drop` and `columns`."""
+    found = {key: value for key, value in roles.items() if value}
+    wrong = Collected()
+    for name, what in said.items():
+        if what in ("id", "group"):
+            if found.setdefault(what, name) != name:
+                wrong.add(f"--column {name}={what}", f"{found[what]!r} is said to be that, too")
+        elif what == IGNORE:
+            found["drop"] = [*found.get("drop", ()), name]
+        elif what in FORMS:
+            found["columns"] = [*found.get("columns", ()), f"{name}={what}"]
+        else:
+            allowed = (*FORMS, IGNORE, "id", "group")
+            wrong.add(f"--column {name}", f"can't be {what!r}; {suggest(what, allowed)}")
+    wrong.raise_all()
+    return found
+
+
+def _find_lost_targets(source: Source, given: DataSettings) -> list[Mistake]:
+    """What is to be said of targets that are no columns of a table: it comes before all that
+    follows from a misspelt one."""
+    if source.tasks or given.root is None or not given.root.is_file():
+        return []
+    with SOURCES.calling(source.name):
+        settled, _ = given.once(source.settle)
+        found = source.check(replace(given, options={**given.options, **settled}))
+    targets = {f"target {name!r}" for name in given.tasks}
+    return [each for _, each in found if each.where in targets]
+
+
 def _begin_data(
-    source: Source, folder: Path, root: str | None, given: Mapping[str, Any], names: Sequence[str]
+    source: Source, folder: Path, root: str | None, given: DataSettings
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What is written of the data, and what is to be said of keys that nobody gave."""
-    where = None if root is None else Path(root)
     with SOURCES.calling(source.name):
-        settled, notes = source.settle(DataSettings(given, where, {name: {} for name in names}))
+        settled, notes = given.once(source.settle)
     keys: dict[str, Any] = {"name": source.name}
     if root is not None:
         keys["root"] = _relative(root, folder)
-    return keys | _in_order(source, {**given, **settled}), notes
+    return keys | _in_order(source, {**given.options, **settled}), notes
 
 
 def _begin_task(
@@ -168,7 +216,9 @@ def _check(
     names: Sequence[str],
     budget: str | None,
     named: Mapping[str, Mapping[str, Any]],
+    misspelt: bool,
 ) -> None:
+    """That all is said that must be; of prices only where the targets are spelt right."""
     mistakes = []
     preset, costs = source.tasks, named["cost"]
     begins = source.complete or bool(named["have"])
@@ -185,9 +235,9 @@ def _check(
                     f"--targets {name}", f"is not a task of {source.name}; {suggest(name, preset)}"
                 )
             )
-        elif name not in costs and name not in preset:
+        elif name not in costs and name not in preset and not misspelt:
             mistakes.append(Mistake(f"task {name!r}", f"has no price; add --cost {name}=20"))
-        if not preset and begins and name not in named["have"]:
+        if not preset and begins and name not in named["have"] and not misspelt:
             others = ", as others do" if named["have"] else ""
             what = f"has no --have{others}; say how many labels it begins with: --have {name}=50"
             mistakes.append(Mistake(f"task {name!r}", what))
@@ -197,7 +247,7 @@ def _check(
         )
     for option, given in named.items():
         for name in given:
-            if name not in names:
+            if name not in names and not misspelt:
                 mistakes.append(
                     Mistake(f"--{option} {name}", f"no such target; {suggest(name, names)}")
                 )
@@ -205,7 +255,9 @@ def _check(
         raise InputError(mistakes)
 
 
-def _check_data(text: str, folder: Path) -> tuple[Files, tuple[str, ...]] | None:
+def _check_data(
+    text: str, folder: Path, settling: DataSettings
+) -> tuple[Files, tuple[str, ...]] | None:
     """That settings and data fit: both, and what is to be said of them.
 
     Mistakes go without lines, since the file that these would be in is not there yet.
@@ -217,6 +269,7 @@ def _check_data(text: str, folder: Path) -> tuple[Files, tuple[str, ...]] | None
     if (folder / SETTINGS_FILE).exists():
         return None  # which is what is wrong
     said = settings.data_settings(find_root(settings, folder))
+    said.known.update(settling.known)  # the file that was looked at is the one that is read
     stock = open_stock(settings, folder, said=said)
     _check_kinds(settings, stock)
     _check_metrics(settings, stock)
@@ -236,6 +289,8 @@ def _check_kinds(settings: Settings, stock: Stock) -> None:
     away later."""
     mistakes = []
     for name in stock.data.guessed:
+        if few := _list_few(settings, stock, name):
+            mistakes.append(Mistake(f"task {name!r}", tell_undecided(name, few)))
         if not stock.data.known(name).any() and "classes" not in settings.targets.get(name, {}):
             classes = f"--kind {quote(f'{name}=classification')} --classes {quote(f'{name}=A|B')}"
             what = (
@@ -256,6 +311,36 @@ def _check_metrics(settings: Settings, stock: Stock) -> None:
                 mistakes.append(Mistake(f"--metric {quote(f'{target.name}={metric}')}", what))
     if mistakes:
         raise InputError(mistakes)
+
+
+def _list_few(settings: Settings, stock: Stock, name: str) -> list[str]:
+    """The values of a target that may as well be classes as amounts; none if it is clear."""
+    target, known = stock.targets[name], np.flatnonzero(stock.data.known(name))
+    if "classes" in settings.targets.get(name, {}):
+        return []
+    if target.kind == "classification" and all(map(_is_whole, target.classes)):
+        return list(target.classes) if len(target.classes) > 2 else []
+    if target.kind != "regression":
+        return []
+    values = np.unique(stock.data.values(name, known))
+    if not 2 < len(values) <= FEW_VALUES or not np.array_equal(values, np.floor(values)):
+        return []
+    is_scale = values[0] >= 0 and values[-1] <= FEW_VALUES
+    return [str(int(each)) for each in values] if is_scale else []
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()
+
+
+def tell_undecided(name: str, values: Sequence[str]) -> str:
+    """Why the kind of a task must be said, and both ways to say it."""
+    shown = ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")
+    return (
+        f"has {len(values)} different whole numbers ({shown}): amounts, where 4 is near 5, or names"
+        f" of classes? Say which: --kind {quote(f'{name}=regression')} or"
+        f" --kind {quote(f'{name}=classification')}"
+    )
 
 
 def _check_budget(settings: Settings) -> None:

@@ -92,6 +92,20 @@ class _MethodOption(click.Option):
 @click.option("--group", metavar="COLUMN", help="Rows of one group stay together.")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out.")
 @click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME=WHAT",
+    help="What a column of a table is: numeric, categorical, text, image, date, ignore, id, group.",
+)
+@click.option(
+    "--encoding", metavar="NAME", help="Of a CSV file, such as cp1252. [default: by its bytes]"
+)
+@click.option(
+    "--decimal", metavar="SIGN", help="Of a CSV file's numbers, . or ,  [default: by its cells]"
+)
+@click.option("--sheet", metavar="NAME", help="Of a workbook (xlsx). [default: the first]")
+@click.option(
     "--delimiter", metavar="CHARACTER", help="Between cells of a CSV file. [default: by its name]"
 )
 @click.option(
@@ -151,7 +165,13 @@ def init(folder: str, **given: Any) -> None:
     page.text(f"Next: {status.next}")
 
 
-_PAIRED = {"costs": "cost", "have": "have", "kinds": "kind", "classes": "classes"}
+_PAIRED = {
+    "costs": "cost",
+    "have": "have",
+    "kinds": "kind",
+    "classes": "classes",
+    "columns": "column",
+}
 
 
 @click.command()

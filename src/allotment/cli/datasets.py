@@ -50,6 +50,9 @@ def data(ctx: click.Context) -> None:
 @click.option(
     "--delimiter", metavar="CHARACTER", help="Between cells of a CSV file. [default: by its name]"
 )
+@click.option("--encoding", metavar="NAME", help="Of a CSV file. [default: by its bytes]")
+@click.option("--decimal", metavar="SIGN", help="Of its numbers, . or ,  [default: by its cells]")
+@click.option("--sheet", metavar="NAME", help="Of a workbook (xlsx). [default: the first]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the splits.")
 @click.option("--json", "as_json", is_flag=True, help="JSON, for machines.")
 def table(
@@ -61,40 +64,46 @@ def table(
     id_: str | None,
     drop: tuple[str, ...],
     delimiter: str | None,
+    encoding: str | None,
+    decimal: str | None,
+    sheet: str | None,
     seed: int,
     as_json: bool,
 ) -> None:
-    """A table: CSV, TSV, Parquet or npz. An empty target cell is a missing label.
+    """A table: CSV, TSV, xlsx, Parquet or npz. An empty target cell is a missing label.
 
     \b
     Kinds of targets:   classification, multilabel, regression
-    Kinds of features:  numeric, categorical, text, image
+    Kinds of features:  numeric, categorical, text, image, date
     Example:  allot data table pets.csv --target species --target weight --drop notes
     """
-    from allotment.data.roles import find_id
+    from allotment.data.inspection import inspect_table, split_forms
     from allotment.data.summary import describe
     from allotment.data.table import read_table
     from allotment.errors import InputError
 
-    notes: tuple[str, ...] = ()
-    if id_ is None:  # as `allot init` does
-        id_, notes = find_id(path, {*targets, *drop, group}, delimiter)
+    said = {"id": id_, "group": group, "drop": list(drop), "delimiter": delimiter}
+    said |= {"encoding": encoding, "decimal": decimal, "sheet": sheet}
+    forms = _pairs("--kind", kinds)
     try:
+        given = {key: value for key, value in said.items() if value}
+        columns = [f"{name}={form}" for name, form in forms.items()]
+        found = inspect_table(path, given | {"columns": columns}, targets)
+        options = {**given, **found.options}
+        forms |= dict(split_forms(options.pop("columns", ())))
         read = read_table(
             path,
             targets or None,
-            group=group,
-            id=id_,
-            kinds=_pairs("--kind", kinds),
+            kinds=forms,
             classes={
                 name: listed.split("|") for name, listed in _pairs("--classes", classes).items()
             },
-            drop=drop,
-            delimiter=delimiter,
+            **options,
         )
     except InputError as error:
         fail(locate(error, path), BAD_INPUT)
-    show_summary(describe(replace(read, notes=(*notes, *read.notes)), seed), as_json)
+    notes = (*found.notes, *read.label_notes)
+    show_summary(describe(replace(read, label_notes=notes), seed), as_json)
 
 
 @data.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
@@ -22,6 +23,8 @@ MOST_CELLS = 10**9
 """more would not fit into the memory of a laptop"""
 _COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 """a number as it is written where the comma is the decimal sign"""
+_COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?", re.ASCII)
+"""the same, with or without a fraction"""
 NO_VALUE = frozenset(("", "na", "n/a", "#n/a", "nan", "null", "none", "?"))
 """what stands for no value among numbers and classes"""
 
@@ -111,22 +114,73 @@ def finite_numbers(column: Column, role: str) -> NDArray[np.float64]:
     return values
 
 
+def has_commas(column: Column) -> bool:
+    """Whether it holds numbers with decimal commas, which were taken for words."""
+    if column.numbers is not None:
+        return False
+    written = False
+    for each in set(column.texts):
+        text = each.strip()
+        if _COMMA.fullmatch(text):
+            written = True
+        elif text and _number(text) is None:
+            return False
+    return written
+
+
 def check_commas(column: Column) -> None:
     """Raises InputError for a column of numbers with decimal commas, which would be taken for
     words."""
-    if column.numbers is not None:
+    if not has_commas(column):
         return
-    known = {each.strip() for each in column.texts} - {""}
-    written = {each for each in known if _COMMA.fullmatch(each)}
-    if written and all(each in written or _number(each) is not None for each in known):
-        row = next(row for row, each in enumerate(column.texts) if each.strip() in written)
-        what = (
-            f"its numbers have decimal commas ({column.texts[row].strip()[:40]!r}); write decimal"
-            " points, as in 3.5"
+    text = next(text for each in column.texts if _COMMA.fullmatch(text := each.strip()))
+    what = (
+        f"its numbers have decimal commas ({text[:40]!r}); write decimal points, as in 3.5, and"
+        ' nothing between thousands, or say so (decimal = ",")'
+    )
+    raise InputError([Mistake(f"column {column.name!r}", what)])
+
+
+def read_numbers(cells: Sequence[str], decimal: str = ".") -> NDArray[np.float64] | None:
+    """The cells as numbers, NaN where there is none; None if one of them is something else.
+
+    Where the comma is the decimal sign, a point stands between thousands; a column with other
+    points than that is taken to have decimal points all the same.
+
+    >>> read_numbers(["1.234,5", "7", ""], ",").tolist()
+    [1234.5, 7.0, nan]
+    """
+    if "_" in "".join(cells):  # float() takes 1_000 for a number
+        return None
+    if decimal == "," and (found := _read_commas(cells)) is not None:
+        return found
+    try:
+        return np.frombuffer(array("d", map(float, cells)))
+    except ValueError:
+        pass
+    try:
+        return np.frombuffer(
+            array(
+                "d",
+                (math.nan if each.strip().lower() in NO_VALUE else float(each) for each in cells),
+            )
         )
-        raise InputError(
-            [Mistake(f"column {column.name!r}", f"{what}, and nothing between thousands")]
-        )
+    except ValueError:
+        return None
+
+
+def _read_commas(cells: Sequence[str]) -> NDArray[np.float64] | None:
+    """Numbers with decimal commas; None if one of the cells is something else."""
+    values = array("d")
+    for cell in cells:
+        text = cell.strip()
+        if _COMMA_NUMBER.fullmatch(text):
+            values.append(float(text.replace(".", "").replace(",", ".")))
+        elif text.lower() in NO_VALUE:
+            values.append(math.nan)
+        else:
+            return None
+    return np.frombuffer(values)
 
 
 def _number(text: str) -> float | None:
@@ -194,7 +248,7 @@ def _column(name: str, values: Any, as_text: bool) -> Column:
             " be read"
         )
         raise InputError([Mistake(f"column {name!r}", what)])
-    return text_column(name, map(_word, objects), None, keep=True)
+    return text_column(name, map(word, objects), None, keep=True)
 
 
 def _numbers(name: str, objects: Sequence[Any]) -> NDArray[np.float64]:
@@ -215,7 +269,8 @@ def _is_nothing(cell: Any) -> bool:
     return cell is None or type(cell).__name__ in ("NAType", "NaTType")
 
 
-def _word(cell: Any) -> str:
+def word(cell: Any) -> str:
+    """A cell as text; "" where there is nothing."""
     if cell is None:
         return ""
     return plain(float(cell)) if isinstance(cell, float | np.floating) else str(cell)

@@ -332,10 +332,14 @@ class ArrayData(BaseData):
         return (shape[2], shape[3]) if len(shape) == 4 else None
 
     def with_labels(self, known: Known, given: LabelArrays, fingerprint: str) -> ArrayData:
-        labels = {}
-        for task in known:
-            labels[task] = np.array(self.labels[task])
-            for place, value in given.get(task, {}).items():
-                labels[task][place] = value
+        labels = {task: lay_over(self.labels[task], given.get(task, {})) for task in known}
         missing = {task: ~there for task, there in known.items()}
         return replace(self, labels=labels, missing=missing)
+
+
+def lay_over(labels: NDArray[Any], given: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
+    """The labels, with given ones in the place of some."""
+    laid = np.array(labels)
+    for place, value in given.items():
+        laid[place] = value
+    return laid

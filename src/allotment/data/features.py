@@ -10,14 +10,17 @@ import hashlib
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.columns import Column, check_commas, finite_numbers
+from allotment.data.dates import DATE_FORMS, DAY, circle, list_phases, read_moments
 from allotment.data.pictures import PICTURE_SUFFIXES, load_images
 from allotment.data.roles import Roles
 from allotment.data.table_file import TableFile
@@ -30,6 +33,7 @@ BUCKETS = 256
 """features of a text column"""
 
 Features = NDArray[np.float32]
+Told = TypeVar("Told")
 
 
 @dataclass(frozen=True)
@@ -45,53 +49,92 @@ class FeatureColumn:
 
 
 @dataclass(frozen=True)
-class RowInputs:
-    """What a learner sees of each row, which columns it came from, and what was noticed about
-    them."""
+class Survey:
+    """What the feature columns are, before any of them is encoded."""
 
-    array: NDArray[Any]
     columns: tuple[FeatureColumn, ...]
     notes: tuple[str, ...] = ()
 
 
-def encode_inputs(
-    source: TableFile,
-    roles: Roles,
-    columns: dict[str, Column],
-    folder: str | Path | None,
-    size: int,
-    standardise: bool,
-) -> RowInputs:
-    """All feature columns side by side; images are learned from alone."""
-    if source.images is not None:
-        return RowInputs(source.images, (FeatureColumn("X", "image", 1, 0),))
-    held = [columns[name] for name in roles.features]
-    forms = {column.name: roles.forms.get(column.name) or guess_form(column) for column in held}
-    pictures = [column for column in held if forms[column.name] == "image"]
-    if pictures:
-        _check_alone(pictures, held)
-        root = Path(folder) if folder is not None else source.folder
-        array = load_images(pictures[0], root, size)
-        return RowInputs(array, (FeatureColumn(pictures[0].name, "image", 1, 0),))
-    wrong = Collected()
-    for column in held:
-        if column.name not in roles.forms:
-            wrong.attempt(check_commas, column)
-    tried = [wrong.attempt(_encode, column, forms[column.name], standardise) for column in held]
-    wrong.raise_all()
-    blocks = [each for each in tried if each is not None]
-    listed = [
-        FeatureColumn(
-            column.name,
-            forms[column.name],
-            block.shape[1],
-            int(column.missing.sum()),
-            _is_constant(column),
-        )
-        for column, block in zip(held, blocks, strict=True)
-    ]
-    notes = [note for column in held if (note := _id_like(column, forms[column.name]))]
-    return RowInputs(np.concatenate(blocks, axis=1), tuple(listed), tuple(notes))
+class TableInputs:
+    """What a learner sees of each row of a table: looked at and encoded when it is asked for, since
+    most commands do without."""
+
+    def __init__(
+        self,
+        source: TableFile,
+        roles: Roles,
+        folder: str | Path | None,
+        size: int,
+        standardise: bool,
+        tell: Callable[[Mistake], Mistake] | None = None,
+    ):
+        self._source, self._roles, self._folder = source, roles, folder
+        self._size, self._standardise, self._tell = size, standardise, tell
+
+    @cached_property
+    def survey(self) -> Survey:
+        """What each column is; raises InputError with everything that can't be learned from."""
+        return self._told(self._look)
+
+    @cached_property
+    def array(self) -> NDArray[Any]:
+        """All feature columns side by side; images are learned from alone."""
+        return self._told(self._encode)
+
+    def _told(self, make: Callable[[], Told]) -> Told:
+        try:
+            return make()
+        except InputError as error:
+            if self._tell is None:
+                raise
+            raise InputError(map(self._tell, error.mistakes)) from None
+
+    def _read(self) -> list[Column]:
+        roles = self._roles
+        kept = {name for name in roles.features if name in roles.as_text}
+        columns = self._source.read(roles.features, kept)
+        return [columns[name] for name in roles.features]
+
+    def _form(self, column: Column) -> str:
+        return self._roles.forms.get(column.name) or guess_form(column)
+
+    def _look(self) -> Survey:
+        if self._source.images is not None:
+            return Survey((FeatureColumn("X", "image", 1, 0),))
+        held = self._read()
+        forms = {column.name: self._form(column) for column in held}
+        pictures = [column for column in held if forms[column.name] == "image"]
+        if pictures:
+            _check_alone(pictures, held)
+            return Survey((FeatureColumn(pictures[0].name, "image", 1, 0),))
+        wrong = Collected()
+        for column in held:
+            if column.name not in self._roles.forms:
+                wrong.attempt(check_commas, column)
+        tried = [
+            wrong.attempt(_survey, column, forms[column.name], self._standardise) for column in held
+        ]
+        wrong.raise_all()
+        listed = tuple(each for each in tried if each is not None)
+        notes = tuple(note for column in held if (note := _id_like(column, forms[column.name])))
+        return Survey(listed, notes)
+
+    def _encode(self) -> NDArray[Any]:
+        if self._source.images is not None:
+            return self._source.images
+        survey, held = self.survey, {column.name: column for column in self._read()}
+        if survey.columns[0].form == "image":
+            root = Path(self._folder) if self._folder is not None else self._source.folder
+            return load_images(held[survey.columns[0].name], root, self._size)
+        rows = len(next(iter(held.values())).missing)
+        encoded = np.zeros((rows, sum(column.width for column in survey.columns)), np.float32)
+        at = 0
+        for column in survey.columns:
+            part = _encode(held[column.name], column.form, self._standardise)
+            encoded[:, at : at + column.width] = part
+            at += column.width
+        return encoded
 
 
 def guess_form(column: Column) -> str:
@@ -119,27 +162,56 @@ def _check_alone(pictures: list[Column], held: list[Column]) -> None:
         raise InputError([Mistake(f"column {pictures[0].name!r}", what)])
 
 
+def _survey(column: Column, form: str, standardise: bool) -> FeatureColumn:
+    """What one column becomes; raises InputError with its cells that are none of that form."""
+    missing = int(column.missing.sum())
+    if form == "numeric":
+        missing = int(np.isnan(_check_numbers(column, standardise)).sum())
+        width = 2 if missing else 1
+    elif form in DATE_FORMS:
+        width = _encode_dates(column, form, standardise).shape[1]
+    elif form == "text":
+        width = BUCKETS
+    else:
+        width = len(_list_categories(column)[0]) + len(_list_categories(column)[1])
+    return FeatureColumn(column.name, form, width, missing, _is_constant(column))
+
+
 def _encode(column: Column, form: str, standardise: bool) -> Features:
     if form == "numeric":
         return encode_numbers(column, standardise)
+    if form in DATE_FORMS:
+        return _encode_dates(column, form, standardise)
     return encode_text(column) if form == "text" else encode_categories(column)
+
+
+def _encode_dates(column: Column, form: str, standardise: bool) -> Features:
+    """How long ago as a number, and points on circles for the year, the week and the day."""
+    moments = read_moments(column, form)
+    since = Column(column.name, moments.days + moments.seconds / DAY, lines=column.lines)
+    blocks = [encode_numbers(since, standardise), *map(circle, list_phases(moments))]
+    return np.concatenate(blocks, axis=1)
+
+
+def _check_numbers(column: Column, standardise: bool) -> NDArray[np.float64]:
+    """The cells as numbers that fit into a feature, or NaN."""
+    values = finite_numbers(column, "feature")
+    if not standardise:
+        rows = np.flatnonzero(np.abs(values) > np.finfo(np.float32).max).tolist()
+        if rows:
+            what = "is too large unless it is standardised"
+            raise InputError(column.mistakes(rows, lambda row: f"{values[row]} {what}"))
+    return values
 
 
 def encode_numbers(column: Column, standardise: bool = True) -> Features:
     """Mean 0 and spread 1 over all rows; a missing value is the mean, and marked in a second
     feature."""
-    values = finite_numbers(column, "feature")
+    values = _check_numbers(column, standardise)
     missing = np.isnan(values)
     known = values[~missing]
     if standardise:
         known = _standardised(known)
-    elif len(known) and np.abs(known).max() > np.finfo(np.float32).max:
-        rows = np.flatnonzero(np.abs(values) > np.finfo(np.float32).max).tolist()
-        raise InputError(
-            column.mistakes(
-                rows, lambda row: f"{values[row]} is too large unless it is standardised"
-            )
-        )
     filled = np.zeros((len(values), 2 if missing.any() else 1), dtype=np.float32)
     filled[~missing, 0] = known
     if missing.any():
@@ -158,20 +230,23 @@ def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(centred / math.sqrt(math.fsum((centred * centred).tolist()) / len(values)))
 
 
-def encode_categories(column: Column) -> Features:
-    """One feature for each of the most frequent categories, one for all others, one for none."""
+def _list_categories(column: Column) -> tuple[dict[str, int], list[str]]:
+    """The feature of each category, and what else has one: all the others, and nothing."""
     counts = Counter(each for each in column.texts if each)
     frequent = sorted(counts, key=lambda each: (-counts[each], each))[:CATEGORIES]
     place = {each: at for at, each in enumerate(sorted(frequent))}
-    width = len(place)
-    if len(counts) > len(place):
-        place |= dict.fromkeys(counts.keys() - place.keys(), width)
-        width += 1
-    if column.missing.any():
-        place[""] = width
-        width += 1
+    more = ["others"] if len(counts) > len(place) else []
+    return place, [*more, "nothing"] if column.missing.any() else more
+
+
+def encode_categories(column: Column) -> Features:
+    """One feature for each of the most frequent categories, one for all others, one for none."""
+    place, more = _list_categories(column)
+    width = len(place) + len(more)
+    others = len(place)
     encoded = np.zeros((len(column.texts), width), dtype=np.float32)
-    encoded[np.arange(len(encoded)), [place[each] for each in column.texts]] = 1
+    at = [place.get(each, others) if each else width - 1 for each in column.texts]
+    encoded[np.arange(len(encoded)), at] = 1
     return encoded
 
 

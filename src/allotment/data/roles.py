@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from allotment.data.csv_file import Layout
+from allotment.data.dates import DATE_FORMS
 from allotment.data.table_file import TableFile, open_table_file
 from allotment.errors import InputError, make_hints, suggest
 from allotment.mistakes import MOST_LISTED, Collected
@@ -17,7 +19,7 @@ TARGET_KINDS = ("classification", "multilabel", "regression")
 ID = "id"
 """a column of this name, whatever its case, names the rows unless another is said to"""
 NOT_A_COLUMN = "is not a column of the table"
-FORMS = ("numeric", "categorical", "text", "image")
+FORMS = ("numeric", "categorical", "text", "image", *DATE_FORMS)
 """what a feature column can hold"""
 
 
@@ -73,8 +75,12 @@ def assign_roles(
     drop: tuple[str, ...],
     kinds: dict[str, str],
     classes: dict[str, Sequence[str]],
+    told: Mapping[str, str] | None = None,
 ) -> Roles:
-    """What each column is there for; raises InputError with everything that does not fit."""
+    """What each column is there for; raises InputError with everything that does not fit.
+
+    `told` are forms of features that a campaign's settings name.
+    """
     wrong = Collected()
     if targets is None:
         tasks = _default_tasks(source, drop, wrong)
@@ -98,6 +104,7 @@ def assign_roles(
         chosen = listed(features)
     _check_names(source, [*given, *(("feature", name) for name in chosen)], wrong)
     forms = _check_kinds(tasks, chosen, kinds, classes, wrong)
+    forms |= _check_told(source, chosen, told or {}, wrong)
     if not wrong.found and not tasks:
         wrong.add("targets", "there is none; name at least one column")
     if not wrong.found and not chosen and source.images is None:
@@ -233,13 +240,29 @@ def _check_kinds(
     return forms
 
 
+def _check_told(
+    source: TableFile, chosen: tuple[str, ...], told: Mapping[str, str], wrong: Collected
+) -> dict[str, str]:
+    """The forms that are said of features, after a check that there are such columns and forms."""
+    features, known, hint = set(chosen), set(source.names), make_hints(source.names)
+    for name, form in told.items():
+        where = f"column {name!r}"
+        if name not in known:
+            wrong.add(where, f"{NOT_A_COLUMN}; {hint(name)}")
+        elif form not in FORMS:
+            wrong.add(where, f"can't be {form!r}; {suggest(form, FORMS)}")
+        elif name not in features:
+            wrong.add(where, f"is said to be {form}, but is not learned from; say one of the two")
+    return dict(told)
+
+
 def find_id(
-    table: Any, taken: Collection[str | None], delimiter: str | None = None
+    table: Any, taken: Collection[str | None], layout: Layout | None = None
 ) -> tuple[str | None, tuple[str, ...]]:
     """The column of a table that names its rows, if one is called so and can; what is to be said
     about it."""
     try:
-        source = open_table_file(table, delimiter)
+        source = open_table_file(table, layout)
         called = [
             name for name in source.names if name.strip().casefold() == ID and name not in taken
         ]

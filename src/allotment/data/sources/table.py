@@ -9,24 +9,33 @@ from typing import TYPE_CHECKING, Any
 
 from allotment.data.source import DataSettings, Key, Rows, Source
 from allotment.errors import InputError, Mistake
-from allotment.mistakes import Place
+from allotment.mistakes import Collected, Place
 
 if TYPE_CHECKING:
     from allotment.data.dataset import Dataset
     from allotment.data.roles import Roles
     from allotment.data.table_file import TableFile
 
+IMAGE_SIZE = 64
+"""pixels on each side that images are brought to unless said"""
+TOLD_FORMS = ("numeric", "categorical", "text", "image", "date")
+"""what a column may be said to hold; for the order of a date's parts, date:dmy or date:mdy"""
+
 
 class Table(Source):
     """A table of the user's own: labels that are not in it come from outside."""
 
     name = "table"
-    about = "A table: CSV, TSV, Parquet or npz. An empty target cell is a missing label."
+    about = "A table: CSV, TSV, xlsx, Parquet or npz. An empty target cell is a missing label."
     root = "the table's file"
     keys = (
         Key("id", str, "the column that names the rows, for orders and deliveries"),
         Key("group", str, "rows with the same entry in this column stay together"),
         Key("delimiter", str, "between cells of a CSV file"),
+        Key("encoding", str, "how the letters of a CSV file are written; UTF-8 unless said"),
+        Key("decimal", str, "the decimal sign of a CSV file's numbers; a point unless said"),
+        Key("sheet", str, "the sheet of a workbook; its first one unless said"),
+        Key("columns", list, f"what columns hold: NAME={'|'.join(TOLD_FORMS)}"),
         Key("drop", list, "columns to leave out"),
         Key("image_size", int, "pixels on each side that images are brought to"),
         Key("rows", str, "how the digest of a file begins whose rows stand where they stood"),
@@ -34,27 +43,32 @@ class Table(Source):
     kinds = ("classification", "multilabel", "regression")
 
     def open(self, given: DataSettings) -> Dataset:
-        from allotment.data.table import read_table
+        from allotment.data.features import TableInputs
+        from allotment.data.table import read_labels
 
-        options = {key: value for key, value in given.options.items() if key != "rows"}
+        tell = partial(_name_file, root=given.path)
         try:
-            return read_table(
-                given.once(_open_file),
-                list(given.tasks),
-                kinds=given.said("kind"),
-                classes=given.said("classes"),
-                **options,
-            )
+            opened, roles = given.once(_open_file), _assign(given)
+            size = given.options.get("image_size", IMAGE_SIZE)
+            if size < 1:
+                raise InputError([Mistake("data: image_size", f"{size} is not 1 or more")])
         except InputError as error:
-            raise InputError(_name_file(each, given.path) for each in error.mistakes) from None
+            raise InputError(map(tell, error.mistakes)) from None
+        inputs = TableInputs(opened, roles, None, size, True, tell)
+        try:
+            return read_labels(opened, roles, inputs)
+        except InputError as error:
+            wrong = Collected()
+            wrong.attempt(lambda: inputs.survey)  # so that all mistakes are said at once
+            raise InputError([*wrong.found, *map(tell, error.mistakes)]) from None
 
     def check(self, given: DataSettings) -> Sequence[tuple[Place, Mistake]]:
         """That the table's head has the columns that are named."""
         try:
             given.once(_open_file)
         except InputError as error:
-            key = "delimiter" if "delimiter" in given.options else "root"
-            return [(("data", key), _place_in_file(each, key)) for each in error.mistakes]
+            usual = "delimiter" if "delimiter" in given.options else "root"
+            return [_place_in_file(each, usual) for each in error.mistakes]
         try:
             _assign(given)
         except InputError as error:
@@ -73,19 +87,16 @@ class Table(Source):
         return guess_kind(column, classes=classes.get(task))
 
     def settle(self, given: DataSettings) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-        """The column that names the rows, if one is called so."""
-        from allotment.data.roles import find_id
+        """How the file is written, the column that names the rows, dates, and columns with nothing
+        to learn from."""
+        from allotment.data.inspection import inspect_table
 
-        options = given.options
-        if "id" in options:
-            return {}, ()
-        taken = {*given.tasks, *options.get("drop", ()), options.get("group")}
         try:
-            table = given.once(_open_file)
+            found = inspect_table(given.path, given.options, given.tasks)
         except InputError:  # which is said when the data are read
             return {}, ()
-        id_, notes = find_id(table, taken)
-        return ({} if id_ is None else {"id": id_}), notes
+        given.known[_open_file] = found.table
+        return found.options, found.notes
 
     def rows(self, given: DataSettings) -> Rows:
         return Rows(
@@ -98,16 +109,19 @@ class Table(Source):
 
 
 def _open_file(given: DataSettings) -> TableFile:
+    from allotment.data.inspection import layout_of
     from allotment.data.table_file import open_table_file
 
-    return open_table_file(given.path, given.options.get("delimiter"))
+    return open_table_file(given.path, layout_of(given.options))
 
 
 def _assign(given: DataSettings) -> Roles:
     """What the settings say that each column is there for."""
+    from allotment.data.inspection import split_forms
     from allotment.data.roles import assign_roles
 
     group, id_, drop = (given.options.get(key) for key in ("group", "id", "drop"))
+    forms = dict(split_forms(given.options.get("columns", ())))
     return assign_roles(
         given.once(_open_file),
         list(given.tasks),
@@ -117,6 +131,7 @@ def _assign(given: DataSettings) -> Roles:
         tuple(drop or ()),
         given.said("kind"),
         given.said("classes"),
+        forms,
     )
 
 
@@ -129,11 +144,13 @@ def _name_file(mistake: Mistake, root: Path) -> Mistake:
     return mistake.under(str(root)) if where.startswith(("row ", "column ")) else mistake
 
 
-def _place_in_file(mistake: Mistake, key: str) -> Mistake:
+def _place_in_file(mistake: Mistake, usual: str) -> tuple[Place, Mistake]:
     """A mistake of the file as one of the key of the settings that leads to it."""
+    keys = ("delimiter", "encoding", "decimal")
+    key = mistake.where if mistake.where in keys else usual
     line = "" if mistake.line is None else f", line {mistake.line}"
     where = "" if mistake.where == key else f"{mistake.where}{line}: "
-    return Mistake(f"data: {key}", f"{where}{mistake.what}")
+    return ("data", key), Mistake(f"data: {key}", f"{where}{mistake.what}")
 
 
 def _find_places(given: DataSettings) -> dict[str, Place]:
@@ -141,6 +158,8 @@ def _find_places(given: DataSettings) -> dict[str, Place]:
     found: dict[str, Place] = {}
     for name in given.options.get("drop", ()):
         found[f"drop {name!r}"] = ("data", "drop")
+    for text in given.options.get("columns", ()):
+        found[f"column {text.rpartition('=')[0]!r}"] = ("data", "columns")
     for key in ("group", "id"):
         found[f"{key} {given.options.get(key)!r}"] = ("data", key)
     for number, name in enumerate(given.tasks):

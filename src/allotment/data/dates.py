@@ -1,0 +1,213 @@
+"""Dates and times as numbers: how long ago, and where in the year, the week and the day."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allotment.data.columns import NO_VALUE, Column
+from allotment.errors import InputError
+
+DATE = "date"
+DATE_FORMS = {DATE: "", "date:ymd": "ymd", "date:dmy": "dmy", "date:mdy": "mdy"}
+"""forms of a feature that is a date or a time, with the order of year, month and day; whichever
+fits if none is said"""
+DAY = 86_400
+"""seconds"""
+CENTURY_ENDS = 69
+"""years of two digits from this one on are of the last century"""
+FIRST_LOOK = 20
+"""cells that show whether the others are worth a look"""
+DIGITS = 6
+"""of sines and cosines, whose last ones differ between machines"""
+
+_CLOCK = re.compile(
+    r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?(?: ?([AaPp])\.?[Mm]\.?)?"
+    r"(?: ?(?:Z|UTC|[+-]\d{2}:?\d{2}))?",
+    re.ASCII,
+)
+_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})", re.ASCII)
+_YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})", re.ASCII)
+_DATE_LIKE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?!\d)", re.ASCII)
+_DIGITS_ALONE = re.compile(r"(\d{4})(\d{2})(\d{2})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """A column of dates or times: days and seconds, NaN where there is nothing."""
+
+    days: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    dated: bool
+    """whether there are days, or times of a day only"""
+
+
+def guess_order(texts: Iterable[str]) -> tuple[str, bool]:
+    """In which order the parts of dates are written if all cells hold dates or times, else "";
+    and whether the other order of day and month would do as well.
+
+    >>> guess_order(["31.12.2024", "", "1.2.2025 14:30"])
+    ('dmy', False)
+    >>> guess_order(["01/02/2024"])
+    ('dmy', True)
+    >>> guess_order(["2024-02-30"])
+    ('', False)
+    """
+    distinct = set(texts)
+    if not _are_dates(islice(distinct, FIRST_LOOK)):
+        return "", False
+    pairs = {_split(each) for each in distinct if not is_nothing(each)}
+    days, clocks = {day for day, _ in pairs}, {clock for _, clock in pairs}
+    if not pairs or any(_read_clock(each) is None for each in clocks):
+        return "", False
+    if days == {""}:
+        return "ymd", False
+    if "" in days or any(_is_bare(each) for each in days):
+        return "", False
+    fitting = [
+        order
+        for order in ("ymd", "dmy", "mdy")
+        if all(_read_day(each, order) is not None for each in days)
+    ]
+    # with points the day comes first everywhere
+    is_open = len(fitting) == 2 and not any("." in each for each in days)
+    return (fitting[0], is_open) if fitting else ("", False)
+
+
+def _are_dates(texts: Iterable[str]) -> bool:
+    """Whether each of them may be a date or a time, in whatever order."""
+    return all(
+        is_nothing(each) or _CLOCK.fullmatch(each.strip()) or _DATE_LIKE.match(each.strip())
+        for each in texts
+    )
+
+
+def is_nothing(text: str) -> bool:
+    """Whether a cell holds no value."""
+    return text.strip().lower() in NO_VALUE
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The day and the time in a cell: many cells share one of them, so that few are to be read."""
+    cell = text.strip()
+    day, _, clock = cell.partition("T" if "T" in cell[:11] else " ")
+    return ("", cell) if ":" in day else (day.removesuffix(","), clock.strip())
+
+
+def _is_bare(day: str) -> bool:
+    """Whether it is a date only if somebody says so: eight digits, or a year of two."""
+    if _DIGITS_ALONE.fullmatch(day):
+        return True
+    found = _YEAR_LAST.fullmatch(day)
+    return found is not None and len(found[4]) == 2
+
+
+def _read_day(day: str, order: str) -> int | None:
+    """A day, counted from the first of year 1; None if it is none in this order.
+
+    >>> _read_day("1.3.2024", "dmy"), _read_day("2024-03-01", "ymd")
+    (738946, 738946)
+    """
+    try:
+        if found := _YEAR_FIRST.fullmatch(day):
+            return date(int(found[1]), int(found[3]), int(found[4])).toordinal()
+        if found := _DIGITS_ALONE.fullmatch(day):
+            return date(int(found[1]), int(found[2]), int(found[3])).toordinal()
+        found = _YEAR_LAST.fullmatch(day)
+        if found is None or order == "ymd":
+            return None
+        year, first, second = int(found[4]), int(found[1]), int(found[3])
+        if len(found[4]) == 2:
+            year += 1900 if year >= CENTURY_ENDS else 2000
+        month, number = (first, second) if order == "mdy" else (second, first)
+        return date(year, month, number).toordinal()
+    except ValueError:
+        return None
+
+
+def _read_clock(clock: str) -> int | None:
+    """Seconds since midnight, as they are written: an offset from universal time is not counted.
+    None if no clock shows that.
+
+    >>> _read_clock("2:30 PM"), _read_clock("25:00")
+    (52200, None)
+    """
+    if not clock:
+        return 0
+    found = _CLOCK.fullmatch(clock)
+    if found is None:
+        return None
+    hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
+    if half := found[4]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half in "pP" else 0)
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    return 3600 * hour + 60 * minute + second
+
+
+def read_moments(column: Column, form: str) -> Moments:
+    """The cells as days and seconds; raises InputError with those that are no dates."""
+    order = DATE_FORMS[form] or guess_order(column.texts)[0] or "dmy"
+    pairs = [_split(each) for each in column.texts]
+    days: dict[str, float | None] = {
+        each: _read_day(each, order) for each in {day for day, _ in pairs}
+    }
+    clocks: dict[str, float | None] = {
+        each: _read_clock(each) for each in {clock for _, clock in pairs}
+    }
+    dated = any(day is not None for day in days.values())
+    if not dated:  # times of a day, all of which may be one
+        days[""] = 0
+    held = [(days[day], clocks[clock]) for day, clock in pairs]
+    wrong = []
+    for row, moment in enumerate(held):
+        if None in moment:
+            held[row] = (np.nan, np.nan)
+            wrong += [] if is_nothing(column.texts[row]) else [row]
+        elif not dated and is_nothing(column.texts[row]):
+            held[row] = (np.nan, np.nan)
+    if wrong:
+        what = f"is not a date or a time ({form}); mend it, or say what the column holds"
+        raise InputError(column.mistakes(wrong, lambda row: f"{column.texts[row][:40]!r} {what}"))
+    values = np.array(held, dtype=np.float64).reshape(-1, 2)
+    return Moments(values[:, 0], values[:, 1], dated)
+
+
+def list_phases(moments: Moments) -> list[NDArray[np.float64]]:
+    """Where in year, week and day each moment is, from 0 to 1, as far as that varies."""
+    found = []
+    known = ~np.isnan(moments.days)
+    if moments.dated and known.any():
+        ordinals = moments.days[known].astype(np.int64)
+        days = (ordinals - date(1970, 1, 1).toordinal()).astype("datetime64[D]")
+        months = days.astype("datetime64[M]")
+        if len(np.unique(months.astype(np.int64) % 12)) > 1:
+            in_year = (days - days.astype("datetime64[Y]")).astype(np.float64)
+            found.append(_spread(known, in_year / 365.25))
+        if len(np.unique(ordinals % 7)) > 1:
+            found.append(_spread(known, (ordinals % 7) / 7))
+    if known.any() and len(np.unique(moments.seconds[known])) > 1:
+        found.append(_spread(known, moments.seconds[known] / DAY))
+    return found
+
+
+def _spread(known: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    held = np.full(len(known), np.nan)
+    held[known] = values
+    return held
+
+
+def circle(phase: NDArray[np.float64]) -> NDArray[np.float32]:
+    """A phase as a point on a circle, so that its end is near its beginning; 0 where there is
+    none."""
+    angles = 2 * np.pi * phase
+    points = np.stack([np.sin(angles), np.cos(angles)], axis=1)
+    return np.nan_to_num(np.round(points, DIGITS)).astype(np.float32)
