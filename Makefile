@@ -23,11 +23,11 @@ $(VENV)/.ok: pyproject.toml constraints.txt
 	@$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: Python 3.11 or newer is needed, $(PY) is $$($(PY) --version); try: make $(MAKECMDGOALS) PY=python3.12"; exit 1; }
 	$(PY) -m venv $(VENV)
-	$(PIP) --editable '.[train,data,dev]'
+	$(PIP) --editable '.[train,data,xlsx,dev]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.ok
-	$(PIP) --editable '.[train,data,dev,bench]'
+	$(PIP) --editable '.[train,data,xlsx,dev,bench]'
 	@touch $@
 
 demo: install
@@ -55,6 +55,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/planner.py
 	$(BIN)/python benchmarks/learner.py
 	$(BIN)/python benchmarks/probing.py
+	$(BIN)/python benchmarks/wide_table.py
 
 wheel: install
 	$(BIN)/python -m build --no-isolation --wheel

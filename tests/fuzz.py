@@ -485,7 +485,7 @@ allowed, a crash, a hang, an assertion about the result.
 | archives of campaigns, and what is in them | `ledger/archive.py`, `disk.py` | archive |
 | a store, `campaign.sqlite`, and a folder with one | `ledger/schema.py`, `ledger/store.py`, `campaign/state.py` | store, campaign |
 | `campaign.lock` | `ledger/lock.py` | lock |
-| tables: CSV, TSV, gzip, Parquet, npz | `data/table_file.py` and what follows | table-csv, -tsv-gz, -parquet, -npz |
+| tables: CSV, TSV, gzip, xlsx, Parquet, npz | `data/table_file.py` and what follows | table-csv, -tsv-gz, -parquet, -found, -xlsx, -npz |
 | pictures of tables and of data sets | `data/pictures.py`, `pixels.py` | picture, pixels |
 | lists and masks of VOC | `data/voc.py` | voc-list, pixels |
 | names and images of Taskonomy | `data/taskonomy.py` | taskonomy-names, pixels |

@@ -5,6 +5,7 @@ AllotmentError
 │   ├── Damaged      a campaign's store says what no store can say
 │   ├── Busy         somebody else writes to the campaign just now
 │   ├── Unread       a file could not be read, so that nothing is known of it
+│   ├── Undecided    targets that may be classes or amounts: which is for the user to say
 │   └── Unscored     validation labels that cannot score a task
 ├── Infeasible       all of it is valid, but no plan meets it: which limits clash (exit code 1)
 └── WorkFailed       some trainings gave no result; the others are kept (exit code 2)
@@ -13,7 +14,7 @@ AllotmentError
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -52,6 +53,15 @@ class InputError(AllotmentError, ValueError):
     def __init__(self, mistakes: Iterable[Mistake]):
         self.mistakes = tuple(mistakes)
         super().__init__("\n".join(map(str, self.mistakes)))
+
+
+class Undecided(InputError):
+    """Targets that may be classes or amounts, each with its question in `mistakes`; `tasks` names
+    them."""
+
+    def __init__(self, questions: Mapping[str, Mistake]):
+        super().__init__(questions.values())
+        self.tasks = tuple(questions)
 
 
 class Infeasible(AllotmentError):

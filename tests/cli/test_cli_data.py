@@ -174,16 +174,20 @@ def test_refusals_name_the_file_and_the_line(pets: Path) -> None:
     assert "no such file" in refused("data", "table", "none.csv", "--target", "a")
     outside = refused("data", "table", pets, "--target", "species", "--classes", "species=cat")
     assert f"{pets}:3: row 2, column 'species': label 'dog' is none of its classes: cat" in outside
-    pets.write_bytes(PETS.encode() + b"\xff\n")
-    assert f"{pets}:62: byte 0xff is not UTF-8" in refused(
+    pets.write_bytes(PETS.encode() + b"\x81\n")  # which is no letter of cp1252 either
+    assert "is neither UTF-8 nor Western European text (cp1252); say how" in refused(
         "data", "table", pets, "--target", "species"
+    )
+    assert f"{pets}:62: byte 0x81 is not UTF-8" in refused(
+        "data", "table", pets, "--target", "species", "--encoding", "utf-8"
     )
 
 
 def test_another_delimiter(tmp_path: Path) -> None:
     path = tmp_path / "semi.csv"
     path.write_text("x;y\n1;0\n2;1\n")
-    assert "';'" in refused("data", "table", path, "--target", "y")
+    assert "cells are separated by ';'" in fine("data", "table", path, "--target", "y")
+    assert "';'" in refused("data", "table", path, "--target", "y", "--delimiter", ",")
     assert "semi: 2 instances" in fine("data", "table", path, "--target", "y", "--delimiter", ";")
 
 

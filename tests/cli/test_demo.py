@@ -188,6 +188,8 @@ def test_nothing_is_ordered_in_a_campaign_of_somebody() -> None:
         "y",
         "--cost",
         "y=1",
+        "--kind",
+        "y=regression",
         "--budget",
         "9",
         "--method",

@@ -15,6 +15,8 @@ ROOMS = {
         "table-csv",
         "table-tsv-gz",
         "table-parquet",
+        "table-found",
+        "table-xlsx",
         "table-npz",
         "voc-list",
         "taskonomy-names",

@@ -7,12 +7,15 @@ import gzip
 import io
 import random
 from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from allotment.data.inspection import inspect_table, split_forms
 from allotment.data.roles import find_id
 from allotment.data.summary import describe
 from allotment.data.table import read_table
@@ -44,6 +47,12 @@ MODULES = (
     "data/table",
     "data/features",
     "data/targets",
+    "data/csv_file",
+    "data/encodings",
+    "data/dates",
+    "data/inspection",
+    "data/leaks",
+    "data/workbook",
 )
 
 
@@ -60,6 +69,40 @@ def _reads(ending: str):  # type: ignore[no-untyped-def]
         _read(place / f"table{ending}")
 
     return read
+
+
+def _reads_found(ending: str):  # type: ignore[no-untyped-def]
+    """As `allot init` reads a table: with what is found out about its file and its columns."""
+
+    def read(data: bytes, place: Path) -> None:
+        path = place / f"table{ending}"
+        path.write_bytes(data)
+        found = inspect_table(path, {}, ())
+        options = dict(found.options)
+        forms = dict(split_forms(options.pop("columns", ())))
+        read = read_table(path, kinds=forms, **options)
+        assert not read.features.size or np.isfinite(read.features).all()
+        assert "\n" not in "".join(found.notes)
+
+    return read
+
+
+def _make_found() -> Iterable[bytes]:
+    rows = "".join(f"{k};{k},5;{k % 28 + 1}.{k % 12 + 1}.2024;Zürich;{k % 3}\n" for k in range(24))
+    for encoding in ("cp1252", "utf-16", "utf-8"):
+        yield f"id;größe;wann;ort;target:y\n{rows}".encode(encoding)
+    yield b"when,clock,target:y\n2024-01-31T10:00Z,2:30 PM,1\n2024-02-01T11:30Z,12:00 am,0\n"
+
+
+def _make_workbooks() -> Iterable[bytes]:
+    book = openpyxl.Workbook()
+    for row in (["id", "x", "when", "target:y"], ["a", 1.5, datetime(2024, 1, 31), 1]):
+        book.active.append(row)
+    book.active.append(["b", "#N/A", None, True])
+    book.create_sheet("more")
+    made = io.BytesIO()
+    book.save(made)
+    yield made.getvalue()
 
 
 def _make_parquet() -> Iterable[bytes]:
@@ -170,6 +213,9 @@ TARGETS = (
            for each in TABLES], MODULES, gzip_mutator, WORDS),
     Target("table-parquet", _reads(".parquet"), _make_parquet, MODULES, within(_change_parquet,
     0.9)),
+    Target("table-found", _reads_found(".csv"), _make_found, MODULES, None, (*WORDS, ";", "3,5",
+    "31.12.2024", "12:30")),
+    Target("table-xlsx", _reads_found(".xlsx"), _make_workbooks, MODULES, zip_mutator),
     Target("table-npz", _reads(".npz"), _make_npz, MODULES, zip_mutator),
     Target("voc-list", _read_voc, lambda: [b"a\nb\n", b"2007_000032\na\n\n a \n../x\n"],
     ("data/voc",), lines_mutator),

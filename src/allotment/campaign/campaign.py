@@ -106,7 +106,7 @@ from allotment.progress import Progress
 from allotment.runs.runner import PROCESSES, RUNNERS, Done, run_jobs
 from allotment.settings.settings import HOLD, SETTINGS_FILE, check_place, parse_settings, quote
 from allotment.standing import Standing
-from allotment.stock.fingerprints import keep_rows
+from allotment.stock.fingerprints import keep_fingerprint, keep_rows
 from allotment.stock.stock import OWN
 
 MACHINE = "machine"
@@ -242,6 +242,12 @@ class Campaign:
         keep_rows(store, state.settings, state.stock)
         return state
 
+    def settle(self, files: Files) -> None:
+        """Put on record how the rows of a table stand while it is still in memory, so that no later
+        command has to read all of it for that."""
+        with self.once("init", files) as session:
+            self._begin(session.open("init"))
+
     # Measuring
 
     def set_up(self, state: CampaignState) -> Bench:
@@ -285,6 +291,8 @@ class Campaign:
         up, not done again."""
         with self._open("estimate") as store:
             state = self._begin(store)
+            keep_fingerprint(store, state.settings, state.stock)
+            state = self.look()
             if state.clashes and state.money[2] >= 0:  # found before anything is trained
                 raise Infeasible(state.clashes)
             inquiry = self._inquire(state)

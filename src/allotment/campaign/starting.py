@@ -18,7 +18,7 @@ from allotment.data.inspection import IGNORE
 from allotment.data.roles import FORMS
 from allotment.data.source import SOURCES, STEPS, DataSettings, KnownTask, Source, read_options
 from allotment.data.targets import FEW_VALUES
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake, Undecided, suggest
 from allotment.estimates.method import DEFAULT, METHODS
 from allotment.estimates.request import FOLDS
 from allotment.learners.built_in import USUAL_NETWORK
@@ -120,11 +120,11 @@ def begin(
     text = write_template(keys, tasks, money, method, training)
     checked = _check_data(text, folder, settling)
     campaign = Campaign.create(folder, text)
-    return (
-        Started(campaign, notes)
-        if checked is None
-        else Started(campaign, notes + checked[1], checked[0])
-    )
+    if checked is None:
+        return Started(campaign, notes)
+    files, words = checked
+    campaign.settle(files)
+    return Started(campaign, notes + words, files)
 
 
 def tell_metrics(state: CampaignState) -> str:
@@ -289,8 +289,6 @@ def _check_kinds(settings: Settings, stock: Stock) -> None:
     away later."""
     mistakes = []
     for name in stock.data.guessed:
-        if few := _list_few(settings, stock, name):
-            mistakes.append(Mistake(f"task {name!r}", tell_undecided(name, few)))
         if not stock.data.known(name).any() and "classes" not in settings.targets.get(name, {}):
             classes = f"--kind {quote(f'{name}=classification')} --classes {quote(f'{name}=A|B')}"
             what = (
@@ -300,6 +298,14 @@ def _check_kinds(settings: Settings, stock: Stock) -> None:
             mistakes.append(Mistake(f"task {name!r}", what))
     if mistakes:
         raise InputError(mistakes)
+    few = {name: _list_few(settings, stock, name) for name in stock.data.guessed}
+    if open_ := {name: values for name, values in few.items() if values}:
+        raise Undecided(
+            {
+                name: Mistake(f"task {name!r}", _tell_undecided(name, values))
+                for name, values in open_.items()
+            }
+        )
 
 
 def _check_metrics(settings: Settings, stock: Stock) -> None:
@@ -333,7 +339,7 @@ def _is_whole(text: str) -> bool:
     return text.removeprefix("-").isdecimal()
 
 
-def tell_undecided(name: str, values: Sequence[str]) -> str:
+def _tell_undecided(name: str, values: Sequence[str]) -> str:
     """Why the kind of a task must be said, and both ways to say it."""
     shown = ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")
     return (

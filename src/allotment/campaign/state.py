@@ -38,7 +38,7 @@ from allotment.ledger.store import Correction, Store, Value
 from allotment.plan import Outlook, Plan, allocate
 from allotment.problem import Problem
 from allotment.settings.settings import SETTINGS_FILE, Settings, quote, read_settings
-from allotment.stock.fingerprints import check_rows
+from allotment.stock.fingerprints import check_rows, find_fingerprint
 from allotment.stock.stock import Stock, open_stock
 
 CHANGES = {
@@ -126,6 +126,8 @@ class CampaignState:
     """of all orders; None where one does not say what it cost"""
     kept: tuple[tuple[int, str, str], ...] = field(default=(), repr=False)
     """(order, task, instance) of all that is to be paid: what came, and what is on order"""
+    fingerprint: str = field(default="", repr=False)
+    """of the data, if it is on record; else these are asked"""
     lost: tuple[Path, ...] = field(default=(), repr=False)
     """sheets of orders that are not on record any more"""
     outdated: frozenset[str] = field(default=frozenset(), repr=False)
@@ -300,7 +302,7 @@ class CampaignState:
         if home := METHODS.version_of(settings.method):
             needs["package"] = home
         if not self.stock.data.is_slow_to_hash:
-            needs["data"] = self.stock.data.fingerprint
+            needs["data"] = self.fingerprint or self.stock.data.fingerprint
         return needs
 
     @cached_property
@@ -457,6 +459,7 @@ def look(folder: Path, store: Store, read: Files | None = None) -> CampaignState
         outlooks={value.key: value.body["outlook"] for value in store.values("diagnosis")},
         bills=_find_bills(store, kept, waiting),
         kept=tuple(kept),
+        fingerprint=find_fingerprint(store, settings, stock),
         lost=_find_lost(folder, store),
         outdated=store.find_outdated(stock.was_there),
         held=len(store.held()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from allotment.cli.sources import SourceName, read_settings, set_option
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
     from allotment.campaign.campaign import Campaign
+    from allotment.errors import Undecided
 
 folder_argument = click.argument("folder", metavar="CAMPAIGN")
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON, for machines.")
@@ -139,7 +141,9 @@ def init(folder: str, **given: Any) -> None:
     """
     from allotment.campaign.intake import tell_guessed
     from allotment.campaign.starting import begin, tell_metrics
+    from allotment.errors import Undecided
     from allotment.terminal.campaigns import show_tasks
+    from allotment.terminal.datasets import show_columns
     from allotment.terminal.page import Page
 
     for key, option in _PAIRED.items():
@@ -148,7 +152,14 @@ def init(folder: str, **given: Any) -> None:
     given["options"] = read_settings(given["options"])
     named = [*(given.pop("targets") or "").split(","), *given.pop("single")]
     targets = [name.strip() for name in named if name.strip()]
-    started = begin(folder, targets=targets, id=given.pop("id_"), **given)
+    given |= {"targets": targets, "id": given.pop("id_")}
+    try:
+        started = begin(folder, **given)
+    except Undecided as error:
+        if not sys.stdin.isatty():
+            raise
+        given["kinds"] |= _ask_kinds(error)
+        started = begin(folder, **given)
     state, status = started.campaign.summarise(started.files)
     page = Page()
     page.text(
@@ -157,12 +168,24 @@ def init(folder: str, **given: Any) -> None:
     page.text()
     show_tasks(page, status)
     page.text()
+    show_columns(page, state.stock.data, state.settings.data)
+    page.text()
     for note in started.notes:
         page.text(f"Note: {note}.")
     for line in tell_guessed(state):
         page.text(line)
     page.text(tell_metrics(state))
     page.text(f"Next: {status.next}")
+
+
+def _ask_kinds(error: Undecided) -> dict[str, str]:
+    """The kinds of tasks as somebody at a terminal says them."""
+    kinds = {}
+    for name, mistake in zip(error.tasks, error.mistakes, strict=True):
+        say(f"{mistake}")
+        choice = click.Choice(["regression", "classification"])
+        kinds[name] = click.prompt(f"{name} is a", type=choice)
+    return kinds
 
 
 _PAIRED = {

@@ -304,7 +304,8 @@ def _gather(
     texts: dict[str, list[str]] = {name: [] for name in wanted if name in as_text}
     late: set[str] = set()
     lines = array("q")
-    for batch in _batches(text, header, len(names), {at[name] for name in wanted}):
+    places = {at[name] for name in wanted}
+    for batch in _batches(text, header, len(names), places, {at[name] for name in texts}):
         for name in list(floats):
             values = batch.numbers(at[name])
             if values is not None:
@@ -330,14 +331,14 @@ def _gather(
 
 
 def _batches(
-    text: TextFile, header: int, width: int, wanted: Collection[int]
+    text: TextFile, header: int, width: int, wanted: Collection[int], texts: Collection[int]
 ) -> Iterator[RowBatch]:
     """All rows below the names of the columns: fast as long as they are plain, with care from the
     first place on where they are not."""
     rows, line = 0, header
     with _unpacking(text.path):
         stream = text.begin()
-        reader = find_plain_reader(text.file.size) if _may_be_plain(text) else None
+        reader = find_plain_reader(text.file.size, texts) if _may_be_plain(text) else None
         if reader is not None:
             for _ in range(header):
                 stream.readline(LONGEST_TABLE_LINE + 1)

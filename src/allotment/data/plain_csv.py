@@ -62,9 +62,10 @@ class _PlainBatch:
 
 class PlainReader:
     """Parses pieces of one file; columns that were numbers in one are expected to be so in the
-    next."""
+    next, but for those that are to stay texts."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: Collection[int]) -> None:
+        self._texts = texts
         self._numeric: set[int] | None = None
 
     def take(self, stream: IO[bytes], longest: int) -> bytes:
@@ -88,20 +89,21 @@ class PlainReader:
         count = len(next(iter(columns.values())))
         batch = _PlainBatch(range(before + 1, before + 1 + count), columns)
         if self._numeric is None:
-            self._numeric = {place for place in wanted if batch.numbers(place) is not None}
+            free = [place for place in wanted if place not in self._texts]
+            self._numeric = {place for place in free if batch.numbers(place) is not None}
         return batch
 
 
-def find_plain_reader(size: int) -> PlainReader | None:
-    """What reads plain pieces of a file of this size; None where it does not pay or is not
-    installed."""
+def find_plain_reader(size: int, texts: Collection[int]) -> PlainReader | None:
+    """What reads plain pieces of a file of this size, some columns as texts; None where it does not
+    pay or is not installed."""
     if size < LEAST_SIZE:
         return None
     try:
         import pyarrow.csv  # type: ignore[import-untyped]  # noqa: F401
     except ImportError:
         return None
-    return PlainReader()
+    return PlainReader(texts)
 
 
 def _is_odd(piece: bytes) -> bool:

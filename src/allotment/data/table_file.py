@@ -28,7 +28,7 @@ from allotment.data.open_file import (
     check_width,
     refuse,
 )
-from allotment.data.workbook import open_workbook
+from allotment.data.workbook import list_sheets, open_workbook
 from allotment.errors import InputError, Mistake
 from allotment.mistakes import MOST_LISTED
 
@@ -98,7 +98,22 @@ def find_layout_of(source: Any, given: Layout) -> tuple[Layout, list[str]]:
     path = Path(source)
     suffix, file = _open_path(path)
     usual = TABLE_SUFFIXES[suffix]
-    return find_layout(file, usual, given) if usual else (given, [])
+    try:
+        if suffix == ".xlsx" and given.sheet is None:
+            return _find_sheet(file, given)
+        return find_layout(file, usual, given) if usual else (given, [])
+    except OSError as error:
+        raise _tell_unread(path, error) from None
+
+
+def _find_sheet(file: OpenFile, given: Layout) -> tuple[Layout, list[str]]:
+    """The first sheet of a workbook, and a word on the others."""
+    first, *others = list_sheets(file)
+    if not others:
+        return given, []
+    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    note = f"sheet {first!r} is read, and not {', '.join(map(repr, others[:3]))}{more} (--sheet)"
+    return replace(given, sheet=first), [note]
 
 
 def _remember(read: Read, guess: Callable[[Column], Column] | None = None) -> Read:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import warnings
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
@@ -57,9 +58,12 @@ def _reading(path: Path) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of styles and rules, which no table needs
             yield
-    except (InputError, OSError, MemoryError):
+    except (InputError, MemoryError):
         raise
     except Exception as error:
+        # a place before the beginning of the file is the file's fault, other failures are not
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise
         hint = " without a password" if isinstance(error, zipfile.BadZipFile) else ""
         what = f"is not a workbook that can be read ({str(error)[:100]!r}); save it again{hint}"
         raise refuse(path, what) from None
@@ -69,14 +73,8 @@ def _read_rows(
     file: OpenFile, sheet: str | None, most: int | None = None
 ) -> Iterator[Sequence[Any]]:
     """The rows of the sheet that are not empty, each as long as it is filled."""
-    from openpyxl import load_workbook
-
     path = file.path
-    with zipfile.ZipFile(file.begin()) as archive:
-        unpacked = sum(entry.file_size for entry in archive.infolist())
-    check_steepness(path, file.size, unpacked, "if it is the right file, save it as .csv")
-    book = load_workbook(file.begin(), read_only=True, data_only=True)
-    chosen = _choose_sheet(path, book, sheet)
+    chosen = _choose_sheet(path, _open_book(file), sheet)
     chosen.reset_dimensions()  # which a file may say anything of
     rows = 0
     for number, row in enumerate(chosen.iter_rows(values_only=True), 1):
@@ -87,6 +85,16 @@ def _read_rows(
             yield row
         if rows == most:
             return
+
+
+def _open_book(file: OpenFile) -> Any:
+    """The workbook, unless it would fill the memory."""
+    from openpyxl import load_workbook
+
+    with zipfile.ZipFile(file.begin()) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    check_steepness(file.path, file.size, unpacked, "if it is the right file, save it as .csv")
+    return load_workbook(file.begin(), read_only=True, data_only=True)
 
 
 def _choose_sheet(path: Path, book: Any, sheet: str | None) -> Any:
@@ -102,11 +110,8 @@ def _choose_sheet(path: Path, book: Any, sheet: str | None) -> Any:
 
 def list_sheets(file: OpenFile) -> list[str]:
     """The names of all its sheets."""
-    from openpyxl import load_workbook
-
     with _reading(file.path):
-        book = load_workbook(file.begin(), read_only=True)
-        return [each.title for each in book.worksheets]
+        return [each.title for each in _open_book(file).worksheets] or [""]
 
 
 def _name_columns(rows: Iterator[Sequence[Any]]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from allotment import __version__
 from allotment.data.columns import Column
 from allotment.data.source import Rows
 from allotment.errors import InputError, Mistake
@@ -25,6 +26,8 @@ from allotment.stock.stock import Stock
 
 KIND = "rows"
 """of the results that hold fingerprints; the last one counts"""
+KIND_OF_DATA = "data"
+"""of the results that hold the fingerprint of all features and labels; the last one counts"""
 FINGERPRINT_BYTES = 6
 """bytes of a fingerprint"""
 MOST_FINGERPRINTED = 1_900_000
@@ -110,6 +113,42 @@ def keep_rows(store: Store, settings: Settings, stock: Stock) -> None:
         "after": None if last is None else last.key,
     }
     store.put_result(Job(KIND, needs), _fold(_fingerprint_rows(table, columns)))
+
+
+def find_fingerprint(store: Store, settings: Settings, stock: Stock) -> str:
+    """The data's fingerprint as it was found when features were last read of the same file under
+    the same settings; "" if that is not on record. Trainings never rely on it."""
+    last = None if stock.rows is None else store.last_result(KIND_OF_DATA)
+    if last is None or stock.rows is None:
+        return ""
+    _, needs, body = last
+    is_same = isinstance(body, str) and needs.get("read") == _list_read(settings, stock.rows)
+    return body if is_same else ""
+
+
+def keep_fingerprint(store: Store, settings: Settings, stock: Stock) -> None:
+    """Put the data's fingerprint on record, so that commands that train nothing need not read the
+    features of a table for it."""
+    if stock.rows is None or any(column.form == "image" for column in stock.data.columns):
+        return  # pictures may change while the table does not
+    found = stock.data.fingerprint
+    if found == find_fingerprint(store, settings, stock):
+        return
+    last = store.last_result(KIND_OF_DATA)
+    needs = {"read": _list_read(settings, stock.rows), "after": None if last is None else last[0]}
+    store.put_result(Job(KIND_OF_DATA, needs), found)
+
+
+def _list_read(settings: Settings, table: Rows) -> JSON:
+    """All that the features and labels of a table follow from."""
+    return {
+        "file": table.open().digest(),
+        "name": table.path.name,
+        "data": {key: value for key, value in settings.data.items() if key not in ("root", "rows")},
+        "tasks": list(settings.names),
+        "targets": {name: dict(said) for name, said in settings.targets.items()},
+        "version": __version__,
+    }
 
 
 @dataclass(frozen=True)
@@ -275,13 +314,15 @@ def _fingerprint_text(text: str) -> int:
 def _mix(values: Fingerprints) -> Fingerprints:
     """Every bit of each value spread over all the others, by odd factors and shifts, which undo
     nothing."""
+    values = values.copy()
     for factor, shift in (
         (0x9E3779B97F4A7C15, 29),
         (0xC2B2AE3D27D4EB4F, 31),
         (0x165667B19E3779F9, 32),
     ):
-        values = (values + np.uint64(1)) * np.uint64(factor)
-        values = values ^ (values >> np.uint64(shift))
+        values += np.uint64(1)
+        values *= np.uint64(factor)
+        values ^= values >> np.uint64(shift)
     return values
 
 

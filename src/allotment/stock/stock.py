@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from allotment.connect.guard import show_value
 from allotment.connect.masks import to_array
-from allotment.data.dataset import Dataset, Instances, Size, Target
+from allotment.data.dataset import PIXEL_KINDS, Dataset, Instances, Size, Target
 from allotment.data.labels import Labels, Split, draw
 from allotment.data.roles import TARGET_KINDS
 from allotment.data.source import SOURCES, DataSettings, Rows
@@ -156,7 +156,7 @@ class Stock:
         target, found = self.targets[task], {}
         for name, value in self.given.get(task, {}).items():
             if value != OWN and name in self.place:
-                size = self.size_of(name)
+                size = self.size_of(name) if target.kind in PIXEL_KINDS else None
                 label = to_array(target, value, folder=self.folder / MASK_FOLDER, size=size)
                 found[self.place[name]] = label
         return found

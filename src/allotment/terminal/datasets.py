@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from allotment.data.dataset import Dataset, Target
 from allotment.data.features import FeatureColumn
 from allotment.data.summary import Summary
 from allotment.errors import visible
@@ -17,6 +19,18 @@ from allotment.terminal.page import (
     TextColumn,
     shorten,
 )
+
+ROLES = {"id": "name of the row", "group": "group"}
+"""keys of a table that name a column, and what it is there for"""
+FORM_WORDS = {
+    "numeric": "number",
+    "categorical": "category",
+    "date": "date or time",
+    "text": "text",
+    "image": "image",
+}
+"""forms of features, as people call them"""
+DATE_ORDERS = {"date:dmy": "day first, ", "date:mdy": "month first, "}
 
 
 def show_data(page: Page, summary: Summary) -> None:
@@ -53,6 +67,48 @@ def show_data(page: Page, summary: Summary) -> None:
         page.text(f"- {note}", indent="  ")
     if len(summary.notes) > MOST_ROWS:
         page.text(f"({len(summary.notes) - MOST_ROWS} more; --json has them all.)")
+
+
+def show_columns(page: Page, data: Dataset, options: Mapping[str, Any]) -> None:
+    """What became of each column of a table, those of one kind in one line."""
+    if not data.columns:
+        return
+    guessed = set(data.guessed)
+    rows = [("target", [_tell_target(each, each.name in guessed) for each in data.targets])]
+    rows += [(role, [visible(options[key])]) for key, role in ROLES.items() if key in options]
+    for form, word in FORM_WORDS.items():
+        own = [each for each in data.columns if each.form.partition(":")[0] == form]
+        if own:
+            rows.append((word, [_tell_feature(each) for each in own]))
+    if options.get("drop"):
+        rows.append(("left out", [visible(each) for each in options["drop"]]))
+    page.table(
+        [
+            TextColumn("taken as", [word for word, _ in rows], "word"),
+            TextColumn("columns", [_list_some(names) for _, names in rows], "name"),
+        ]
+    )
+    page.text("To change that: columns, drop and kind in campaign.toml, or in a new init --column")
+    page.text("NAME=numeric (or categorical, text, date, ignore) and --kind TARGET=regression.")
+
+
+def _tell_target(target: Target, is_guessed: bool) -> str:
+    count = len(target.classes)
+    classes = f", {count} class{'es' if count > 1 else ''}" if count else ""
+    said = "guessed" if is_guessed else "said"
+    return f"{visible(target.name)} ({target.kind}{classes}; {said})"
+
+
+def _tell_feature(column: FeatureColumn) -> str:
+    if column.form in ("numeric", "image"):
+        return visible(column.name)
+    order = DATE_ORDERS.get(column.form, "")
+    return f"{visible(column.name)} ({order}{several(column.width, 'number')})"
+
+
+def _list_some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_LIST_LINES} more" if len(names) > MOST_LIST_LINES + 1 else ""
+    return ", ".join(names[:MOST_LIST_LINES] if more else names) + more
 
 
 def _label_columns(summary: Summary) -> list[TextColumn]:
