@@ -242,11 +242,12 @@ class Campaign:
         keep_rows(store, state.settings, state.stock)
         return state
 
-    def settle(self, files: Files) -> None:
-        """Put on record how the rows of a table stand while it is still in memory, so that no later
-        command has to read all of it for that."""
+    def settle(self, files: Files | None) -> tuple[CampaignState, Status]:
+        """As `summarise`, for one that has just begun: how the rows of a table stand is put on
+        record while all of it is in memory, so that no later command has to read it for that."""
         with self.once("init", files) as session:
             self._begin(session.open("init"))
+            return self.summarise()
 
     # Measuring
 

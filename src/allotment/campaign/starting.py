@@ -123,7 +123,6 @@ def begin(
     if checked is None:
         return Started(campaign, notes)
     files, words = checked
-    campaign.settle(files)
     return Started(campaign, notes + words, files)
 
 

@@ -156,11 +156,11 @@ def init(folder: str, **given: Any) -> None:
     try:
         started = begin(folder, **given)
     except Undecided as error:
-        if not sys.stdin.isatty():
+        if not is_terminal():
             raise
         given["kinds"] |= _ask_kinds(error)
         started = begin(folder, **given)
-    state, status = started.campaign.summarise(started.files)
+    state, status = started.campaign.settle(started.files)
     page = Page()
     page.text(
         f"{started.campaign.folder / 'campaign.toml'} is written; every key in it has a comment."
@@ -176,6 +176,11 @@ def init(folder: str, **given: Any) -> None:
         page.text(line)
     page.text(tell_metrics(state))
     page.text(f"Next: {status.next}")
+
+
+def is_terminal() -> bool:
+    """Whether somebody is there to be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _ask_kinds(error: Undecided) -> dict[str, str]:
