@@ -65,7 +65,6 @@ def list_commands(runs: int, folder: Path) -> list[str]:
         ("order", "plan", ("order", "copy", "-o", str(fill))),
         ("ingest", "order", ("ingest", "copy", str(fill))),
         ("status after it", "ingest", ("status", "copy")),
-        ("plan after it", "ingest", ("plan", "copy")),
     ]
     slow = []
     for name, before, command in steps:
@@ -109,7 +108,8 @@ def estimate(folder: Path) -> float:
     shutil.copytree(folder / "ingest", folder / "copy")
     settings = folder / "copy" / "campaign.toml"
     text = settings.read_text().replace('method = "neutral"', 'method = "response"\ntrainings = 8')
-    settings.write_text(text.replace("steps = 300", "steps = 20"))
+    text = text.replace("steps = 300", "steps = 20").replace("budget = 300", "budget = 3000")
+    settings.write_text(text)
     process, began, peak = begin(folder, "estimate", "copy", "--workers", "2"), time.time(), 0.0
     while process.poll() is None:
         peak = max(peak, count_memory(process.pid))
