@@ -314,7 +314,9 @@ class ArrayData(BaseData):
         arrays += [self.missing[t.name] for t in self.targets if t.name in self.missing]
         for array in arrays if self.groups is None else [*arrays, self.groups.astype(str)]:
             digest.update(repr((array.shape, array.dtype.str)).encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
+            whole = np.ascontiguousarray(array)
+            # without a copy, which of a wide table takes as much memory again
+            digest.update(whole.view(np.uint8) if whole.size and whole.ndim else whole.tobytes())
         return digest.hexdigest()
 
     def known(self, task: str) -> NDArray[np.bool_]:
