@@ -226,7 +226,7 @@ BAD = [
     (
         r"(?<=^cost = 2\n)",
         'metric = "bogus"\n',
-        "task 'b': metric: 'bogus' does not score a task of a table",
+        "task 'b': metric: 'bogus' does not score a task of kind classification",
     ),
     (
         r"(?<=^cost = 1\n)",

@@ -25,6 +25,7 @@ from PIL import Image
 from safetensors.torch import save_file
 
 import allotment as al
+from allotment.data.csv_file import Layout
 from allotment.data.encoders import read_encoder, write_encoder
 from allotment.data.labels import Labels, split
 from allotment.data.source import Rows
@@ -98,6 +99,28 @@ def test_encoders_give_what_the_learner_trained_on() -> None:
     frame = pd.DataFrame(mixed()[5:8]).astype({"big": float, "tiny": float, "same": int})
     frame["some"], frame["flag"] = pd.to_numeric(frame["some"]), frame["flag"] == "true"
     assert (again.open(frame).open(np.arange(3)) == data.inputs(np.arange(5, 8))).all()
+
+
+def test_dates_and_decimal_commas_are_read_as_in_the_first_table() -> None:
+    lines = ["when;at;area;y"]
+    for number in range(60):
+        when = f"{1 + number % 28:02d}.{1 + number % 12:02d}.202{number % 3}" if number % 9 else ""
+        lines.append(f"{when};{number % 24:02d}:{number % 60:02d};{number},5;{number},25")
+    path = Path("german.csv")
+    path.write_text("\n".join(lines) + "\n")
+    said = {"delimiter": ";", "decimal": ","}
+    data = read_table(path, ["y"], kinds={"when": "date:dmy", "at": "date"}, **said)
+    rows = Rows(path, lambda: open_table_file(path, Layout(**said)))
+    again = read_inputs(json.loads(json.dumps(find_inputs(data, rows).to_dict())))
+    everyone = np.arange(60)
+    assert again.open(path).open(everyone).tobytes() == data.inputs(everyone).tobytes()
+    few = Path("few.csv")  # in which no part of a date varies, and none is missing
+    few.write_text("when,at,area\n05.06.2021,07:30,4.5\n")
+    assert again.open(few).open(np.arange(1)).shape == (1, data.inputs(everyone).shape[1])
+    assert again.open(few).notes == ()
+    few.write_text("when,at,area\n05.06.2021,half past,4.5\n")
+    with pytest.raises(InputError, match="'half past' is not a date or a time"):
+        again.open(few)
 
 
 def test_what_the_model_never_saw_is_said() -> None:
@@ -455,3 +478,17 @@ def test_encoders_read_back_nothing_else() -> None:
     ):
         with pytest.raises(InputError):
             read_encoder(categories | change)
+    since = {"exponent": 0, "mean": 0.0, "spread": 1.0, "is_marked": True}
+    dates = {"form": "date", "order": "dmy", "since": since, "periods": ["year", "day"]}
+    assert write_encoder(read_encoder(dates)) == dates
+    for change in (
+        {"order": "ydm"},
+        {"since": {}},
+        {"since": since | {"spread": -1.0}},
+        {"since": since | {"form": "text"}},
+        {"periods": ["moon"]},
+        {"periods": ["year", "year"]},
+        {"periods": [3]},
+    ):
+        with pytest.raises(InputError):
+            read_encoder(dates | change)

@@ -316,7 +316,8 @@ class ArrayData(BaseData):
             digest.update(repr((array.shape, array.dtype.str)).encode())
             whole = np.ascontiguousarray(array)
             # without a copy, which of a wide table takes as much memory again
-            digest.update(whole.view(np.uint8) if whole.size and whole.ndim else whole.tobytes())
+            has_bytes = whole.size > 0 and whole.ndim > 0
+            digest.update(whole.view(np.uint8).data if has_bytes else whole.tobytes())
         return digest.hexdigest()
 
     def known(self, task: str) -> NDArray[np.bool_]:

@@ -18,6 +18,8 @@ DATE = "date"
 DATE_FORMS = {DATE: "", "date:ymd": "ymd", "date:dmy": "dmy", "date:mdy": "mdy"}
 """forms of a feature that is a date or a time, with the order of year, month and day; whichever
 fits if none is said"""
+PERIODS = ("year", "week", "day")
+"""in which a moment has a place that comes again"""
 DAY = 86_400
 """seconds"""
 CENTURY_ENDS = 69
@@ -46,6 +48,11 @@ class Moments:
     seconds: NDArray[np.float64]
     dated: bool
     """whether there are days, or times of a day only"""
+
+    @property
+    def since(self) -> NDArray[np.float64]:
+        """Days, with their parts."""
+        return np.asarray(self.days + self.seconds / DAY)
 
 
 def guess_order(texts: Iterable[str]) -> tuple[str, bool]:
@@ -153,9 +160,14 @@ def _read_clock(clock: str) -> int | None:
     return 3600 * hour + 60 * minute + second
 
 
+def find_order(column: Column, form: str) -> str:
+    """In which year, month and day are read: as the form says, or else as the cells show."""
+    return DATE_FORMS[form] or guess_order(column.texts)[0] or "dmy"
+
+
 def read_moments(column: Column, form: str) -> Moments:
     """The cells as days and seconds; raises InputError with those that are no dates."""
-    order = DATE_FORMS[form] or guess_order(column.texts)[0] or "dmy"
+    order = find_order(column, form)
     pairs = [_split(each) for each in column.texts]
     days: dict[str, float | None] = {
         each: _read_day(each, order) for each in {day for day, _ in pairs}
@@ -181,22 +193,35 @@ def read_moments(column: Column, form: str) -> Moments:
     return Moments(values[:, 0], values[:, 1], dated)
 
 
-def list_phases(moments: Moments) -> list[NDArray[np.float64]]:
-    """Where in year, week and day each moment is, from 0 to 1, as far as that varies."""
-    found = []
+def list_varying(moments: Moments) -> list[str]:
+    """Of year, week and day those in which the moments are at different places."""
     known = ~np.isnan(moments.days)
-    if moments.dated and known.any():
-        ordinals = moments.days[known].astype(np.int64)
-        days = (ordinals - date(1970, 1, 1).toordinal()).astype("datetime64[D]")
-        months = days.astype("datetime64[M]")
-        if len(np.unique(months.astype(np.int64) % 12)) > 1:
-            in_year = (days - days.astype("datetime64[Y]")).astype(np.float64)
-            found.append(_spread(known, in_year / 365.25))
-        if len(np.unique(ordinals % 7)) > 1:
-            found.append(_spread(known, (ordinals % 7) / 7))
-    if known.any() and len(np.unique(moments.seconds[known])) > 1:
-        found.append(_spread(known, moments.seconds[known] / DAY))
-    return found
+    if not known.any():
+        return []
+    found = []
+    if moments.dated:
+        days = moments.days[known].astype(np.int64)
+        months = _as_dates(days).astype("datetime64[M]").astype(np.int64)
+        found += ["year"] if len(np.unique(months % 12)) > 1 else []
+        found += ["week"] if len(np.unique(days % 7)) > 1 else []
+    return found + (["day"] if len(np.unique(moments.seconds[known])) > 1 else [])
+
+
+def find_phase(moments: Moments, period: str) -> NDArray[np.float64]:
+    """Where in year, week or day each moment is, from 0 to 1."""
+    known = ~np.isnan(moments.days)
+    ordinals = moments.days[known].astype(np.int64)
+    if period == "year":
+        days = _as_dates(ordinals)
+        in_year = (days - days.astype("datetime64[Y]")).astype(np.float64)
+        return _spread(known, in_year / 365.25)
+    if period == "week":
+        return _spread(known, (ordinals % 7) / 7)
+    return _spread(known, moments.seconds[known] / DAY)
+
+
+def _as_dates(ordinals: NDArray[np.int64]) -> NDArray[np.datetime64]:
+    return (ordinals - date(1970, 1, 1).toordinal()).astype("datetime64[D]")
 
 
 def _spread(known: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -16,6 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.columns import Column, finite_numbers
+from allotment.data.dates import (
+    DATE_FORMS,
+    PERIODS,
+    Moments,
+    circle,
+    find_order,
+    find_phase,
+    list_varying,
+    read_moments,
+)
 from allotment.data.features import BUCKETS, CATEGORIES, Features, encode_text
 from allotment.errors import InputError, Mistake
 
@@ -122,7 +132,42 @@ class TextEncoder:
         return 0
 
 
-Encoder: TypeAlias = NumberEncoder | CategoryEncoder | TextEncoder
+@dataclass(frozen=True)
+class DateEncoder:
+    """How long ago as a number, and points on circles for what varied of year, week and day."""
+
+    order: str
+    """in which year, month and day are written, where that is not clear"""
+    since: NumberEncoder
+    periods: tuple[str, ...]
+    form = "date"
+
+    def __post_init__(self) -> None:
+        if f"date:{self.order}" not in DATE_FORMS or not set(self.periods) <= set(PERIODS):
+            raise InputError([Mistake("date", f"is not in one of {', '.join(DATE_FORMS)}")])
+        if len(set(self.periods)) < len(self.periods):
+            raise InputError([Mistake("periods", "name one twice")])
+
+    @property
+    def width(self) -> int:
+        return self.since.width + 2 * len(self.periods)
+
+    def encode(self, column: Column) -> Features:
+        moments = read_moments(column, f"date:{self.order}")
+        circles = [circle(find_phase(moments, period)) for period in self.periods]
+        return np.concatenate([self.since.encode(_list_since(column, moments)), *circles], axis=1)
+
+    def count_new(self, column: Column) -> int:
+        """Cells of a kind that the model was never trained on: empty ones, where none were."""
+        moments = read_moments(column, f"date:{self.order}")
+        return self.since.count_new(_list_since(column, moments))
+
+
+def _list_since(column: Column, moments: Moments) -> Column:
+    return Column(column.name, moments.since, lines=column.lines)
+
+
+Encoder: TypeAlias = NumberEncoder | CategoryEncoder | TextEncoder | DateEncoder
 
 
 def fit_encoder(column: Column, form: str) -> Encoder:
@@ -136,6 +181,11 @@ def fit_encoder(column: Column, form: str) -> Encoder:
         return CategoryEncoder(tuple(sorted(frequent)), others, bool(column.missing.any()))
     if form == "text":
         return TextEncoder()
+    if form in DATE_FORMS:
+        moments = read_moments(column, form)
+        order = find_order(column, form)
+        since = _fit_numbers(_list_since(column, moments))
+        return DateEncoder(order, since, tuple(list_varying(moments)))
     what = (
         f"is encoded as {form}, which a model can't do for another table yet; leave it out (drop)"
     )
@@ -163,6 +213,8 @@ def write_encoder(encoder: Encoder) -> dict[str, Any]:
     own = {
         key: list(each) if isinstance(each, tuple) else each for key, each in vars(encoder).items()
     }
+    if isinstance(encoder, DateEncoder):
+        own["since"] = vars(encoder.since)
     return {"form": encoder.form} | own
 
 
@@ -185,6 +237,14 @@ def read_encoder(plain: Any) -> Encoder:
         case "text":
             _expect(own, {})
             return TextEncoder()
+        case "date":
+            _expect(own, {"order": str, "since": dict, "periods": list})
+            since = read_encoder({"form": "numeric"} | own["since"])
+            if not isinstance(since, NumberEncoder):
+                raise InputError([Mistake("since", "is no number")])
+            if not all(isinstance(each, str) for each in own["periods"]):
+                raise InputError([Mistake("periods", "are not texts")])
+            return DateEncoder(own["order"], since, tuple(own["periods"]))
     raise InputError([Mistake("form", "is none that this version of allotment knows")])
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.columns import Column, check_commas, finite_numbers
-from allotment.data.dates import DATE_FORMS, DAY, circle, list_phases, read_moments
+from allotment.data.dates import DATE_FORMS, circle, find_phase, list_varying, read_moments
 from allotment.data.pictures import PICTURE_SUFFIXES, load_images
 from allotment.data.roles import Roles
 from allotment.data.table_file import TableFile
@@ -188,9 +188,9 @@ def _encode(column: Column, form: str, standardise: bool) -> Features:
 def _encode_dates(column: Column, form: str, standardise: bool) -> Features:
     """How long ago as a number, and points on circles for the year, the week and the day."""
     moments = read_moments(column, form)
-    since = Column(column.name, moments.days + moments.seconds / DAY, lines=column.lines)
-    blocks = [encode_numbers(since, standardise), *map(circle, list_phases(moments))]
-    return np.concatenate(blocks, axis=1)
+    since = Column(column.name, moments.since, lines=column.lines)
+    circles = [circle(find_phase(moments, period)) for period in list_varying(moments)]
+    return np.concatenate([encode_numbers(since, standardise), *circles], axis=1)
 
 
 def _check_numbers(column: Column, standardise: bool) -> NDArray[np.float64]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.augment import fit_image
-from allotment.data.columns import Column
+from allotment.data.columns import Column, has_commas
+from allotment.data.csv_file import Layout
 from allotment.data.dataset import BaseData, Dataset, Instances, Target
 from allotment.data.encoders import Encoder, fit_encoder, read_encoder, write_encoder
 from allotment.data.folder import FolderData
 from allotment.data.pictures import PICTURE_SUFFIXES, load_images
 from allotment.data.pixels import read_rgb
 from allotment.data.source import Rows
-from allotment.data.table_file import open_table_file
+from allotment.data.table_file import TableFile, find_layout_of, open_table_file
 from allotment.errors import InputError, Mistake, make_hints
 from allotment.formatting import several
 from allotment.mistakes import Collected
@@ -97,7 +98,8 @@ class ModelTable:
         if isinstance(source, str | os.PathLike) and Path(source).is_dir():
             what = "is a folder, and the model was trained on a table; give a table"
             raise InputError([Mistake(repr(str(source)), what)])
-        table = open_table_file(source, delimiter)
+        numeric = [name for name, encoder in self.columns.items() if encoder.form == "numeric"]
+        table, written = _open_table(source, delimiter, numeric)
         hint, wrong = make_hints(table.names), Collected()
         for name in self.columns:
             if name not in table.names:
@@ -125,7 +127,7 @@ class ModelTable:
 
         at_once = max(1, NUMBERS_AT_ONCE // self.width)
         return AskedInstances(
-            tuple(names), named[0] if named else "row", see, at_once, tuple(notes)
+            tuple(names), named[0] if named else "row", see, at_once, (*written, *notes)
         )
 
     def _list_notes(self, held: Mapping[str, Column], count: int) -> list[str]:
@@ -147,6 +149,18 @@ class ModelTable:
             for name, encoder in self.columns.items()
         ]
         return {"form": "table", "columns": listed, "id": self.id}
+
+
+def _open_table(
+    source: Any, delimiter: str | None, numeric: Sequence[str] = ()
+) -> tuple[TableFile, list[str]]:
+    """A table however it is written, and a word on what of that is not as usual."""
+    layout, notes = find_layout_of(source, Layout(delimiter))
+    table = open_table_file(source, layout)
+    numbers = table.read([name for name in numeric if name in table.names], ())
+    if any(map(has_commas, numbers.values())):
+        return open_table_file(source, replace(layout, decimal=",")), notes
+    return table, notes
 
 
 def _name_line(mistake: Mistake, file: str) -> Mistake:
@@ -185,7 +199,7 @@ class ModelPictures:
         if self.column is None:
             what = "is no folder; the model was trained on pictures: give a folder of them"
             raise InputError([Mistake(repr(str(source)[:200]), what)])
-        table = open_table_file(source, delimiter)
+        table, _ = _open_table(source, delimiter)
         if self.column not in table.names:
             hint = make_hints(table.names)(self.column)
             what = (

@@ -239,7 +239,7 @@ def _show_scores(tasks: Sequence[Values]) -> Html:
     ]
     for when in ("now", "after"):
         columns.append(HtmlColumn(words.HEADS[when], [_say_span(each, when) for each in scores]))
-    return join([table(words.SCORES, columns), note(words.NOTES["scores"])])
+    return join([table(words.SCORE_TABLE, columns), note(words.NOTES["scores"])])
 
 
 def _say_span(score: Values, when: str) -> str:
