@@ -24,7 +24,7 @@ TESTS = Path(__file__).parent
 
 # From left to right: a room imports only from rooms to its left (docs/method.md, README).
 ROOMS = (
-    "arrays", "progress",
+    "arrays", "progress", "meter",
     "errors", "mistakes", "plugins", "amounts", "formatting", "cells", "machine", "files",
     "standing", "problem", "toml", "gains", "problem_file", "limits", "solver", "plan", "worth",
     "overview", "frontiers", "curve_conformance", "data",
@@ -60,7 +60,7 @@ INSIDE = {
         "corrections", "origins", "export", "work", "jobs", "summary", "campaign", "starting",
     ),
     "terminal": ("page", "plans", "datasets", "campaigns", "labels"),
-    "cli": ("group", "inputs", "output", "progress", "planning", "files", "sources", "campaign",
+    "cli": ("group", "inputs", "output", "planning", "files", "sources", "campaign",
     "labels", "demo", "datasets", "model"),
 }  # fmt: skip
 

@@ -14,9 +14,11 @@ AllotmentError
 from __future__ import annotations
 
 import difflib
+import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 MOST_MISTAKES = 200
 """that are said at once; of more than that nobody mends all before the next try"""
@@ -146,3 +148,13 @@ def shorten(mistakes: Sequence[Mistake], most: int = MOST_MISTAKES) -> list[Mist
         if rest > 0
         else list(mistakes)
     )
+
+
+def load_library(name: str) -> Any:
+    """A library that not everybody has; raises InputError with how to get it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        package = name.partition(".")[0]
+        what = f"is not installed, and this needs it: pip install {package}"
+        raise InputError([Mistake(package, what)]) from None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.amounts import exact, show
-from allotment.errors import InputError, Mistake
+from allotment.errors import InputError, Mistake, load_library
 from allotment.gains import Curve
 from allotment.plan import (
     Evidence,
@@ -61,6 +61,31 @@ class Frontier:
             what = f"{show(amount)} is not between 0 and the problem's {show(self.problem.budget)}"
             raise InputError([Mistake("budget", what)])
         return solve_within(self.problem.with_budget(amount), self.gains, self.evidence)
+
+    def to_frame(self) -> Any:
+        """A row for each budget, as a frame of pandas: its value and the labels of each task."""
+        columns = {"value": self.values} | self.counts
+        index = load_library("pandas").Index(self._exact_budgets, name="budget")
+        return load_library("pandas").DataFrame(columns, index=index)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Value and labels by budget, drawn by matplotlib; the axes, to go on with."""
+        plots = load_library("matplotlib.pyplot")
+        if axes is None:
+            _, axes = plots.subplots(2, 1, sharex=True, figsize=(7, 6))
+        top, bottom = axes
+        top.plot(self.budgets, self.values)
+        top.set_ylabel("value")
+        for name, each in self.counts.items():
+            bottom.plot(self.budgets, each, label=name)
+        bottom.set_xlabel("budget")
+        bottom.set_ylabel("labels")
+        bottom.legend()
+        return axes
+
+    def __repr__(self) -> str:
+        low, high = (show(exact(each)) for each in (self.budgets[0], self.budgets[-1]))
+        return f"Frontier({len(self.budgets)} budgets from {low} to {high})"
 
     def to_dict(self, points: int | None = None) -> dict[str, Any]:
         """Plain values for JSON: all budgets, or so many, as evenly spread as there are any."""

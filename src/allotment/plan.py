@@ -11,7 +11,14 @@ from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from allotment.amounts import short, show, to_decimal, whole
-from allotment.errors import Infeasible, InputError, Mistake, make_hints, suggest
+from allotment.errors import (
+    Infeasible,
+    InputError,
+    Mistake,
+    load_library,
+    make_hints,
+    suggest,
+)
 from allotment.formatting import amounts, numbers, percent
 from allotment.gains import Coupled, Curve, Power, curve_from_dict, find_strange
 from allotment.limits import explain_idle_budget, explain_rest, find_broken, find_clashes
@@ -405,6 +412,21 @@ class Plan:
         rows = [score(self.problem, self.gains, counts, name) for name, counts in others.items()]
         rows.sort(key=lambda row: -_decided(self.problem, self.gains, row.counts))
         return Comparison((self.score(), *rows))
+
+    def to_frame(self) -> Any:
+        """A row for each task, as a frame of pandas: what it costs, has, gets and gains."""
+        own, total = self.own_gains, self.problem.price(self.counts)
+        rows = []
+        for task in self.problem.tasks:
+            money = task.price(self.counts[task.name])
+            row = {"task": task.name, "price": float(task.cost), "have": task.have}
+            row |= {"buy": self.counts[task.name], "money": float(money)}
+            row["share"] = float(money / total) if total else 0.0
+            rows.append(row | {"gain": own[task.name]})
+        return load_library("pandas").DataFrame(rows).set_index("task")
+
+    def __repr__(self) -> str:
+        return f"Plan({self})"
 
     def __str__(self) -> str:
         counts = ", ".join(f"{name} {count}" for name, count in self.counts.items())

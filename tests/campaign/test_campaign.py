@@ -1021,7 +1021,7 @@ def test_a_full_disk_is_said_and_costs_nothing_that_is_done() -> None:
 def test_progress_tells_the_time_left(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from allotment.cli import progress
+    from allotment import meter as progress
 
     now = {"s": 100.0}
     monkeypatch.setattr(progress.time, "monotonic", lambda: now["s"])

@@ -95,6 +95,7 @@ from allotment.ledger.recovery import Restored, restore
 from allotment.ledger.schema import STORE_FILE
 from allotment.ledger.store import HeldLabel, Store, Value
 from allotment.machine import describe_cpu
+from allotment.meter import showing
 from allotment.mistakes import Collected
 from allotment.models.inputs import find_inputs
 from allotment.models.model import TrainedModel, check_savable, save_model
@@ -195,6 +196,9 @@ class Campaign:
         self._runner = RUNNERS.load(self.on)
         self._session: Session | None = None
 
+    def __repr__(self) -> str:
+        return f"Campaign({str(self.folder)!r})"
+
     @classmethod
     def create(cls, folder: str | Path, text: str) -> Campaign:
         """A new folder with these settings; nothing is made unless the settings are right."""
@@ -287,7 +291,9 @@ class Campaign:
         with self._open() as store:
             return any(store.result(job.key) is not None for job in jobs)
 
-    def estimate(self, workers: int | None = None, progress: Progress | None = None) -> Measured:
+    def estimate(
+        self, workers: int | None = None, progress: Progress | bool | None = None
+    ) -> Measured:
         """What labels are worth, from trainings on those at hand; what is done already is looked
         up, not done again."""
         with self._open("estimate") as store:
@@ -317,27 +323,24 @@ class Campaign:
         idle = "" if diagnosis is not None else tell_spent(state)
         return Measured(value, estimates, diagnosis, trained, kept, used, left_over, idle, proposal)
 
-    def backtest(self, repeats: int = 4, progress: Progress | None = None) -> Backtest:
+    def backtest(self, repeats: int = 4, progress: Progress | bool | None = None) -> Backtest:
         """What the method would have brought already, from a quarter of the labels at hand; it
         trains in this process, and nothing is kept."""
         state = self.look()
         _check_measurable(state)
         bench, settings = self.set_up(state), state.settings
 
-        def tell(done: int, total: int, what: str) -> None:
-            if progress is not None:
-                progress(done, total)
-
-        return backtest(
-            bench.learner,
-            bench.labels,
-            settings.problem(),
-            (settings.method,),
-            settings.seed,
-            repeats,
-            trainings=settings.trainings,
-            progress=tell,
-        )
+        with showing(progress, "repeats") as shown:
+            return backtest(
+                bench.learner,
+                bench.labels,
+                settings.problem(),
+                (settings.method,),
+                settings.seed,
+                repeats,
+                trainings=settings.trainings,
+                progress=lambda done, total, _: shown(done, total),
+            )
 
     def _do(
         self,
@@ -345,7 +348,7 @@ class Campaign:
         state: CampaignState,
         jobs: Sequence[Job],
         workers: int | None,
-        progress: Progress | None,
+        progress: Progress | bool | None,
         enough: Callable[[], bool] | None = None,
     ) -> set[str]:
         """Do the jobs that are not done, until that is `enough`; the keys of those that it did."""
@@ -356,17 +359,18 @@ class Campaign:
             store.put_result(job, body)
             done[job.key] = size_of(job)
 
-        def tell(finished: int, of: int) -> None:
-            if progress is not None:
-                progress(total - left + round(left * finished / max(of, 1)), total)
-
         if todo:
             store.put_result(_name_machine(describe_cpu()), {})
-        tell(0, len(todo))
-        count = self.count_workers(state, workers)
-        self._run(state, todo, count, keep, progress=tell, enough=enough)
-        if len(done) < len(todo) and progress is not None:
-            progress(total - left + sum(done.values()), total - left + sum(done.values()))
+        with showing(progress) as shown:
+
+            def tell(finished: int, of: int) -> None:
+                shown(total - left + round(left * finished / max(of, 1)), total)
+
+            tell(0, len(todo))
+            count = self.count_workers(state, workers)
+            self._run(state, todo, count, keep, progress=tell, enough=enough)
+            if len(done) < len(todo):
+                shown(total - left + sum(done.values()), total - left + sum(done.values()))
         return set(done)
 
     def tell_machine(self) -> str:
@@ -685,7 +689,9 @@ class Campaign:
         problem = whole_problem(state)
         return tell_dear(problem, [check_counts(problem, counts) for counts in yours])
 
-    def evaluate(self, workers: int | None = None, progress: Progress | None = None) -> Scoreboard:
+    def evaluate(
+        self, workers: int | None = None, progress: Progress | bool | None = None
+    ) -> Scoreboard:
         """How good the model of the labels at hand is now: each label is asked of a model that
         never saw it, and scored in the task's own metrics. What is done already is looked up."""
         with self._open("evaluate") as store:
@@ -727,7 +733,7 @@ class Campaign:
         rounds = math.ceil(len(todo) / max(self.count_workers(state, workers), 1))
         return float(timed[-1]["seconds"]) * size_of(todo[0]) * rounds
 
-    def train(self, place: str | Path, progress: Progress | None = None) -> TrainedModel:
+    def train(self, place: str | Path, progress: Progress | bool | None = None) -> TrainedModel:
         """The model of all labels at hand, saved in a new folder with a card; `al.load_model` opens
         it anywhere. It trains in this process, and calls `progress` with the steps done."""
         check_free(Path(place))
@@ -743,12 +749,11 @@ class Campaign:
             scores = self.find_scores()
         seed, total = state.settings.seed, max(bench.learner.steps(bench.labels), 1)
 
-        def watch(step: int, _: Any) -> None:
-            if progress is not None:
-                progress(step, total)
-
-        watch(0, None)
-        trained = train(bench.learner, bench.labels, seed, watch=watch)
+        with showing(progress, "steps") as shown:
+            shown(0, total)
+            trained = train(
+                bench.learner, bench.labels, seed, watch=lambda step, _: shown(step, total)
+            )
         return save_model(
             place,
             bench.learner,
@@ -765,7 +770,7 @@ class Campaign:
         yours: Sequence[Mapping[str, Any]] = (),
         repeats: int = REPEATS,
         workers: int | None = None,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
         beside: Collection[str] | None = None,
     ) -> tuple[Value, Evaluation]:
         """Buy every plan from the data set's own labels, again and again, retrain, and score on the

@@ -14,8 +14,8 @@ import click
 
 from allotment.cli.group import BAD_INPUT, INTERRUPTED, say
 from allotment.cli.output import print_json
-from allotment.cli.progress import Meter, spell
 from allotment.cli.sources import SourceName, read_settings, set_option
+from allotment.meter import Meter, spell
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
     from allotment.campaign.campaign import Campaign

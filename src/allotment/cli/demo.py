@@ -14,7 +14,7 @@ import click
 from allotment.cli.campaign import note_machine, on_option, stoppable
 from allotment.cli.files import EXAMPLES, read_example
 from allotment.cli.planning import show_beside
-from allotment.cli.progress import Meter, spell
+from allotment.meter import Meter, spell
 
 if TYPE_CHECKING:
     from allotment.campaign.campaign import Campaign

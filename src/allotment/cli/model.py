@@ -7,7 +7,7 @@ import click
 from allotment.cli.campaign import folder_argument, json_option, learner_option
 from allotment.cli.group import INTERRUPTED, say
 from allotment.cli.output import print_json
-from allotment.cli.progress import Meter
+from allotment.meter import Meter
 
 
 @click.command()

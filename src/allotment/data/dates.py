@@ -26,7 +26,7 @@ CENTURY_ENDS = 69
 """years of two digits from this one on are of the last century"""
 FIRST_LOOK = 20
 """cells that show whether the others are worth a look"""
-DIGITS = 6
+CIRCLE_DIGITS = 6
 """of sines and cosines, whose last ones differ between machines"""
 
 _CLOCK = re.compile(
@@ -235,4 +235,4 @@ def circle(phase: NDArray[np.float64]) -> NDArray[np.float32]:
     none."""
     angles = 2 * np.pi * phase
     points = np.stack([np.sin(angles), np.cos(angles)], axis=1)
-    return np.nan_to_num(np.round(points, DIGITS)).astype(np.float32)
+    return np.nan_to_num(np.round(points, CIRCLE_DIGITS)).astype(np.float32)

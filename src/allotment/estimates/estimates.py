@@ -102,6 +102,13 @@ class Estimates:
             ]
         return []
 
+    def __repr__(self) -> str:
+        have = ", ".join(
+            f"{task} {count}" for task, count in zip(self.tasks, self.have, strict=True)
+        )
+        by = self.about.get("method", "unknown")
+        return f"Estimates(by {by}, {self.draws} draws, labels at hand: {have})"
+
     @property
     def draws(self) -> int:
         """How many there are."""

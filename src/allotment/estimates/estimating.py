@@ -18,6 +18,7 @@ from allotment.estimates.request import FOLDS, Request
 from allotment.estimates.stopping import check_probing
 from allotment.learners.learner import Learner
 from allotment.machine import settled
+from allotment.meter import showing
 from allotment.problem import Problem
 from allotment.progress import NamedProgress
 
@@ -34,7 +35,7 @@ def estimate(
     method: str = DEFAULT,
     trainings: int | None = None,
     folds: int | None = None,
-    progress: NamedProgress | None = None,
+    progress: NamedProgress | bool | None = None,
     problem: Problem | None = None,
     probing: Mapping[str, float] | None = None,
     **options: Any,
@@ -44,15 +45,16 @@ def estimate(
     `method` is one of METHODS. `trainings` is how many it may run, or what these would take where
     its own are shorter. `folds` above 1 score on parts of the labels at hand in turn; left out,
     that is done where the learner has no validation labels for some task. `progress` is told (done,
-    total, what). Methods that probe take at most `probing`, {"steps": 5000} or {"minutes": 10}, and
-    with a `problem` they stop once more of it could not move that problem's plan out of its
-    plateau. Other `options` are the method's own.
+    total, what); True shows a bar. Methods that probe take at most `probing`, {"steps": 5000} or
+    {"minutes": 10}, and with a `problem` they stop once more of it could not move that problem's
+    plan out of its plateau. Other `options` are the method's own.
     """
-    options |= {"progress": progress, "problem": problem, "probing": probing}
-    request = prepare(
-        learner, labels, seed, method=method, trainings=trainings, folds=folds, **options
-    )
-    return _measure(method, request)
+    with showing(progress) as told:
+        options |= {"progress": told, "problem": problem, "probing": probing}
+        request = prepare(
+            learner, labels, seed, method=method, trainings=trainings, folds=folds, **options
+        )
+        return _measure(method, request)
 
 
 def _measure(name: str, request: Request) -> Estimates:

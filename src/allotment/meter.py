@@ -1,15 +1,15 @@
-"""How far long work has come, and how long it will still take: a bar on a terminal, a few lines
-elsewhere."""
+"""How far long work has come, and how long it will still take: a bar on a terminal, a line in a
+notebook, a few lines elsewhere."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
-
-import click
 
 MOST_PROGRESS_LINES = 8
 """lines where there is no terminal to draw a bar on"""
@@ -30,9 +30,11 @@ class Meter:
         self.done, self.total = 0, 0
         self.lines = 0
         self._bar: Any = None
+        self._line: Any = None
 
     def __enter__(self) -> Meter:
-        if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        self._line = _make_line()
+        if self._line is None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
             self._bar = _make_bar(self)
             self._bar.start()
         return self
@@ -53,10 +55,13 @@ class Meter:
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, total=total)
             return
+        if self._line is not None:
+            self._line.update(Line(f"{self.what}: {self.tell()}"))
+            return
         part = (done - self.first) * MOST_PROGRESS_LINES // max(total - self.first, 1)
         if part > self.lines:
             self.lines = part
-            click.echo(f"{self.what}: {self.tell()}", err=True)
+            print(f"{self.what}: {self.tell()}", file=sys.stderr, flush=True)
 
     def left(self) -> float | None:
         """Seconds, from what was done in this run or, before anything is, from what was expected;
@@ -80,6 +85,46 @@ class Meter:
     def is_over(self) -> bool:
         """Whether all is done, which then has to be added up."""
         return 0 < self.total == self.done
+
+
+class Line:
+    """Text that a notebook shows as it is."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _make_line() -> Any:
+    """A line of a notebook that can be written anew; None where there is no notebook."""
+    if "ipykernel" not in sys.modules:
+        return None
+    from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
+
+    return display(Line(""), display_id=True)
+
+
+Wish = Callable[..., None] | bool | None
+"""how people say whether they want to be told: by a function of their own, or with True"""
+
+
+def ignore(*_: Any) -> None:
+    """Tell nobody."""
+
+
+@contextmanager
+def showing(asked: Wish, what: str = "trainings") -> Iterator[Callable[..., None]]:
+    """Whom to tell how far it is: the function, nobody, or those who look at the terminal or the
+    notebook."""
+    if callable(asked):
+        yield asked
+    elif not asked:
+        yield ignore
+    else:
+        with Meter(what) as meter:
+            yield meter
 
 
 def _make_bar(meter: Meter) -> Any:
