@@ -265,6 +265,7 @@ class Campaign:
     def price(self, state: CampaignState, hourly: Any = None, workers: int | None = None) -> Price:
         """What the trainings to come take on this machine with so many workers, timed where they
         will be done."""
+        _check_clashes(state)
         rate, timed = read_rate(hourly), list[JSON]()
         job = Job("price", list_needs(state, self._choose_learner(state), 0))
         place = 0 if workers == 0 else 1
@@ -300,8 +301,7 @@ class Campaign:
             state = self._begin(store)
             keep_fingerprint(store, state.settings, state.stock)
             state = self.look()
-            if state.clashes and state.money[2] >= 0:  # found before anything is trained
-                raise Infeasible(state.clashes)
+            _check_clashes(state)
             inquiry = self._inquire(state)
             answers = Answers(store, inquiry)
             earlier = find_earlier(store, inquiry, state.outdated)
@@ -895,6 +895,12 @@ def _diagnose(
     found = diagnose(problem, rebase(estimates, {task.name: task.have for task in problem.tasks}))
     store.add_value("diagnosis", found.to_dict(), name_diagnosis(value.key, problem))
     return found
+
+
+def _check_clashes(state: CampaignState) -> None:
+    """Raises Infeasible where no plan can follow: that is found before anything is trained."""
+    if state.clashes and state.money[2] >= 0:
+        raise Infeasible(state.clashes)
 
 
 def _find_diagnosis(store: Store, state: CampaignState, proposal: Proposal | None) -> Value | None:

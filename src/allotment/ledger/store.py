@@ -564,18 +564,20 @@ class Store(Ledger):
             return frozenset()
         lines = self._find_lines(("corrections", "records", "deliveries"))
         made = self._rows("SELECT id, key, at FROM records WHERE kind = 'estimates'")
-        found = set()
+        found, begun = set(), dict[tuple[str, str], int]()
         for number, task, instance, after in corrections:
             sql = (
                 "SELECT MIN(number), MIN(at) FROM deliveries WHERE number IN (SELECT delivery FROM"
                 " labels WHERE task = ? AND instance = ? AND delivery <= ?)"
             )
             first, came = self._rows(sql, task, instance, after)[0]
+            own, now = is_own(task, instance), lines["corrections", number]
+            # of a label that was held back, the first correction is where it begins
+            since = begun.setdefault((task, instance), now)
             for record, key, at in made:
                 line = lines["records", record]
-                is_before = first is None or lines["deliveries", first] < line or came < at
-                is_known = is_before or is_own(task, instance)
-                if line < lines["corrections", number] and is_known:
+                came_before = first is not None and (lines["deliveries", first] < line or came < at)
+                if line < now and (own or came_before or since < line):
                     found.add(key)
         return frozenset(found)
 
