@@ -173,7 +173,8 @@ def test_rows_with_names_may_be_sorted() -> None:
 
 
 def test_a_campaign_without_prints_gets_them_by_the_next_command_that_writes() -> None:
-    folder = neutral(60)
+    text = (neutral(60, folder="other") / "campaign.toml").read_text()
+    folder = Campaign.create("camp", text).folder
     with Store.open(folder, write=True) as store:  # as an earlier version left it
         add_order(store, [("size", "4"), ("look", "5")])
         assert store.last_result(KIND) is None

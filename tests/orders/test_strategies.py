@@ -194,7 +194,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     fine(
         *("init", "camp", "--root", "table.csv", "--targets", "size,look", "--budget", 12),
         *("--cost", "size=1", "--cost", "look=1", "--method", "neutral"),
-        *("--classes", "look=old|new"),
+        *("--classes", "look=old|new", "--kind", "size=regression"),
     )
     return Path("camp")
 
@@ -226,6 +226,7 @@ def test_a_file_without_the_key_means_random_and_orders_the_same(folder: Path) -
 INIT = (
     *("--root", "table.csv", "--targets", "size,look", "--budget", "12", "--cost", "size=1"),
     *("--cost", "look=1", "--method", "neutral", "--classes", "look=old|new"),
+    *("--kind", "size=regression"),
 )
 
 

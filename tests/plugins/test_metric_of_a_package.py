@@ -32,6 +32,7 @@ def begin(plugin: Path | None, folder: Path, *words: object) -> Path:
     (folder / "table.csv").write_text(TABLE)
     prices = ["--cost", "size=1", "--cost", "look=2", "--budget", "20"]
     table = ["--root", "table.csv", "--targets", "size,look", "--steps", "2"]
+    table += ["--kind", "size=regression"]
     done = allot(plugin, folder, "init", "camp", *table, *prices, *words)
     assert done.returncode == 0, done.stderr
     return folder / "camp"

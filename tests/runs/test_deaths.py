@@ -95,7 +95,9 @@ def begin(command: str) -> list[str]:
         "--budget",
         "20",
     ]
-    assert allot("init", "camp", "--root", "table.csv", "--targets", "a,b", *prices).exit_code == 0
+    kinds = ["--kind", "a=classification", "--kind", "b=classification"]
+    table = ["--root", "table.csv", "--targets", "a,b"]
+    assert allot("init", "camp", *table, *prices, *kinds).exit_code == 0
     settings = Path("camp/campaign.toml")
     settings.write_text("trainings = 10\n" + settings.read_text())
     if command == "evaluate":
