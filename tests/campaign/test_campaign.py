@@ -191,6 +191,13 @@ def test_init_takes_a_table_that_a_spreadsheet_wrote() -> None:
         assert json.loads(fine("status", folder, "--json"))["tasks"] == plain
 
 
+def test_init_asks_for_the_weights_that_a_network_begins_with() -> None:
+    told = refused(2, "init", "camp", "--data", "voc", "--root", ".", "--network", "voc-small")
+    assert "--weights: is missing: voc-small keeps the first layers of a mobilenet" in told
+    assert "such as --weights mobilenet.safetensors" in told
+    assert not Path("camp").exists()
+
+
 def test_init_counts_filled_cells_as_labels_and_empty_ones_as_the_pool() -> None:
     folder, table = begin(), rows()
     labelled = {name: sum(bool(row[name]) for row in table) for name in ("size", "look")}

@@ -106,6 +106,7 @@ def begin(
     lost = _find_lost_targets(source, settling)
     wrong.found += lost
     wrong.attempt(_check, source, root, names, budget, named | {"metric": metrics}, bool(lost))
+    wrong.attempt(_check_weights, network, weights)
     wrong.raise_all()
     keys, notes = _begin_data(source, folder, root, settling)
     tasks = {name: _begin_task(source, name, named) for name in names}
@@ -124,6 +125,24 @@ def begin(
         return Started(campaign, notes)
     files, words = checked
     return Started(campaign, notes + words, files)
+
+
+def _check_weights(network: str, weights: str | None) -> None:
+    """That a network which begins with trained layers is given them, before anything is made."""
+    if weights is not None or network == USUAL_NETWORK:
+        return
+    try:
+        from allotment.learners.setups import SETUPS
+    except ImportError:  # without torch nothing will be trained here
+        return
+    setup = SETUPS.get(network)
+    if setup is not None and setup.frozen_stages:
+        what = (
+            f"is missing: {network} keeps the first layers of a {setup.backbone} that was trained"
+            " on ImageNet. Give a file of its weights (.safetensors, .npz or .pth), such as"
+            f" --weights {setup.backbone}.safetensors; docs/vision.md says what is in it"
+        )
+        raise InputError([Mistake("--weights", what)])
 
 
 def tell_metrics(state: CampaignState) -> str:
