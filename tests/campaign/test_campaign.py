@@ -858,7 +858,7 @@ def measure(folder: Path, workers: int = 0, stop_after: int | None = None) -> Me
     return Campaign(folder).estimate(workers, tell)
 
 
-@pytest.mark.parametrize("method", ["taba", "taba-pooled"])
+@pytest.mark.parametrize("method", [pytest.param("taba", marks=pytest.mark.long), "taba-pooled"])
 def test_the_papers_pieces_add_up_to_one_estimate_however_they_are_done(method: str) -> None:
     from allotment.estimates.estimating import estimate
 
@@ -968,6 +968,7 @@ def test_a_second_writer_hears_who_holds_the_campaign_and_readers_do_not_wait() 
     fine("order", folder)
 
 
+@pytest.mark.long
 def test_of_two_estimates_one_works_and_eight_readers_see_consistent_states() -> None:
     folder = begin("camp")
     shorten(folder, trainings=16)
@@ -1370,6 +1371,7 @@ def check_same(folder: Path, whole: Path) -> None:
         assert len(set(pairs)) == len(pairs)
 
 
+@pytest.mark.long
 def test_a_whole_campaign_killed_at_random_moments_ends_with_the_same_bytes(tmp_path: Path) -> None:
     compare_killed(tmp_path, campaigns=1, kills=4)
 

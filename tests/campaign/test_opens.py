@@ -75,6 +75,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(Path("filled.csv"), answers)
 
 
+@pytest.mark.long
 def test_a_command_opens_settings_table_and_store_once() -> None:
     commands = [command for command, _ in COMMANDS]
     counts = count_opens(commands)

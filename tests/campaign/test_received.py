@@ -88,7 +88,7 @@ def begin(home: Path) -> None:
     settings.write_text(settings.read_text().replace("seed = 0", "seed = 0\ntrainings = 8"))
 
 
-@pytest.mark.parametrize("start", ["forkserver", "spawn"])
+@pytest.mark.parametrize("start", ["forkserver", pytest.param("spawn", marks=pytest.mark.long)])
 def test_processes_that_train_run_nothing_from_the_folder_they_are_in(
     home: Path, start: str
 ) -> None:

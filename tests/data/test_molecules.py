@@ -29,6 +29,7 @@ def learner_for(file: str, tasks: list[str], steps: int, metric: str) -> TorchLe
     )
 
 
+@pytest.mark.long
 def test_cheap_labels_of_qm8_help_the_dear_ones() -> None:
     """The error on a dear target with few labels falls by more than noise when the cheap level of
     theory has many."""

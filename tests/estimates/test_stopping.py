@@ -32,6 +32,7 @@ def test_it_stops_early_where_cells_are_well_known() -> None:
         assert stop_of(learner, seed) <= 40
 
 
+@pytest.mark.long
 def test_it_goes_on_where_cells_are_noise() -> None:
     stops = [
         stop_of(

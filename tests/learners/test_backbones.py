@@ -467,6 +467,7 @@ def test_squeezenet_and_its_own_classifier_tell_dogs_and_cats() -> None:
 
 
 @with_data
+@pytest.mark.long
 def test_mobilenets_features_tell_what_an_image_shows() -> None:
     network = MobileNet().eval()
     load_weights(network, Path(str(DATA)) / "weights" / "mobilenetv1_1.0_imagenet_no_pw13_fp16.npz")

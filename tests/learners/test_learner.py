@@ -119,6 +119,7 @@ def test_every_kind_of_table_task_overfits_eight_rows(task: str) -> None:
     assert learner.score(train(learner, labels, 0), task).loss < 0.1 * before
 
 
+@pytest.mark.long
 def test_more_labels_are_better() -> None:
     learner = table_learner()
     found = []

@@ -525,6 +525,7 @@ ODD: list[Any] = [
 ]
 
 
+@pytest.mark.long
 def test_wrong_types_everywhere(members: Members, quick: Path) -> None:
     """Whatever stands in a cell, it is refused or it is a value that the store holds as it is."""
     cage = quick / "cage"

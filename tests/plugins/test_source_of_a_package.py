@@ -53,6 +53,7 @@ def test_data_of_a_package_are_listed_and_described(run: Callable[..., str]) -> 
     )
 
 
+@pytest.mark.long
 def test_a_campaign_about_data_of_a_package(run: Callable[..., str], tmp_path: Path) -> None:
     said = run(0, "init", "waves", "--data", "sines", "--set", "count=120", "--steps", "20")
     assert "frequency  regression          3       40" in said

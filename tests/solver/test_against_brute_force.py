@@ -57,7 +57,7 @@ def check(index: int) -> str | None:
 @pytest.mark.parametrize(
     "start",
     [
-        pytest.param(start, marks=[] if start < 200 else [pytest.mark.long])
+        pytest.param(start, marks=[] if start < 100 else [pytest.mark.long])
         for start in range(0, INSTANCES, CHUNK)
     ],
 )
