@@ -1503,3 +1503,28 @@ def test_a_neutral_campaign_whose_tasks_count_for_nothing_buys_nothing(small: Pa
     assert Campaign(small).summarise()[1].next.startswith("allot report")
     file.write_text(file.read_text().replace("weight = 0\n", ""))
     assert Campaign(small).summarise()[1].next.startswith("allot plan")
+
+
+def test_a_task_that_is_added_or_dropped_keeps_the_trainings_of_the_others() -> None:
+    table = [row | {"worth": f"{index % 9}.5"} for index, row in enumerate(rows())]
+    folder = begin("camp", "--drop", "worth", table=table)
+    shorten(folder, trainings=8)
+    fine("estimate", folder, "--workers", 0)
+    path = folder / "campaign.toml"
+    before = path.read_text()
+    more = '\n[[task]]\nname = "worth"\ncost = 2\nkind = "regression"\n'
+    path.write_text(before.replace('drop = ["worth"]\n', "") + more)
+    told = fine("estimate", folder, "--workers", 0)
+    assert "8 trainings of earlier rounds count, too." in told
+    found = json.loads(fine("estimate", folder, "--json"))["estimates"]
+    assert set(found["tasks"]) == {"size", "look", "worth"}
+    # dropped again: the first estimates are those of these tasks, and nothing is trained
+    path.write_text(before)
+    assert "Everything was measured already" in fine("estimate", folder, "--workers", 0)
+    # and the other way round, with the new one in the place of another
+    text = before.replace('drop = ["worth"]\n', 'drop = ["look"]\n') + more
+    at = text.index('[[task]]\nname = "look"')
+    path.write_text(text[:at] + text[text.index("[[task]]", at + 1) :])
+    told = fine("estimate", folder, "--workers", 0)
+    assert re.search(r"\d+ trainings of earlier rounds count, too\.", told)
+    assert "worth" in fine("plan", folder)

@@ -17,7 +17,7 @@ from allotment.errors import InputError
 from allotment.estimates.design import LEVELS, Design, design
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.priors import Prior
-from allotment.estimates.response import Level, Response, find_level, join, run
+from allotment.estimates.response import Level, Response, adapt, find_level, join, run
 from allotment.estimates.worth import fit
 from allotment.gains import Power
 from allotment.learners.learner import Learner
@@ -562,3 +562,29 @@ def test_small_data_fall_so_unevenly_that_a_fold_leaves_three_quarters_of_anothe
     assert level is not None
     assert level.score == pytest.approx(0.94)
     assert not level.near_chance
+
+
+def test_trainings_with_other_tasks_tell_of_those_that_are_left() -> None:
+    shared = {"a": range(80), "b": range(100, 140)}
+    tasks = ({"c": range(50)}, {"d": range(60)})
+    old, new = (design(Labels(shared | more), 24, seed=1) for more in tasks)
+
+    def respond(chosen: Design, have: tuple[int, ...]) -> Response:
+        scores = 0.5 + 0.05 * np.log(np.maximum(chosen.counts, 1))
+        start = np.full((2, 3), 0.4)
+        return Response(chosen.tasks, have, chosen.counts, scores, start, (True,) * 3)
+
+    before, now = respond(old, (80, 40, 50)), respond(new, (80, 40, 60))
+    found = adapt(before, now)
+    assert found.tasks == ("a", "b", "d")
+    assert (found.counts[:, :2] == before.counts[:, :2]).all()
+    assert (found.scores[:, :2] == before.scores[:, :2]).all()
+    assert np.isnan(found.scores[:, 2]).all()
+    assert (found.counts[:, 2] == 60).all()
+    assert adapt(now, now) is now
+    # what is concluded of the tasks that are left becomes surer, and nothing fails for the new one
+    alone, together = fit(now), fit(join([found, now]))
+    assert together.tasks == alone.tasks
+    bought = {"a": 80, "b": 40, "d": 60}
+    spread = [np.std(each.gains_of(bought), axis=0) for each in (alone, together)]
+    assert spread[1][0] < spread[0][0]

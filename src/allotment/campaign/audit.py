@@ -194,6 +194,8 @@ def _read_estimates(body: Any) -> None:
     _expect(isinstance(needs["method"], str), "method")
     _expect(type(needs["trainings"]) is int and type(needs["seed"]) is int, "trainings and seed")
     _expect(all(isinstance(each, str) for each in body.get("earlier", [])), "earlier")
+    parts = body.get("parts", {})
+    _expect(isinstance(parts, dict) and all(type(each) is str for each in parts.values()), "parts")
     measured = found.about.get("measured", {})
     if "response" in measured:
         _expect(Response.from_dict(measured["response"]).tasks == found.tasks, "measured")

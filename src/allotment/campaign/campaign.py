@@ -42,6 +42,7 @@ from allotment.campaign.jobs import (
     inquire,
     list_evaluations,
     list_needs,
+    list_parts,
     list_validations,
     name_estimates,
     size_of,
@@ -304,13 +305,15 @@ class Campaign:
             _check_clashes(state)
             inquiry = self._inquire(state)
             answers = Answers(store, inquiry)
-            earlier = find_earlier(store, inquiry, state.outdated)
+            parts = list_parts(state)
+            earlier = find_earlier(store, inquiry, parts, state.outdated)
             left_over = count_left_over(store, state, inquiry, earlier)
             done = self._do(store, state, answers.jobs, workers, progress, answers.are_enough)
             jobs, needs = answers.jobs, inquiry.basis
             found = answers.conclude(earlier, state.settings.names)
             body = {"needs": needs, "estimates": found}
             body |= {"earlier": [value.key for value in earlier]} if earlier else {}
+            body |= {"parts": parts} if parts else {}
             value = store.add_value("estimates", body, name_estimates(needs, earlier).key)
             estimates = Estimates.from_dict(value.body["estimates"])
             diagnosis = _diagnose(store, state, value, estimates)

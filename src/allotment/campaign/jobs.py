@@ -3,7 +3,7 @@ they add up to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -212,9 +212,15 @@ class Answers:
         return plain
 
 
-def find_earlier(store: Store, inquiry: Inquiry, outdated: Collection[str] = ()) -> list[Value]:
-    """Estimates of earlier rounds, whose trainings still tell something: all is the same but for
-    the labels, and none of those that they had was corrected since."""
+def find_earlier(
+    store: Store,
+    inquiry: Inquiry,
+    parts: Mapping[str, str],
+    outdated: Collection[str] = (),
+) -> list[Value]:
+    """Estimates whose trainings still tell something: all is the same but for the labels, and none
+    of those that they had was corrected since. Tasks may have been added and dropped: of those that
+    are left, `parts` says whether they are what they were."""
     if not inquiry.method.joins_rounds:
         return []
     found, needs = [], inquiry.basis
@@ -223,10 +229,38 @@ def find_earlier(store: Store, inquiry: Inquiry, outdated: Collection[str] = ())
         if value.key in outdated:
             continue
         fits = old["labels"] != needs["labels"] and old | {"labels": needs["labels"]} == needs
+        fits = fits or _has_other_tasks(value.body, needs, parts)
         # its name is made of the versions, too: what another version measured is not mixed in
         if fits and value.key == _name(old, value.body.get("earlier", [])).key:
             found.append(value)
     return found
+
+
+def list_parts(state: CampaignState) -> dict[str, str]:
+    """Of each task a fingerprint of the inputs, its labels in the data and how it is scored;
+    nothing of data that take minutes to read through."""
+    data = state.stock.data
+    if data.is_slow_to_hash:
+        return {}
+    return {target.name: data.with_targets((target,)).fingerprint for target in data.targets}
+
+
+def _has_other_tasks(body: JSON, needs: Mapping[str, JSON], parts: Mapping[str, str]) -> bool:
+    """Whether the same was measured with other tasks beside some that are as they were."""
+    before, old = body.get("parts", {}), body["needs"]
+    shared = before.keys() & parts.keys()
+    if not shared or before.keys() == parts.keys():
+        return False
+    if any(before[task] != parts[task] for task in shared):
+        return False
+
+    def rest(given: Mapping[str, JSON]) -> dict[str, JSON]:
+        left = {key: given[key] for key in given if key not in ("data", "labels")}
+        recipe = dict(left["recipe"])
+        said = recipe.pop("targets")
+        return left | {"recipe": recipe, "targets": {task: said.get(task) for task in shared}}
+
+    return rest(old) == rest(needs)
 
 
 def name_estimates(needs: dict[str, JSON], earlier: Sequence[Value]) -> Job:

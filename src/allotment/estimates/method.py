@@ -50,7 +50,8 @@ class Method(ABC):
 
     - `least` is the smallest number of trainings that it can conclude anything from.
     - A method that `joins_rounds` gets what it concluded in earlier rounds, from fewer labels, as
-      `earlier`; others never get any.
+      `earlier`, perhaps with tasks that are gone and without some that are new; others never get
+      any.
     - A method that `ends_early` is asked after each job whether those done so far are enough. It
       alone gets `request.problem`, in campaigns, and `do` must not look at that.
     - A method that trains nothing says `trainings = 0`. It has no jobs, `conclude` gets no results,

@@ -131,6 +131,35 @@ def _plain(rows: Array) -> list[list[float | None]]:
     return [[value if np.isfinite(value) else None for value in row] for row in rows.tolist()]
 
 
+def adapt(response: Response, like: Response) -> Response:
+    """The same trainings as told of the tasks of another response.
+
+    Of a task that was not there nothing was scored. Counted as one without labels it would seem to
+    tell what its labels do for others, although all else differs as well; so it is counted as one
+    with all of them, which tells nothing.
+    """
+    if response.tasks == like.tasks:
+        return response
+    counts, columns = [], dict[str, list[Array]]()
+    keys = ("scores", "untrained", "skill", "skill_error", "constant")
+    for place, task in enumerate(like.tasks):
+        known = task in response.tasks
+        at = response.tasks.index(task) if known else 0
+        everything = np.full(len(response.counts), like.have[place])
+        counts.append(response.counts[:, at] if known else everything)
+        for key in keys:
+            rows = getattr(response, key)
+            columns.setdefault(key, []).append(rows[:, at] if known else np.full(len(rows), np.nan))
+    return Response(
+        tasks=like.tasks,
+        have=like.have,
+        counts=np.stack(counts, axis=1),
+        higher_is_better=like.higher_is_better,
+        fold=response.fold,
+        **{key: np.stack(each, axis=1) for key, each in columns.items()},
+    )
+
+
 def join(responses: Sequence[Response]) -> Response:
     """Trainings of several rounds as one response; the last round's labels are those at hand.
 

@@ -12,7 +12,7 @@ from allotment.estimates.estimates import Estimates
 from allotment.estimates.method import Plain
 from allotment.estimates.priors import Prior
 from allotment.estimates.request import Request
-from allotment.estimates.response import Response, join
+from allotment.estimates.response import Response, adapt, join
 
 
 class ByResponse(InChunks):
@@ -28,7 +28,7 @@ class ByResponse(InChunks):
         options = {key: each for key, each in request.options.items() if key != "together"}
         if earlier:
             options["prior"] = (options.get("prior") or Prior()).later
-        rounds = [*map(_find_response, earlier), response]
+        rounds = [*(adapt(_find_response(each), response) for each in earlier), response]
         found = worth.fit(join(rounds), seed=request.seed, **options)
         about = dict(found.about) | {"trainings": request.trainings, "folds": request.folds}
         about |= {"unit": "%", "measured": {"response": response.to_dict()}}
