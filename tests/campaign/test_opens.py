@@ -15,9 +15,9 @@ WRITE = READ | {"to write": 1}
 """it is looked at before it is locked, so that no lock is left in a folder that is no campaign"""
 PLAN = WRITE | {"to read": 2}
 """a plan is shown while somebody else writes, or to those who may only look: it is read first"""
-INIT = {"table": 2, "to write": 3, "to read": 1}
+INIT = {"table": 2, "to write": 2, "to read": 1}
 """how the table's file is written is looked at before it is read; the store is made beside its
-place, opened there, and opened as by any other command that puts on record how rows stand"""
+place, opened there, and looked at as by any other command"""
 VERIFY = {"settings": 1, "to read": 1}
 """no data: these may be elsewhere"""
 PACK = {"settings": 2, "to read": 2}

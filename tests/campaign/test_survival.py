@@ -302,8 +302,8 @@ def test_a_kill_costs_one_job_at_most_and_less_than_a_twentieth_of_a_long_estima
     whole = nursery.ask("run", prepare(tmp_path / "whole"), **given)
     holds, begun = nursery.ask("look", tmp_path / "whole"), whole["done"][1]["ticks"]
     assert whole["trained"] == trainings
-    # with the prints of the rows and the kind of CPU
-    assert len(holds["tables"]["results"]) == JOBS_OF_LONG_RUNS + 2
+    # with the prints of the rows, the fingerprint of the data and the kind of CPU
+    assert len(holds["tables"]["results"]) == JOBS_OF_LONG_RUNS + 3
     for number in range(8):
         at = prepare(tmp_path / f"{number}")
         killed = nursery.ask("run", at, **given, ticks=rng.randint(begun + 1, whole["ticks"]))

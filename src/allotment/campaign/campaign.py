@@ -201,8 +201,12 @@ class Campaign:
         return f"Campaign({str(self.folder)!r})"
 
     @classmethod
-    def create(cls, folder: str | Path, text: str) -> Campaign:
-        """A new folder with these settings; nothing is made unless the settings are right."""
+    def create(
+        cls, folder: str | Path, text: str, keep: Callable[[Store], None] | None = None
+    ) -> Campaign:
+        """A new folder with these settings; nothing is made unless the settings are right. What is
+        to be on record from the start `keep` writes: the settings come last, so that there is no
+        campaign without it."""
         parse_settings(text)
         folder = Path(folder)
         if (folder / SETTINGS_FILE).exists():
@@ -213,6 +217,8 @@ class Campaign:
         begun = (folder / STORE_FILE).exists()
         with Store.open(folder, write=True) if begun else Store.create(folder) as store:
             store.add_settings(text)
+            if keep is not None:
+                keep(store)
             place_file(folder / SETTINGS_FILE, text.encode())
         return cls(folder)
 
@@ -246,13 +252,6 @@ class Campaign:
         store.add_settings(state.text)
         keep_rows(store, state.settings, state.stock)
         return state
-
-    def settle(self, files: Files | None) -> tuple[CampaignState, Status]:
-        """As `summarise`, for one that has just begun: how the rows of a table stand is put on
-        record while all of it is in memory, so that no later command has to read it for that."""
-        with self.once("init", files) as session:
-            self._begin(session.open("init"))
-            return self.summarise()
 
     # Measuring
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ from allotment.settings.settings import (
     quote,
 )
 from allotment.settings.template import write_template
+from allotment.stock.fingerprints import keep_rows
 from allotment.stock.stock import Stock, open_stock
 
 EXAMPLE_METRIC = {
@@ -120,11 +122,12 @@ def begin(
     money = _number(budget or str(source.budget or 0))
     text = write_template(keys, tasks, money, method, training)
     checked = _check_data(text, folder, settling)
-    campaign = Campaign.create(folder, text)
     if checked is None:
-        return Started(campaign, notes)
-    files, words = checked
-    return Started(campaign, notes + words, files)
+        return Started(Campaign.create(folder, text), notes)
+    files, stock, words = checked
+    # while all of the table is in memory, so that no later command has to read it for that
+    keep = partial(keep_rows, settings=files[0], stock=stock)
+    return Started(Campaign.create(folder, text, keep), notes + words, files)
 
 
 def _check_weights(network: str, weights: str | None) -> None:
@@ -275,8 +278,8 @@ def _check(
 
 def _check_data(
     text: str, folder: Path, settling: DataSettings
-) -> tuple[Files, tuple[str, ...]] | None:
-    """That settings and data fit: both, and what is to be said of them.
+) -> tuple[Files, Stock, tuple[str, ...]] | None:
+    """That settings and data fit: both, what they make, and what is to be said of them.
 
     Mistakes go without lines, since the file that these would be in is not there yet.
     """
@@ -299,7 +302,7 @@ def _check_data(
             ' "neutral"'
         )
         notes += (f"{few} in campaign.toml",)
-    return (settings, said), notes
+    return (settings, said), stock, notes
 
 
 def _check_kinds(settings: Settings, stock: Stock) -> None:

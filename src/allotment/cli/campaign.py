@@ -160,7 +160,7 @@ def init(folder: str, **given: Any) -> None:
             raise
         given["kinds"] |= _ask_kinds(error)
         started = begin(folder, **given)
-    state, status = started.campaign.settle(started.files)
+    state, status = started.campaign.summarise(started.files)
     page = Page()
     page.text(
         f"{started.campaign.folder / 'campaign.toml'} is written; every key in it has a comment."

@@ -151,8 +151,13 @@ def find_layout(file: OpenFile, usual: str, given: Layout) -> tuple[Layout, list
     found, notes = given, []
     if given.encoding is None:
         text = TextFile(file, usual, UTF_8, ".")
+
+        def watch(size: int) -> None:
+            if size > LARGE and text.is_packed:
+                check_steepness(file.path, file.position, size, UNPACK)
+
         with _unpacking(file.path):
-            encoding, word = find_encoding(text.begin)
+            encoding, word = find_encoding(text.begin, watch)
         if encoding is None:
             what = (
                 "is neither UTF-8 nor Western European text (cp1252); say how it is written, such"

@@ -33,8 +33,11 @@ LONGEST_SAMPLE = 24
 """letters that are shown of a word"""
 
 
-def find_encoding(begin: Callable[[], IO[bytes]]) -> tuple[str | None, str]:
-    """How a text is written, and a word that shows whether that is right; `begin` gives all of it.
+def find_encoding(
+    begin: Callable[[], IO[bytes]], watch: Callable[[int], None]
+) -> tuple[str | None, str]:
+    """How a text is written, and a word that shows whether that is right; `begin` gives all of it,
+    and `watch` is told how many bytes were read.
 
     The rule: a byte order mark says it; else every second byte of 0 is UTF-16; else it is UTF-8 if
     all of it can be; else cp1252 if all of it can be; else None.
@@ -46,7 +49,7 @@ def find_encoding(begin: Callable[[], IO[bytes]]) -> tuple[str | None, str]:
     if half := _find_half(head[:4096]):
         return half, ""
     for encoding in (UTF_8, WESTERN):
-        word = _decode(begin(), encoding)
+        word = _decode(begin(), encoding, watch)
         if word is not None:
             return encoding, "" if encoding == UTF_8 else word
     return None, ""
@@ -60,12 +63,14 @@ def _find_half(head: bytes) -> str:
     return "utf-16-be" if 3 * even > len(head) // 2 and not odd else ""
 
 
-def _decode(stream: IO[bytes], encoding: str) -> str | None:
+def _decode(stream: IO[bytes], encoding: str, watch: Callable[[int], None]) -> str | None:
     """The first word in it with a letter that is not one of ASCII; None if it is not so
     written."""
-    decoder, word = codecs.getincrementaldecoder(encoding)(), ""
+    decoder, word, size = codecs.getincrementaldecoder(encoding)(), "", 0
     try:
         while piece := stream.read(PIECE_OF_TEXT):
+            size += len(piece)
+            watch(size)
             text = decoder.decode(piece)
             if not word and not text.isascii() and (found := _WORD.search(text)):
                 word = found[0][:LONGEST_SAMPLE]
