@@ -13,7 +13,7 @@ import pytest
 from helpers.campaigns import allot, begin, fill, fine, refused, rows, shorten, write
 
 from allotment.campaign.campaign import Campaign
-from allotment.campaign.jobs import find_earlier
+from allotment.campaign.jobs import find_earlier, list_parts
 from allotment.ledger import journal, schema
 from allotment.ledger.store import Store
 
@@ -179,7 +179,7 @@ def test_estimates_made_with_the_label_count_no_more() -> None:
     assert (state.found.value.key, state.found.fresh) == (first.key, False)
     assert "Next: allot estimate camp" in fine("status", folder)
     with Store.open(folder, write=False) as store:
-        earlier = find_earlier(store, campaign._inquire(state), state.outdated)
+        earlier = find_earlier(store, campaign._inquire(state), list_parts(state), state.outdated)
     assert [value.key for value in earlier] == [first.key]
 
     change(folder, name, "--value", "old", task="look")
@@ -194,7 +194,7 @@ def test_estimates_made_with_the_label_count_no_more() -> None:
     assert now.found is not None
     assert now.found.fresh
     with Store.open(folder, write=False) as store:
-        assert find_earlier(store, campaign._inquire(now), now.outdated) == []
+        assert find_earlier(store, campaign._inquire(now), list_parts(now), now.outdated) == []
 
 
 def pretend_to_estimate(folder: Path, key: str) -> str:
