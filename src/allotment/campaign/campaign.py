@@ -515,18 +515,9 @@ class Campaign:
         with self._open("ingest") as store:
             state = self._begin(store)
             stock = state.stock
-            parts = read_delivery(
-                path,
-                stock.targets,
-                stock.place,
-                task=task,
-                id_column=id_column,
-                own_id=None if stock.rows is None else stock.rows.id,
-                size_of=stock.size_of,
-                keep=self.folder / MASK_FOLDER,
-                guessed=list_guessed(state.settings, stock),
-                connector=connector,
-            )
+            guessed = list_guessed(state.settings, stock)
+            said = {"task": task, "id_column": id_column, "connector": connector}
+            parts = _read_labels(path, state, guessed=guessed, **said)
             if found := _take_up(store, state, parts):
                 parts = replace(parts, notes=(*found, *parts.notes))
                 state = self.look()
@@ -614,15 +605,7 @@ class Campaign:
         none if one of them can't be."""
         with self._open("correct") as store:
             state = self._begin(store)
-            stock = state.stock
-            parts = read_delivery(
-                path,
-                stock.targets,
-                stock.place,
-                own_id=None if stock.rows is None else stock.rows.id,
-                size_of=stock.size_of,
-                keep=self.folder / MASK_FOLDER,
-            )
+            parts = _read_labels(path, state)
             return _correct(store, state, list_wanted(parts, withdraw), why)
 
     def history(self, task: str | None = None, instance: str | None = None) -> list[Origin]:
@@ -835,6 +818,20 @@ class Campaign:
                 store.orders(),
                 status,
             )
+
+
+def _read_labels(path: str | Path, state: CampaignState, **said: Any) -> Parts:
+    """The labels in a file, held against the campaign's tasks and instances."""
+    stock = state.stock
+    return read_delivery(
+        path,
+        stock.targets,
+        stock.place,
+        own_id=None if stock.rows is None else stock.rows.id,
+        size_of=stock.size_of,
+        keep=state.folder / MASK_FOLDER,
+        **said,
+    )
 
 
 def _correct(
