@@ -56,6 +56,8 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/learner.py
 	$(BIN)/python benchmarks/probing.py
 	$(BIN)/python benchmarks/wide_table.py
+	$(BIN)/python benchmarks/pictures.py
+	$(BIN)/python benchmarks/times.py
 
 wheel: install
 	$(BIN)/python -m build --no-isolation --wheel

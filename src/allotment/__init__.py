@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from allotment.gains import Logarithmic as Logarithmic
     from allotment.gains import Power as Power
     from allotment.gains import Tabulated as Tabulated
+    from allotment.learners.sklearn_learner import SklearnLearner as SklearnLearner
     from allotment.models.model import load_model as load_model
     from allotment.plan import Comparison as Comparison
     from allotment.plan import Evidence as Evidence
@@ -53,6 +54,7 @@ _HOMES = {
     "estimates.estimating": ("estimate",),
     "advice.doctor": ("diagnose",),
     "campaign.campaign": ("Campaign",),
+    "learners.sklearn_learner": ("SklearnLearner",),
     "models.model": ("load_model",),
     "plan": (
         "Comparison", "Evidence", "Outlook", "Plan", "Score",

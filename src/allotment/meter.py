@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from typing import Any
 
 MOST_PROGRESS_LINES = 8
 """lines where there is no terminal to draw a bar on"""
+FIRST_WORD = 0.6
+"""seconds after which something is said where there is no bar; what is over sooner needs no word"""
 ENOUGH_PIECES = 4
 """pieces of work that tell the time by themselves; of fewer, what was expected beforehand stands
 for the others, since the first ones wait for processes to start"""
@@ -31,13 +34,25 @@ class Meter:
         self.lines = 0
         self._bar: Any = None
         self._line: Any = None
+        self._waiting: threading.Timer | None = None
 
     def __enter__(self) -> Meter:
         self._line = _make_line()
         if self._line is None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
             self._bar = _make_bar(self)
             self._bar.start()
+        elif self._line is None:
+            self._waiting = threading.Timer(FIRST_WORD, self._say_first)
+            self._waiting.daemon = True
+            self._waiting.start()
         return self
+
+    def _say_first(self) -> None:
+        """That something is being done, while there is nothing else to say yet."""
+        if not self.lines:
+            is_known = bool(self.total) or self.expected is not None
+            said = f"{self.what}: {self.tell()}" if is_known else f"{self.what} ..."
+            print(said, file=sys.stderr, flush=True)
 
     def __exit__(
         self,
@@ -47,6 +62,9 @@ class Meter:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting.join()  # which may be speaking
 
     def __call__(self, done: int, total: int) -> None:
         if self.first is None:  # what came before, such as loading, says nothing of the pace

@@ -386,6 +386,22 @@ def test_a_stack_is_rehearsed_where_trainings_are_short() -> None:
     assert asked.seconds == pytest.approx(2.0)
 
 
+def test_a_stack_is_timed_by_a_few_of_its_steps_however_long_trainings_are() -> None:
+    class Together(Planted):
+        def start_many(self, runs):
+            assert len(runs) == STACKED_TRAININGS
+            return "together"
+
+        def step(self, state, tasks):
+            clock.now += 4.0 if state == "together" else 1.0
+            return state if state == "together" else super().step(state, tasks)
+
+    clock, learner = Ticking(), Together()
+    asked = price(learner, LABELS, trainings=2 * STACKED_TRAININGS, folds=1, clock=clock)
+    # a step of a stack takes 4 s, which are half a second for each of its trainings
+    assert asked.seconds == pytest.approx(asked.steps / 2, rel=0.1)
+
+
 def test_a_price_reads_well() -> None:
     told = str(Price("response", 30, 1920, 200.0, hourly=2.0, budget=6300.0))
     assert (

@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 from helpers.campaigns import rows, write
 
+from allotment.campaign.starting import begin
+from allotment.data.features import TableInputs
+
 READ = {"settings": 1, "table": 1, "to read": 1}
 WRITE = READ | {"to write": 1}
 """it is looked at before it is locked, so that no lock is left in a folder that is no campaign"""
 PLAN = WRITE | {"to read": 2}
 """a plan is shown while somebody else writes, or to those who may only look: it is read first"""
-INIT = {"table": 2, "to write": 2, "to read": 1}
-"""how the table's file is written is looked at before it is read; the store is made beside its
-place, opened there, and looked at as by any other command"""
+INIT = {"table": 1, "to write": 2, "to read": 1}
+"""the store is made beside its place, opened there, and looked at as by any other command"""
 VERIFY = {"settings": 1, "to read": 1}
 """no data: these may be elsewhere"""
 PACK = {"settings": 2, "to read": 2}
@@ -99,3 +101,10 @@ def test_the_kind_of_a_scored_task_is_found_in_the_same_reading() -> None:
         text.replace('name = "look"', 'name = "look"\nmetric = "accuracy"')
     )
     assert count_opens(["status camp", "order camp"]) == [READ, WRITE]
+
+
+def test_init_encodes_no_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TableInputs, "_encode", lambda *_: pytest.fail("features are encoded"))
+    prices, money = {"size": "1", "look": "5"}, "90"
+    begin("camp", root="table.csv", targets=["size", "look"], costs=prices, budget=money)
+    assert "members" in Path("camp/campaign.toml").read_text()

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -485,7 +486,23 @@ def test_a_cap_that_is_used_up_is_the_reason_given_and_the_end() -> None:
         assert "raise the cap in camp/campaign.toml" in told
     told = fine("status", folder)
     assert "buys nothing more (size: a label takes more than is left of 'hours'; " in told
-    assert told.endswith(f"Next: allot report {folder}\n")
+    assert told.endswith(f"Next: allot evaluate {folder}\n")
+
+
+def test_where_nothing_is_left_to_buy_the_model_comes_next() -> None:
+    folder = neutral(4)
+    fine("order", folder)
+    settle_all(folder)
+    assert fine("status", folder).endswith(f"Next: allot evaluate {folder}\n")
+    assert fine("evaluate", folder, "--workers", 0).endswith(f"Next: allot train {folder}\n")
+    assert fine("status", folder).endswith(f"Next: allot train {folder}\n")
+    fine("train", folder)
+    assert fine("status", folder).endswith(f"Next: allot report {folder}\n")
+    # another label makes another model
+    shutil.rmtree(folder / "model")
+    Path("more.csv").write_text("instance,size\n2,3.5\n")
+    told = fine("ingest", folder, "more.csv")
+    assert told.endswith(f"Next: allot evaluate {folder}\n")
 
 
 def test_what_is_frozen_and_bought_is_told_as_the_file_has_it() -> None:

@@ -86,7 +86,7 @@ def test_the_order_is_in_a_copy_before_its_sheet_is_written(
     def look_for_copies(*args: object) -> None:
         copies.extend(sorted((folder / "copies").iterdir()))
 
-    monkeypatch.setattr("allotment.campaign.campaign._write_sheet", look_for_copies)
+    monkeypatch.setattr("allotment.campaign.campaign.write_sheet", look_for_copies)
     ordered = Campaign(folder).order()
     (folder / "campaign.sqlite").unlink()
     copies[-1].rename(folder / "campaign.sqlite")

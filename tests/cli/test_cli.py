@@ -598,6 +598,7 @@ def test_help_and_version() -> None:
         "history",
         "export",
         "evaluate",
+        "learners",
         "train",
         "predict",
         "backtest",

@@ -70,6 +70,61 @@ def reasons(parts: Parts) -> str:
 # --- what is written, and what it means ---
 
 
+def test_decimal_commas_are_read_as_spreadsheets_write_them(tmp_path: Path) -> None:
+    written = ["2,5", "-0,125", "1.234,5", "1,234", "7", "+12,5e2"]
+    ids = list("abcdef")
+    text = "instance;task;label\r\n"
+    text += "".join(f"{name};age;{each}\r\n" for name, each in zip(ids, written, strict=True))
+    parts = take(tmp_path / "x.csv", text, ids=ids)
+    values = {instance: value for _, instance, value in parts.accepted}
+    assert values == {"a": 2.5, "b": -0.125, "c": 1234.5, "d": 1.234, "e": 7.0, "f": 1250.0}
+    assert parts.notes == ("numbers with a decimal comma: 5",)
+    # and with commas between cells, in quotes
+    quoted = 'instance,task,label\na,age,"2,5"\n'
+    assert take(tmp_path / "y.csv", quoted, ids=ids).accepted == (("age", "a", 2.5),)
+
+
+@pytest.mark.parametrize(
+    ("written", "said", "kept"),
+    [
+        (["1,234"], None, [None]),
+        (["1,234"], ",", [1.234]),
+        (["1,234", "2,5"], None, [1.234, 2.5]),
+        (["1,234", "2.5"], ",", [None, 2.5]),
+        (["1.234"], None, [1.234]),
+        (["1.234", "2.5"], ",", [1.234, 2.5]),
+        (["1.234"], ",", [None]),
+        (["1.234", "2,5"], None, [None, 2.5]),
+        (["1.234", "2,5"], ",", [1234.0, 2.5]),
+        (["2,5", "3.5", "1.500", "9,125"], None, [2.5, 3.5, None, None]),
+        (["0,125", "0.125"], None, [0.125, 0.125]),
+    ],
+)
+def test_a_number_that_may_mean_two_things_goes_by_the_others_or_is_refused(
+    tmp_path: Path, written: list[str], said: str | None, kept: list[float | None]
+) -> None:
+    ids = [f"i{place}" for place in range(len(written))]
+    rows = "".join(f'{name},"{each}"\n' for name, each in zip(ids, written, strict=True))
+    parts = take(tmp_path / "x.csv", "id,age\n" + rows, ids=ids, decimal=said)
+    values = {instance: value for _, instance, value in parts.accepted}
+    assert [values.get(name) for name in ids] == kept
+    assert len(parts.places) == len(parts.accepted)
+    assert len(parts.rejected) == kept.count(None)
+    assert all("may be" in reason for _, reason in parts.rejected)
+    doubtful = [each for each, value in zip(written, kept, strict=True) if value is None]
+    assert sorted(row[2] for row in parts.rows if row is not None) == sorted(doubtful)
+
+
+def test_letters_of_windows_are_read_where_semicolons_are_between_cells(tmp_path: Path) -> None:
+    ids = ["Köln", "Zürich"]
+    text = "instance;task;label\r\nKöln;age;2,5\r\nZürich;age;3,5\r\n"
+    parts = take(tmp_path / "x.csv", text.encode("cp1252"), ids=ids)
+    assert parts.accepted == (("age", "Köln", 2.5), ("age", "Zürich", 3.5))
+    bad = take(tmp_path / "y.csv", b"instance;task;label\r\na\x81;age;2\r\na;age;3\r\n")
+    assert bad.accepted == (("age", "a", 3.0),)
+    assert "0x81 is not UTF-8" in reasons(bad)
+
+
 @pytest.mark.parametrize(
     ("task", "written", "kept"),
     [
@@ -151,11 +206,10 @@ def test_labels_that_are_good(tmp_path: Path, task: str, written: Any, kept: Any
         ("tags", {"big": 1, "BIG": 0}, "'big' is both there and not there"),
         ("tags", [["big"]], "a list of 1 is not a class"),
         ("age", "three", "'three' is not a number"),
-        ("age", "3,5", "write a decimal point, as in 3.5"),
-        ("age", "1,234", "write a decimal point, as in 3.5, and nothing between thousands"),
+        ("age", "3,5 m", "write a decimal point, as in 3.5"),
+        ("age", "1,234", "'1,234' may be 1.234 or 1234; write 1234, or 1,2340 if it is a fraction"),
         ("age", "1,234.5", "without a thousands separator, as in 1234.5"),
         ("age", "-1,234,567", "without a thousands separator, as in -1234567"),
-        ("age", "1.234,5", "without a thousands separator, as in 1234.5"),
         ("age", "inf", "not a finite number"),
         ("age", "1e39", "is too large"),
         ("age", "1_000", "is not a number"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 from pathlib import Path
 
@@ -13,9 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allotment.data import csv_file, plain_csv
+from allotment.data import csv_file, dates, plain_csv
+from allotment.data.columns import Column, read_numbers
 from allotment.data.csv_file import Layout
-from allotment.data.dates import guess_order
+from allotment.data.dates import guess_order, read_moments
 from allotment.data.features import TableInputs
 from allotment.data.inspection import inspect_table
 from allotment.data.table import read_table
@@ -176,6 +179,38 @@ def test_dates_are_known_by_how_they_are_written(cells: list[str], order: tuple[
     assert guess_order(cells) == order
 
 
+ISO_LIKE = st.builds(
+    "{:04}-{:02}-{:02}{}{:02}:{:02}:{:02}".format,
+    st.integers(0, 9999),
+    st.integers(0, 13),
+    st.integers(0, 32),
+    st.sampled_from(" Tx"),
+    st.integers(0, 25),
+    st.integers(0, 61),
+    st.integers(0, 61),
+)
+
+
+@given(st.lists(ISO_LIKE, min_size=1, max_size=4), st.sampled_from([10, 16, 19]))
+def test_long_columns_of_plain_dates_are_read_as_single_ones_are(
+    cells: list[str], size: int
+) -> None:
+    cut = [each[:size] for each in cells]
+    column = Column("when", None, tuple(cut))
+
+    def read() -> tuple[object, ...]:
+        try:
+            found = read_moments(column, "date:ymd")
+        except InputError as error:
+            return (str(error),)
+        return found.days.tolist(), found.seconds.tolist(), found.dated
+
+    at_once = guess_order(cut), read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dates, "_read_iso", lambda cells: None)
+        assert (guess_order(cut), read()) == at_once
+
+
 def test_a_date_is_a_few_numbers_that_know_the_season_the_weekday_and_the_hour(
     tmp_path: Path,
 ) -> None:
@@ -237,6 +272,8 @@ CELLS = st.one_of(
     st.floats(allow_nan=False).map(repr),
     st.integers(-(10**20), 10**20).map(str),
     st.text("ab é\t.5-", max_size=4),
+    st.text('a,"é', max_size=4).map(lambda text: '"{}"'.format(text.replace('"', '""'))),
+    st.sampled_from(['"1.5"', '"NA"', 'a"b', '"a"b', ' "a"', '"', '""a', '"a""']),
 )
 
 
@@ -244,7 +281,7 @@ CELLS = st.one_of(
 @given(
     columns=st.lists(st.lists(CELLS, min_size=8, max_size=8), min_size=2, max_size=4),
     ends=st.sampled_from(["\n", "\r\n"]),
-    odd=st.sampled_from(["", "\n", '"q,\n""x"""', "1,2,3,4,5,6", "a\rb"]),
+    odd=st.sampled_from(["", "\n", '"q,\n""x"""', ',"q\n"', "1,2,3,4,5,6", "a\rb"]),
     at=st.integers(0, 7),
 )
 def test_plain_rows_are_read_as_the_csv_module_reads_them(
@@ -280,11 +317,13 @@ def test_plain_rows_are_read_as_the_csv_module_reads_them(
     assert read[0] == read[2**40]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("word", ["w{}", '"w, {}"', '"the ""{}"""'])
 def test_a_large_plain_file_is_read_without_the_csv_module(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, end: str
 ) -> None:
-    lines = "".join(f"{number},{number / 7},w{number % 3}\n" for number in range(300))
-    (tmp_path / "t.csv").write_text("a,b,c\n" + lines)
+    lines = [f"{number},{number / 7},{word.format(number % 3)}" for number in range(300)]
+    (tmp_path / "t.csv").write_bytes(end.join(["a,b,c", *lines, ""]).encode())
     slow = open_table_file(tmp_path / "t.csv").read(["a", "b", "c"], ())
     monkeypatch.setattr(plain_csv, "LEAST_SIZE", 0)
     monkeypatch.setattr(plain_csv, "FIRST_PIECE", 100)
@@ -292,6 +331,55 @@ def test_a_large_plain_file_is_read_without_the_csv_module(
     fast = open_table_file(tmp_path / "t.csv").read(["a", "b", "c"], ())
     for name in "abc":
         assert list(fast[name].texts) == list(slow[name].texts)
+
+
+def test_one_odd_column_leaves_the_others_fast(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "".join(f"{number},{number / 7},{number}\n" for number in range(300))
+    late = "".join(f"{number},{number / 7},A{number}\n" for number in range(300))
+    (tmp_path / "t.csv").write_text(f"a,b,c\n{lines}{late}")
+    slow = open_table_file(tmp_path / "t.csv").read(["a", "b", "c"], ())
+    monkeypatch.setattr(plain_csv, "LEAST_SIZE", 0)
+    monkeypatch.setattr(plain_csv, "FIRST_PIECE", 100)
+    monkeypatch.setattr(plain_csv, "PIECE", 2000)
+    monkeypatch.setattr(csv_file, "_careful_batches", lambda *_: iter(()))
+    tried: list[int] = []
+
+    def count(cells: Sequence[str], decimal: str = ".") -> object:
+        tried.append(len(cells))
+        return read_numbers(cells, decimal)
+
+    monkeypatch.setattr(plain_csv, "read_numbers", count)
+    fast = open_table_file(tmp_path / "t.csv").read(["a", "b", "c"], ())
+    for name in "abc":
+        assert list(fast[name].texts) == list(slow[name].texts)
+    # cells of three columns in the first piece, and of one in the piece where it turned to words
+    assert sum(tried) < 200
+
+
+def test_a_table_is_read_without_loading_what_takes_longer(tmp_path: Path) -> None:
+    lines = "".join(f"{number},{number % 7 or ''},w{number % 3}\n" for number in range(300))
+    (tmp_path / "t.csv").write_text("a,b,c\n" + lines)
+    code = (
+        "import sys; from allotment.data import plain_csv;"
+        "from allotment.data.table_file import open_table_file;"
+        "plain_csv.LEAST_SIZE = 0; columns = open_table_file('t.csv').read(['a', 'b', 'c'], ());"
+        "assert columns['b'].missing.sum() == 43; assert 'pyarrow' in sys.modules;"
+        "assert not {'pandas', 'pyarrow.compute'} & set(sys.modules)"
+    )
+    pytest.importorskip("pyarrow")
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=60)
+
+
+def test_columns_are_let_go_once_they_are_encoded(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x,z,y\n1,a,3\n2,b,\n3,a,1\n")
+    opened = open_table_file(tmp_path / "t.csv")
+    data = read_table(opened, "y")
+    assert {name for name, _ in opened.known} == {"y"}
+    again = opened.read(["x", "z"], ())
+    assert [list(column.texts) for column in again.values()] == [["1", "2", "3"], ["a", "b", "a"]]
+    assert data.fingerprint == read_table(tmp_path / "t.csv", "y").fingerprint
 
 
 def test_features_are_read_when_something_asks_for_them(

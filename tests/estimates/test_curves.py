@@ -23,9 +23,10 @@ from helpers.planted_curves import (
 from scipy import optimize, stats
 
 from allotment.errors import InputError
-from allotment.estimates.curves import Fit, Points, fit_exact, fit_paper, student
+from allotment.estimates.curves import Fit, Points, fit_exact, fit_paper
 from allotment.estimates.verdict import judge
 from allotment.gains import Geometric, Power
+from allotment.quantiles import student
 
 
 def test_points_go_to_json_and_back() -> None:

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from allotment.data.dataset import Target as Task
 from allotment.data.encoders import CategoryEncoder, NumberEncoder, TextEncoder
 from allotment.data.labels import Labels, Split
 from allotment.job import installed
-from allotment.learners.recipe import Recipe
-from allotment.learners.torch_learner import TorchLearner
+from allotment.learners.built_in import make_built_in
+from allotment.learners.choice import build_learner
+from allotment.learners.learner import BUILT_IN, train
 from allotment.learners.validation import Scoreboard, TaskScore
 from allotment.models.card import Card, write_card
 from allotment.models.inputs import ModelInputs, ModelPictures, ModelTable, describe_inputs
@@ -26,6 +28,7 @@ from fuzzing.target import Target
 
 MODULES = (
     "models/model", "models/inputs", "models/card", "data/encoders", "learners/weights",
+    "learners/plain_arrays", "learners/training_rows",
 )  # fmt: skip
 TASKS = (Task("price", "regression"), Task("style", "classification", ("loft", "villa")))
 TABLE = ModelTable(
@@ -36,6 +39,13 @@ TABLE = ModelTable(
     },
     "name",
 )
+KINDS_OF_MODELS: tuple[tuple[ModelInputs, str, int], ...] = (
+    (TABLE, BUILT_IN, 1),
+    (ModelPictures(8, 8, "path"), BUILT_IN, 1),
+    (TABLE, BUILT_IN, 2),
+    (TABLE, "sklearn:Ridge", 2),
+)
+"""what is seen, what was trained, and how many members it has"""
 ROWS = "name,area,garden,about\nx,120,yes,by the sea\ny,,,\n"
 SCORES = Scoreboard((TaskScore("price", "mae", 2.0, 1.5, 2.5, 9.0, False, 40),), 5)
 
@@ -81,22 +91,30 @@ def _make() -> tuple[bytes, ...]:
 
     made = []
     with TemporaryDirectory() as place:
-        for number, inputs in enumerate((TABLE, ModelPictures(8, 8, "path"))):
-            _save(Path(place, str(number)), inputs)
+        for number, (inputs, name, members) in enumerate(KINDS_OF_MODELS):
+            _save(Path(place, str(number)), inputs, name, members)
             made.append(_pack(Path(place, str(number))))
     return tuple(made)
 
 
-def _save(folder: Path, inputs: ModelInputs) -> None:
+def _save(folder: Path, inputs: ModelInputs, name: str, members: int) -> None:
     """A model whose weights are all the same, so that it is a small file."""
     blank = np.zeros((2, *inputs.shape), np.uint8 if len(inputs.shape) == 3 else np.float32)
-    values = {"price": np.zeros(2, np.float32), "style": np.zeros(2, np.int64)}
+    values = {"price": np.arange(2, dtype=np.float32), "style": np.arange(2)}
     data = ArrayData("asked", TASKS, blank, values)
     everyone = np.arange(2)
-    learner = TorchLearner(data, Split(everyone, everyone[:0], everyone[:0]), Recipe(steps=1))
-    state = learner.start(Labels({}), 0)
-    for part in state.network.state_dict().values():
-        part.fill_(1)
+    split = Split(everyone, everyone[:0], everyone[:0])
+    training: dict[str, Any] = {"network": "usual", "steps": 1, "trunk_rate": 0.5}
+    training |= {"members": members}
+    state: Any
+    if name == BUILT_IN:
+        learner: Any = make_built_in(training, data, split)
+        state = learner.start(Labels({}), 0)
+        for part in getattr(state, "training", state).network.state_dict().values():
+            part.fill_(1)
+    else:
+        learner = build_learner(name, data, split, members)
+        state = train(learner, Labels({"price": [0, 1], "style": [0, 1]}), 0)
     card = Card(
         "homes", "table", {"price": {"of the data": 3}}, {"steps": 1}, 0, "the built-in learner",
         json.loads(json.dumps(installed())), "today", SCORES, {"labels": "0123"},
@@ -105,10 +123,10 @@ def _save(folder: Path, inputs: ModelInputs) -> None:
         folder,
         learner,
         state,
-        name="built-in",
+        name=name,
         targets=TASKS,
         inputs=inputs,
-        training={"network": "usual", "steps": 1, "trunk_rate": 0.5},
+        training=training,
         card=card,
     )
 

@@ -369,6 +369,13 @@ BAD: dict[str, list[tuple[type[Good], str] | tuple[type[Good], str, bool]]] = {
     "a_whole_training_learns_something": [
         (type("Backwards", (Good,), {"rate": -0.001}), "no task's validation loss fell", ALONE),
     ],
+    "a_second_step_of_a_whole_training_changes_nothing": [
+        (type("Long", (Good,), {"trains_whole": True}), "a whole training is one step"),
+        (
+            type("Eager", (Good,), {"trains_whole": True, "steps": lambda self, labels: 1}),
+            "a second step changes the answers",
+        ),
+    ],
     "a_step_learns_from_the_tasks_named_and_no_other": [
         (
             broken("step", lambda good, state, _: good(state, list(state.labels))),

@@ -246,7 +246,8 @@ def test_weights_are_saved_and_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("runs", [1, 3])
 def test_nothing_is_loaded_that_does_not_fit(tmp_path: Path, runs: int) -> None:
     learner, labels = TestTable().make()
-    learner.save(learner._start([labels] * runs, range(runs)), tmp_path)
+    stack = learner.start_stack([labels] * runs, range(runs), learner.steps(labels))
+    learner.save(stack, tmp_path)
     path = tmp_path / "weights.safetensors"
     whole = load_file(path)
     learner.load(tmp_path, runs)

@@ -25,6 +25,7 @@ from PIL import Image
 from safetensors.torch import save_file
 
 import allotment as al
+from allotment.data.columns import Column
 from allotment.data.csv_file import Layout
 from allotment.data.encoders import read_encoder, write_encoder
 from allotment.data.labels import Labels, split
@@ -33,6 +34,7 @@ from allotment.data.table import read_table
 from allotment.data.table_file import open_table_file
 from allotment.errors import InputError
 from allotment.learners.built_in import make_built_in
+from allotment.learners.frozen import FROZEN_NETWORKS
 from allotment.learners.learner import train
 from allotment.learners.setups import BACKBONES
 from allotment.learners.torch_learner import TorchLearner
@@ -297,10 +299,12 @@ def picture_folder(count: int = 12) -> Path:
     return folder
 
 
-def test_pictures_are_asked_by_folder_or_by_table() -> None:
+@pytest.mark.parametrize("way", ["features", "pixels"])
+def test_pictures_are_asked_by_folder_or_by_table(way: str) -> None:
     folder = picture_folder()
     costs = ["--targets", "colour,shade", "--cost", "colour=1", "--cost", "shade=5", "--budget", 9]
     about = ["--root", folder / "list.csv", "--set", "image_size=8", "--steps", 2]
+    about += ["--set", f"pictures={way}"]
     fine("init", "camp", *about, *costs)
     model = al.Campaign("camp").train("model")
     by_table = model.predict(folder / "list.csv")
@@ -313,6 +317,70 @@ def test_pictures_are_asked_by_folder_or_by_table() -> None:
         model.predict("empty")
     with pytest.raises(InputError, match="column 'path': is missing"):
         model.predict(write(Path("t.csv"), rows()))
+
+
+def test_pictures_beside_other_columns_are_asked_by_a_table(tmp_path: Path) -> None:
+    """Own features are made anew; a trained network goes into the folder of the model."""
+    folder = picture_folder()
+    table = pd.read_csv(folder / "list.csv").assign(age=np.arange(12) ** 2)
+    table.to_csv(folder / "list.csv", index=False)
+    torch.manual_seed(0)
+    weights = tmp_path / "w.safetensors"
+    save_file(FROZEN_NETWORKS["squeezenet"]().state_dict(), weights)
+    costs = ["--targets", "colour,shade", "--cost", "colour=1", "--cost", "shade=5", "--budget", 9]
+    about = ["--root", folder / "list.csv", "--steps", 2, *costs]
+    fine("init", "own", *about)
+    fine("init", "network", *about, "--weights", weights)
+    own, network = (al.Campaign(name).train(f"{name}-model") for name in ("own", "network"))
+    assert isinstance(own.inputs, ModelTable)
+    assert read_inputs(json.loads(json.dumps(own.inputs.to_dict()))) == own.inputs
+    first = [model.predict(folder / "list.csv") for model in (own, network)]
+    assert first[0].head == "row"
+    weights.unlink()
+    shutil.rmtree("network")
+    again = al.load_model("network-model").predict(folder / "list.csv")
+    assert (again["shade"] == first[1]["shade"]).all()
+    one = table.head(1)
+    one.to_csv(folder / "one.csv", index=False)
+    alone = al.load_model("network-model").predict(folder / "one.csv")
+    assert alone["shade"] == pytest.approx(first[1]["shade"][:1], rel=1e-5)
+    assert (
+        "the network squeezenet beside 1 other column"
+        in Path("network-model/README.md").read_text()
+    )
+    assert "features of our own" in Path("own-model/README.md").read_text()
+    with pytest.raises(InputError, match="is a folder, and the model was trained on a table"):
+        own.predict(folder)
+    (folder / "7.png").write_text("hello")
+    with pytest.raises(InputError, match=r"list.csv:9: row 8, column 'path': '7.png' is not"):
+        own.predict(folder / "list.csv")
+    save_file(FROZEN_NETWORKS["mobilenet"]().state_dict(), "network-model/pictures.safetensors")
+    with pytest.raises(InputError, match="holds a mobilenet, and the model sees pictures through"):
+        al.load_model("network-model").predict(folder / "one.csv")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("side", 0),
+        ("side", 10**6),
+        ("side", 8.0),
+        ("network", None),
+        ("scales", []),
+        ("scales", [[0, 0.0]]),
+        ("scales", [[0, 0.0, -1.0]]),
+        ("scales", [["0", 0.0, 1.0]]),
+        ("more", 1),
+    ],
+)
+def test_encoders_of_pictures_are_checked(key: str, value: Any) -> None:
+    plain = {"form": "image", "side": 8, "network": "", "scales": [[0, 0.5, 0.1]]}
+    with pytest.raises(InputError):
+        read_encoder(plain | {key: value})
+    encoder = read_encoder(plain)
+    assert write_encoder(encoder) == plain
+    with pytest.raises(InputError, match="makes other numbers of pictures; train it again"):
+        encoder.encode(Column("path", words=["x.png"]))
 
 
 def test_answers_in_pixels_go_into_a_folder() -> None:
@@ -442,6 +510,7 @@ def test_weights_that_do_not_fit_are_refused_before_anything_is_reserved(sound: 
 
 def test_no_other_files_are_opened(sound: Path) -> None:
     shutil.copytree(sound / "model", "model")
+    Path("model/learner/trusts.safetensors").unlink()
     weights = Path("model/learner/weights.safetensors")
     weights.rename("elsewhere.safetensors")
     with pytest.raises(InputError, match="holds 0 files"):

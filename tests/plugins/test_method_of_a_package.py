@@ -94,7 +94,8 @@ def test_a_method_of_a_package_measures_a_campaign(
     assert "#   halves       what half of the labels would cost each task, as a power law" in text
     assert 'to be installed: allotment-plugin 1.0\nmethod = "halves"' in text
     shutil.copytree("camp", "undisturbed")
-    price = json.loads(allot(plugin, "estimate", "camp", "--dry-run", "--json"))
+    dry = run_python(plugin, "-m", "allotment.cli", "estimate", "camp", "--dry-run", "--json")
+    price = json.loads(dry.stdout)
     assert (price["method"], price["trainings"]) == ("halves", 12)
 
     ended = run_python(plugin, "-c", STOPPED)

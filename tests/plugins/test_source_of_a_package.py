@@ -31,7 +31,7 @@ def run(plugin: Path, tmp_path: Path) -> Callable[..., str]:
         command = [sys.executable, "-P", "-m", "allotment.cli", *map(str, words)]
         done = subprocess.run(command, env=around, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == code, done.stderr + done.stdout
-        return done.stdout + done.stderr
+        return done.stdout if "--json" in words else done.stdout + done.stderr
 
     return check
 

@@ -33,7 +33,7 @@ from allotment.reports.charts import (
 )
 from allotment.reports.style import DARK, LIGHT, STYLE
 from allotment.reports.values import PART_CHECKS
-from allotment.reports.words import decide
+from allotment.reports.words import decide, say_scores
 
 VOID = {"meta"}
 
@@ -169,12 +169,12 @@ def test_the_page_shows_what_it_was_given() -> None:
         "6,300 of 6,300 are spent",
         "+1.2 (0.3 to 2.1)", "97 %", "80.0 %", "breaks the budget by 12", "5.10 ± 0.31",
         "+1.1 (0.3 to 1.9)",
-        "This plan beat equal budget by 1.1 points of D_T over 5 retrainings", "−0.40",
+        "This plan beat equal budget by 1.1 % of score over 5 retrainings", "−0.40",
         "−0.60 to −0.20", "✕ not known",
         "scores fall", "40 labels", "without it, 21.0 % of the money would go elsewhere",
         "Curve of seg",
         "310 cls and 14 seg",
-        "+0.6 (0.1 to 1.1) points of D_T", "allot ingest", "b1946ac9",
+        "+0.6 (0.1 to 1.1) % of score", "allot ingest", "b1946ac9",
         "allotment 0.1.0, torch 2.13.0", "1, 2", "yes",
     ):  # fmt: skip
         assert shown in re.sub(r"\s+([,.])", r"\1", text), shown
@@ -223,14 +223,14 @@ NOISE = {"mean": 0.1, "low": -0.5, "high": 0.7, "level": 0.9, "chance": 0.6}
             EQUAL,
             (
                 "Buy 2,920 cls and 169 seg for 6,300 EUR; expected to beat equal budget by 1.2"
-                " points of D_T (90 %: 0.3 to 2.1), chance 97 %."
+                " % of score (90 %: 0.3 to 2.1), chance 97 %."
             ),
         ),
         (
             NOISE,
             EQUAL,
             (
-                "Equal budget (3,150 cls and 157 seg) is fine: the difference of 0.1 points of D_T"
+                "Equal budget (3,150 cls and 157 seg) is fine: the difference of 0.1 % of score"
                 " (90 %: −0.5 to 0.7) is below the noise. This plan: 2,920 cls and 169 seg for"
                 " 6,300 EUR."
             ),
@@ -240,14 +240,14 @@ NOISE = {"mean": 0.1, "low": -0.5, "high": 0.7, "level": 0.9, "chance": 0.6}
             None,
             (
                 "Buy 2,920 cls and 169 seg for 6,300 EUR; probably better than equal budget, by 0.3"
-                " points of D_T, but not beyond doubt (95 %: −0.5 to 0.7), chance 85 %."
+                " % of score, but not beyond doubt (95 %: −0.5 to 0.7), chance 85 %."
             ),
         ),
         (
             {"mean": 0.05, "low": 0.01, "high": 0.09, "chance": 1.0},
             None,
             (
-                "Equal budget is fine: 0.050 points of D_T more (90 %: 0.010 to 0.090) is too"
+                "Equal budget is fine: 0.050 % of score more (90 %: 0.010 to 0.090) is too"
                 " little to matter. This plan: 2,920 cls and 169 seg for 6,300 EUR."
             ),
         ),
@@ -255,7 +255,7 @@ NOISE = {"mean": 0.1, "low": -0.5, "high": 0.7, "level": 0.9, "chance": 0.6}
             {"mean": -2.0, "low": -3.0, "high": -1.0, "chance": 0.001},
             None,
             (
-                "Take equal budget: it is expected to beat this plan by 2.0 points of D_T (90 %:"
+                "Take equal budget: it is expected to beat this plan by 2.0 % of score (90 %:"
                 " −3.0 to −1.0). This plan: 2,920 cls and 169 seg for 6,300 EUR."
             ),
         ),
@@ -531,6 +531,20 @@ def test_a_matrix_in_percent_has_a_measured_diagonal() -> None:
     assert "by definition" in render({"transfer": example()["transfer"]})
 
 
+def test_the_decision_says_scores_in_the_tasks_own_metrics() -> None:
+    values = example()
+    spans = {"now": {"middle": 2.31, "low": 2.0, "high": 2.6}}
+    spans["after"] = {"middle": 1.9, "low": 1.7, "high": 2.2}
+    values["plan"]["tasks"][0]["score"] = {"metric": "mae"} | spans
+    box = Page(render(values)).text.partition("Decided by")[0]
+    assert "cls MAE 2.31 now, 1.90 (1.70 to 2.20) with the plan." in re.sub(r"\s+", " ", box)
+    assert "with the plan" not in Page(render(example())).text.partition("Decided by")[0]
+    tasks = [{"name": f"t{n}", "count": 1, "score": {"metric": "r2"} | spans} for n in range(9)]
+    said = str(say_scores(tasks))
+    assert said.count("with the plan") == 6
+    assert said.endswith("; the others below.")
+
+
 def test_other_units_than_points_are_explained() -> None:
     """A method that counts in labels must not be read as if it promised a score."""
     values = example()
@@ -539,11 +553,11 @@ def test_other_units_than_points_are_explained() -> None:
     text = Page(render(values)).text
     assert "beat equal budget by 1.2 labels" in text
     assert "in labels of its own; this method does not say how much score that is" in text
-    assert "by how many labels this plan is expected to be better" in text
-    assert "points of D_T" not in text
+    assert "by how much this plan is expected to be better than the other, in labels," in text
+    assert "% of score" not in text
     plain = Page(render(example())).text
-    assert "by how many points of D_T this plan is expected to be better" in plain
-    assert "D_T is the weighted mean over tasks" in plain
+    assert "by how much this plan is expected to be better than the other, in % of score," in plain
+    assert "% of score: the weighted mean over tasks" in plain
 
 
 def test_every_other_plan_has_its_own_outlook() -> None:
@@ -581,7 +595,7 @@ def test_the_evaluation_is_summed_up_against_every_plan() -> None:
         re.sub("<[^>]*>", "", page.partition("What it brought</h2>")[2].partition("</p>")[0])
     )
     assert (
-        said == "This plan beat equal budget by 1.1 points of D_T over 4 retrainings (90 %: 0.3 to"
+        said == "This plan beat equal budget by 1.1 % of score over 4 retrainings (90 %: 0.3 to"
         " 1.9). "
         "It could not be told from neutral, equal images. It fell behind all on <cls>."
     )
@@ -614,7 +628,7 @@ def test_what_could_not_be_measured_is_left_open() -> None:
         "−1.0 (−1.5 to −0.5)",
         "2.00",
     ]
-    assert "fell behind equal budget by 1.0 points" in page.text
+    assert "fell behind equal budget by 1.0 % of score" in page.text
 
 
 def test_the_same_values_give_the_same_bytes() -> None:

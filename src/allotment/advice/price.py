@@ -4,7 +4,7 @@ the label budget."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -15,15 +15,17 @@ from allotment.estimates.estimating import prepare
 from allotment.estimates.method import DEFAULT, METHODS
 from allotment.estimates.request import Request
 from allotment.formatting import number, percent, several
-from allotment.learners.learner import Learner, labelled, train_many
+from allotment.learners.learner import Learner, State, labelled, train, train_many
 from allotment.machine import settled
 from allotment.problem import Problem
 
 WARM, TIMED = 2, 5
 """steps before the clock runs (the first ones are slow), and steps that it times"""
+TIMED_TOGETHER = 20
+"""steps of a stack that it times: nearly all of an estimate is such steps"""
 QUICK = 0.5
-"""seconds: a training that is over in less is rehearsed whole, since stacked ones take far less
-than their steps say"""
+"""seconds: where a stack can't be stepped on, a training that is over in less is rehearsed whole,
+since stacked ones take far less than their steps say"""
 STACKED_TRAININGS = 8
 """trainings in one stack, as methods run them"""
 
@@ -149,6 +151,21 @@ def time_training(
     return learner.steps(labels) * tasks * stacked + tasks * score
 
 
+def time_alone(
+    learner: Learner,
+    labels: Labels,
+    seed: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
+    """Seconds of a training by itself, of which a few steps are timed; 0 where one step is all of
+    it."""
+    tasks, steps = labelled(learner, labels), learner.steps(labels)
+    if getattr(learner, "trains_whole", False) or steps <= WARM + TIMED:
+        return 0.0
+    each, _ = _time_steps(learner, learner.start(labels, seed), tasks, TIMED, clock)
+    return each * len(tasks) * steps
+
+
 def read_rate(hourly: Any) -> float | None:
     """The money that an hour of a machine costs; raises InputError for what is none."""
     if hourly is None:
@@ -173,22 +190,59 @@ def _time(request: Request, clock: Callable[[], float]) -> tuple[float, float, f
         raise InputError(
             [Mistake("labels", "no task has any; buy a few of each before estimating")]
         )
-    state = learner.start(labels, request.seed)
-    for _ in range(WARM):
-        state = learner.step(state, tasks)
-    begin = clock()
-    for _ in range(TIMED):
-        state = learner.step(state, tasks)
+    if getattr(learner, "trains_whole", False):
+        return _time_whole(request, tasks, clock)
+    begun = learner.start(labels, request.seed)
+    alone, state = _time_steps(learner, begun, tasks, TIMED, clock)
     trained = clock()
     for task in tasks:
         learner.score(state, task)
     score = (clock() - trained) / len(tasks)
-    alone = stacked = (trained - begin) / TIMED / len(tasks)
-    if hasattr(learner, "stack") and 0 < (size := learner.steps(labels) * len(tasks)) < QUICK / max(
-        alone, 1e-9
-    ):
-        stacked = _rehearse(request, clock) / STACKED_TRAININGS / size
-    return alone, stacked, score
+    return alone, _time_stack(learner, labels, request.seed, alone, clock), score
+
+
+def _time_steps(
+    learner: Learner, state: State, tasks: Sequence[str], count: int, clock: Callable[[], float]
+) -> tuple[float, State]:
+    """Seconds for one mini-batch of one task, and the state after so many that were timed."""
+    for _ in range(WARM):
+        state = learner.step(state, tasks)
+    begin = clock()
+    for _ in range(count):
+        state = learner.step(state, tasks)
+    return (clock() - begin) / count / len(tasks), state
+
+
+def _time_stack(
+    learner: Learner, labels: Labels, seed: int, alone: float, clock: Callable[[], float]
+) -> float:
+    """Seconds for one mini-batch of one task among those of a stack: less than by itself."""
+    runs = [(labels, seed + place) for place in range(STACKED_TRAININGS)]
+    tasks = labelled(learner, labels)
+    if hasattr(learner, "start_many") and (state := learner.start_many(runs)) is not None:
+        seconds, _ = _time_steps(learner, state, tasks, TIMED_TOGETHER, clock)
+        return seconds / STACKED_TRAININGS
+    size = learner.steps(labels) * len(tasks)
+    if not hasattr(learner, "stack") or not 0 < size < QUICK / max(alone, 1e-9):
+        return alone
+    begin = clock()
+    train_many(learner, runs)
+    return (clock() - begin) / STACKED_TRAININGS / size
+
+
+def _time_whole(
+    request: Request, tasks: Sequence[str], clock: Callable[[], float]
+) -> tuple[float, float, float]:
+    """The same for a learner whose only step is a whole training."""
+    learner, labels = _choose_part(request)
+    train(learner, labels, request.seed)  # the first one loads what it needs
+    begin = clock()
+    state = train(learner, labels, request.seed + 1)
+    trained = clock()
+    for task in tasks:
+        learner.score(state, task)
+    each = (trained - begin) / len(tasks)
+    return each, each, (clock() - trained) / len(tasks)
 
 
 def _choose_part(request: Request) -> tuple[Learner, Labels]:
@@ -196,11 +250,3 @@ def _choose_part(request: Request) -> tuple[Learner, Labels]:
     return max(
         request.parts, key=lambda part: sum(part[1].counts.values()) if request.folds > 1 else 0
     )
-
-
-def _rehearse(request: Request, clock: Callable[[], float]) -> float:
-    """Seconds for a whole stack of trainings."""
-    learner, labels = _choose_part(request)
-    begin = clock()
-    train_many(learner, [(labels, request.seed + place) for place in range(STACKED_TRAININGS)])
-    return clock() - begin

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections import Counter
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,8 +16,7 @@ from typing import Any
 
 from allotment.advice.backtest import Backtest, backtest
 from allotment.advice.doctor import Diagnosis, diagnose
-from allotment.advice.price import Price, read_rate
-from allotment.amounts import show
+from allotment.advice.price import Price, read_rate, time_alone
 from allotment.campaign import audit
 from allotment.campaign.corrections import Corrected, judge_corrections, list_wanted
 from allotment.campaign.doubts import find_odd, find_waiting, set_apart
@@ -48,6 +47,17 @@ from allotment.campaign.jobs import (
     size_of,
 )
 from allotment.campaign.origins import Origin, trace
+from allotment.campaign.placing import (
+    find_open,
+    find_place,
+    make_form,
+    name_sheet,
+    name_strategy,
+    place_order,
+    take_up,
+    tell_options,
+    write_sheet,
+)
 from allotment.campaign.rounds import rebase
 from allotment.campaign.session import Session
 from allotment.campaign.sheets import show_columns
@@ -55,21 +65,22 @@ from allotment.campaign.state import (
     CampaignState,
     Files,
     Proposal,
-    look,
     name_diagnosis,
     tell_spent,
 )
-from allotment.campaign.summary import Status, collect, summarise
+from allotment.campaign.summary import Judged, Status, collect, summarise
 from allotment.campaign.work import (
     PACE,
     PERFORM,
+    TIMED_IN,
+    VALIDATION,
     Bench,
     list_training,
     make_card,
     make_context,
     set_up,
 )
-from allotment.connect.connector import CONNECTORS, find_writer
+from allotment.connect.connector import find_writer
 from allotment.connect.delivery import (
     Parts,
     find_names,
@@ -83,13 +94,12 @@ from allotment.estimates.estimates import Estimates
 from allotment.estimates.forecast import describe_forecasts
 from allotment.estimates.request import FOLDS
 from allotment.files import check_free, place_file
-from allotment.formatting import several
 from allotment.job import JSON, Job
 from allotment.learners.choice import find_learner
 from allotment.learners.learner import train
 from allotment.learners.validation import Scoreboard, check_scorable
 from allotment.ledger import archive
-from allotment.ledger.books import find_unknown, name_order, read_order
+from allotment.ledger.books import name_order, read_order
 from allotment.ledger.disk import MASK_FOLDER
 from allotment.ledger.lock import Busy
 from allotment.ledger.recovery import Restored, restore
@@ -100,9 +110,9 @@ from allotment.meter import showing
 from allotment.mistakes import Collected
 from allotment.models.inputs import find_inputs
 from allotment.models.model import TrainedModel, check_savable, save_model
-from allotment.orders.order import Order, choose
+from allotment.orders.order import Order
 from allotment.orders.sheet import Sheet
-from allotment.orders.strategy import RANDOM, SHARING, STRATEGIES
+from allotment.orders.strategy import RANDOM, SHARING
 from allotment.plan import baselines, check_counts
 from allotment.progress import Progress
 from allotment.runs.runner import PROCESSES, RUNNERS, Done, run_jobs
@@ -148,7 +158,7 @@ class Measured:
         proposal = self.proposal
         return {
             "number": self.value.number,
-            "estimates": self.value.body["estimates"],
+            "estimates": self.estimates.to_dict(),
             "diagnosis": None if self.diagnosis is None else self.diagnosis.to_dict(),
             "standing": self.standing,
             "scores": {} if proposal is None else describe_forecasts(proposal.forecasts),
@@ -266,17 +276,26 @@ class Campaign:
         """What the trainings to come take on this machine with so many workers, timed where they
         will be done."""
         _check_clashes(state)
-        rate, timed = read_rate(hourly), list[JSON]()
-        job = Job("price", list_needs(state, self._choose_learner(state), 0))
-        place = 0 if workers == 0 else 1
-        self._run(state, [job], place, lambda _, body: timed.append(body))
-        alone, together = Price.from_dict(timed[-1]), max(self.count_workers(state, workers), 1)
+        rate = read_rate(hourly)
+        timed, loading = self._time("price", state, workers)
+        alone, together = Price.from_dict(timed), max(self.count_workers(state, workers), 1)
         return replace(
             alone,
-            seconds=alone.seconds / together,
+            seconds=alone.seconds / together + (loading if alone.trainings else 0.0),
             hourly=rate,
             budget=float(state.settings.problem().budget),
         )
+
+    def _time(self, kind: str, state: CampaignState, workers: int | None) -> tuple[JSON, float]:
+        """What a job that times something gave, done where trainings will be, and the seconds that
+        these take to begin: processes of their own read everything anew."""
+        timed: list[JSON] = []
+        job = Job(kind, list_needs(state.as_kept, self._choose_learner(state), 0))
+        begun = time.perf_counter()
+        self._run(state, [job], 0 if workers == 0 else 1, lambda _, body: timed.append(body))
+        took = time.perf_counter() - begun
+        loading = max(took - float(timed[-1].get(TIMED_IN, took)), 0.0)
+        return timed[-1], 0.0 if workers == 0 else loading
 
     def list_jobs(self, state: CampaignState) -> list[Job]:
         """What estimates of the labels at hand are made of."""
@@ -284,7 +303,8 @@ class Campaign:
 
     def _inquire(self, state: CampaignState) -> Inquiry:
         _check_measurable(state)
-        return inquire(state, self._choose_learner(state), cache(lambda: self.set_up(state)))
+        bench = cache(lambda: self.set_up(state.as_kept))
+        return inquire(state.as_kept, self._choose_learner(state), bench)
 
     def is_begun(self, state: CampaignState) -> bool:
         """Whether some of the trainings for the estimates to come are done."""
@@ -299,22 +319,22 @@ class Campaign:
         up, not done again."""
         with self._open("estimate") as store:
             state = self._begin(store)
-            keep_fingerprint(store, state.settings, state.stock)
+            keep_fingerprint(store, state.as_kept.settings, state.as_kept.stock)
             state = self.look()
             _check_clashes(state)
             inquiry = self._inquire(state)
             answers = Answers(store, inquiry)
-            parts = list_parts(state)
+            parts = list_parts(state.as_kept)
             earlier = find_earlier(store, inquiry, parts, state.outdated)
             left_over = count_left_over(store, state, inquiry, earlier)
             done = self._do(store, state, answers.jobs, workers, progress, answers.are_enough)
             jobs, needs = answers.jobs, inquiry.basis
-            found = answers.conclude(earlier, state.settings.names)
+            found = answers.conclude(earlier, state.as_kept.settings.names)
             body = {"needs": needs, "estimates": found}
             body |= {"earlier": [value.key for value in earlier]} if earlier else {}
             body |= {"parts": parts} if parts else {}
             value = store.add_value("estimates", body, name_estimates(needs, earlier).key)
-            estimates = Estimates.from_dict(value.body["estimates"])
+            estimates = state.read_estimates(value)
             diagnosis = _diagnose(store, state, value, estimates)
             proposal = None if diagnosis is None else _propose(store, state)
         trained = sum(size_of(job) for job in jobs if job.key in done)
@@ -402,7 +422,8 @@ class Campaign:
     def _run(
         self, state: CampaignState, jobs: Sequence[Job], workers: int, done: Done, **told: Any
     ) -> None:
-        context = make_context(state.settings, state.stock, self._choose_learner(state))
+        kept = state.as_kept
+        context = make_context(kept.settings, kept.stock, self._choose_learner(state))
         with RUNNERS.calling(self.on):
             run_jobs(
                 jobs, PERFORM, context, runner=self._runner, workers=workers, done=done, **told
@@ -455,26 +476,26 @@ class Campaign:
         `together` is short for the one of that name. The sheet goes where the connector puts it
         that is named, or that knows the path by its name.
         """
-        named = _name_strategy(strategy, together)
+        named = name_strategy(strategy, together)
         given = None if path is None else os.fspath(path)
         writer = find_writer(given, connector)
         with self._open("order") as store:
             state = self._begin(store)
             state.check_lost()
-            form = _form(everything, named or state.settings.strategy)
-            value = _find_open(store, state)
-            if more and value is not None and store.result(_name_sheet(value).key) is not None:
+            form = make_form(everything, named or state.settings.strategy)
+            value = find_open(store, state)
+            if more and value is not None and store.result(name_sheet(value).key) is not None:
                 value = None
             is_new = value is None
             number = len(store.orders()) + 1 if value is None else value.number
-            place = given or _find_place(self.folder, writer, number)
+            place = given or find_place(self.folder, writer, number)
             if value is None:
-                value = _place(store, state, form, writer, place)
+                value = place_order(store, state, form, writer, place)
             order, name = read_order(store, value), name_order(store, value)
             store.keep_copy()  # so that what is sent is on record twice
             show = show_columns(state, {name for _, name in order.items})
             try:
-                _write_sheet(writer, Sheet(order, name, show, state.stock.targets), place)
+                write_sheet(writer, Sheet(order, name, show, state.stock.targets), place)
             except InputError as error:
                 if not is_new:
                     raise
@@ -485,8 +506,8 @@ class Campaign:
                 )
                 placed = Mistake(f"order {value.number}", what)
                 raise InputError([*error.mistakes, placed]) from None
-            store.put_result(_name_sheet(value), {})
-        options = _tell_options(everything, named)
+            store.put_result(name_sheet(value), {})
+        options = tell_options(everything, named)
         return Ordered(value, order, place, is_new, options, connector)
 
     def cancel(self, number: int) -> int:
@@ -518,7 +539,7 @@ class Campaign:
             guessed = list_guessed(state.settings, stock)
             said = {"task": task, "id_column": id_column, "connector": connector}
             parts = _read_labels(path, state, guessed=guessed, **said)
-            if found := _take_up(store, state, parts):
+            if found := take_up(store, state, parts):
                 parts = replace(parts, notes=(*found, *parts.notes))
                 state = self.look()
             ever = {(task, name) for _, task, name in store.kept_items(lambda task, name: True)}
@@ -590,6 +611,8 @@ class Campaign:
                 stock.place,
                 size_of=stock.size_of,
                 keep=self.folder / MASK_FOLDER,
+                aliases=state.settings.renames.now,
+                decimal=state.settings.data.get("decimal"),
             )
             return _correct(store, state, [label], why)
 
@@ -597,6 +620,7 @@ class Campaign:
         """Take a label back, so that it counts for nothing; it is kept, and stays paid."""
         with self._open("correct") as store:
             state = self._begin(store)
+            task = state.settings.renames.call(task)
             names = find_names(task, instance, state.stock.targets, state.stock.place)
             return _correct(store, state, [(*names, None)], why)
 
@@ -613,6 +637,7 @@ class Campaign:
         came from, when, at what price, and which counts."""
         with self._open() as store:
             state = self.look()
+            task = None if task is None else state.settings.renames.call(task)
             wrong = Collected()
             for what, given, known in (
                 ("task", task, state.stock.targets),
@@ -683,7 +708,7 @@ class Campaign:
             state = self._begin(store)
             jobs = self._list_validations(state)
             self._do(store, state, jobs, workers, progress)
-            return combine_validations(store, state, jobs)
+            return _combine_scores(store, state, jobs)
 
     def find_scores(self) -> Scoreboard | None:
         """What `evaluate` says of the labels at hand, if that was done; it trains nothing."""
@@ -695,11 +720,11 @@ class Campaign:
                 return None
             if any(store.result(job.key) is None for job in jobs):
                 return None
-            return combine_validations(store, state, jobs)
+            return _combine_scores(store, state, jobs)
 
     def _list_validations(self, state: CampaignState) -> list[Job]:
         check_scorable(state.stock.have)
-        return list_validations(state, self._choose_learner(state))
+        return list_validations(state.as_kept, self._choose_learner(state))
 
     def time_evaluation(self, workers: int | None = None) -> float:
         """Seconds that `evaluate` would take on this machine, by a few steps that are timed; 0 if
@@ -711,12 +736,50 @@ class Campaign:
             ]
         if not todo:
             return 0.0
-        timed: list[JSON] = []
-        keys = ("data", "labels", "learner", "recipe", "seed")
-        job = Job(PACE, {key: todo[0].needs[key] for key in keys})
-        self._run(state, [job], 0 if workers == 0 else 1, lambda _, body: timed.append(body))
         rounds = math.ceil(len(todo) / max(self.count_workers(state, workers), 1))
-        return float(timed[-1]["seconds"]) * size_of(todo[0]) * rounds
+        timed, loading = self._time(PACE, state, workers)
+        return loading + float(timed["seconds"]) * size_of(todo[0]) * rounds
+
+    def time_plans(
+        self, yours: Sequence[Mapping[str, Any]], repeats: int, workers: int | None = None
+    ) -> tuple[int, float]:
+        """How many trainings `try_plans` has to do, and the seconds that these take on this
+        machine, by a few steps that are timed."""
+        with self._open() as store:
+            state = self.look()
+            jobs = self._list_tries(state, yours, repeats)[1]
+            todo = [job for row in jobs for job in row if store.result(job.key) is None]
+        if not todo:
+            return 0, 0.0
+        trainings = sum(map(size_of, todo))
+        together = min(max(self.count_workers(state, workers), 1), len(todo))
+        timed, loading = self._time(PACE, state, workers)
+        return trainings, loading + float(timed["seconds"]) * trainings / together
+
+    def _list_tries(
+        self,
+        state: CampaignState,
+        yours: Sequence[Mapping[str, Any]],
+        repeats: int,
+        beside: Collection[str] | None = None,
+    ) -> tuple[list[Trial], list[list[Job]]]:
+        """The plans to be tried, beside buying nothing, and the jobs of each; tasks are called as
+        they are on record."""
+        nothing = Trial(BASE, dict.fromkeys(state.settings.names, 0))
+        was = state.settings.renames.was
+        wanted = (nothing, *self.list_trials(state, yours, beside))
+        trials = [each.rename(was) for each in wanted]
+        learner = self._choose_learner(state)
+        return trials, list_evaluations(state.as_kept, learner, trials, repeats)
+
+    def time_model(self) -> float:
+        """Seconds that `train` takes on this machine, by a few steps that are timed; 0 for a
+        learner that trains in one step, which would take as long."""
+        state = self.look()
+        if not any(state.stock.have.values()):
+            return 0.0  # which `train` refuses
+        bench = self.set_up(state)
+        return time_alone(bench.learner, bench.labels, state.settings.seed)
 
     def train(self, place: str | Path, progress: Progress | bool | None = None) -> TrainedModel:
         """The model of all labels at hand, saved in a new folder with a card; `al.load_model` opens
@@ -762,13 +825,12 @@ class Campaign:
         test part."""
         with self._open("evaluate") as store:
             state = self._begin(store)
-            nothing = Trial(BASE, dict.fromkeys(state.settings.names, 0))
-            trials = [nothing, *self.list_trials(state, yours, beside)]
-            jobs = list_evaluations(state, self._choose_learner(state), trials, repeats)
+            trials, jobs = self._list_tries(state, yours, repeats, beside)
             self._do(store, state, [job for row in jobs for job in row], workers, progress)
-            found = combine_evaluations(store, state, trials, jobs)
+            found = combine_evaluations(store, state.as_kept, trials, jobs)
             key = Job("evaluated", {"jobs": [[job.key for job in row] for row in jobs]}).key
-            return store.add_value("evaluation", found.to_dict(), key), found
+            value = store.add_value("evaluation", found.to_dict(), key)
+            return value, found.rename(state.settings.renames.now)
 
     # Keeping
 
@@ -799,9 +861,10 @@ class Campaign:
         with self.once(files=files) as session:
             store, state = session.open(), session.look()
             recorded = [value.key for value in store.values("plan")]
-            return state, summarise(
-                state, len(store.conflicts()), store.latest("evaluation") is not None, recorded
-            )
+            labels = state.as_kept.stock.fingerprint
+            is_scored = any(needs["labels"] == labels for needs in store.list_needs(VALIDATION))
+            judged = Judged(store.latest("evaluation") is not None, is_scored)
+            return state, summarise(state, len(store.conflicts()), judged, recorded)
 
     def report(self) -> dict[str, JSON]:
         """All that a report shows, as far as it is known."""
@@ -820,6 +883,11 @@ class Campaign:
             )
 
 
+def _combine_scores(store: Store, state: CampaignState, jobs: Sequence[Job]) -> Scoreboard:
+    """What finished jobs add up to, with tasks called as they are now."""
+    return combine_validations(store, state.as_kept, jobs).rename(state.settings.renames.now)
+
+
 def _read_labels(path: str | Path, state: CampaignState, **said: Any) -> Parts:
     """The labels in a file, held against the campaign's tasks and instances."""
     stock = state.stock
@@ -830,6 +898,8 @@ def _read_labels(path: str | Path, state: CampaignState, **said: Any) -> Parts:
         own_id=None if stock.rows is None else stock.rows.id,
         size_of=stock.size_of,
         keep=state.folder / MASK_FOLDER,
+        aliases=state.settings.renames.now,
+        decimal=state.settings.data.get("decimal"),
         **said,
     )
 
@@ -875,11 +945,6 @@ def _tell_faults(folder: Path, faults: Sequence[str]) -> str:
     )
 
 
-def _name_sheet(order: Value) -> Job:
-    """That the sheet of an order was written, as something that is on record once."""
-    return Job("sheet", {"order": order.key}, {})
-
-
 def _name_machine(cpu: str) -> Job:
     """Where trainings were done, as something that is on record once."""
     return Job(MACHINE, {"cpu": cpu})
@@ -915,154 +980,6 @@ def _propose(store: Store, state: CampaignState) -> Proposal:
     """By what was concluded since the state was looked at."""
     outlooks = {value.key: value.body["outlook"] for value in store.values("diagnosis")}
     return replace(state, estimates=tuple(store.values("estimates")), outlooks=outlooks).propose()
-
-
-def _name_strategy(strategy: str | None, together: bool) -> str | None:
-    """The strategy that is asked for, if one is; raises InputError unless there is such a one."""
-    if together and strategy not in (None, SHARING):
-        what = f"is short for --strategy {SHARING}, and another one is named; leave it out"
-        raise InputError([Mistake("--together", what)])
-    named = SHARING if together else strategy
-    if named is not None:
-        STRATEGIES.load(named)
-    return named
-
-
-def _form(everything: bool, strategy: str) -> dict[str, JSON]:
-    """How an order was asked for, which is a part of its key: as before there were strategies, of
-    those that there were."""
-    form: dict[str, JSON] = {"everything": everything, "together": strategy == SHARING}
-    return form if strategy in (RANDOM, SHARING) else form | {"strategy": strategy}
-
-
-def _tell_options(everything: bool, strategy: str | None) -> str:
-    """What is to be typed to order the same before an earlier order is back."""
-    named = "" if strategy is None else f"--strategy {quote(strategy)}"
-    given = ("--all" if everything else "", "--together" if strategy == SHARING else named)
-    return " ".join(filter(None, (*given, "--more")))
-
-
-def _find_place(folder: Path, writer: str, number: int) -> str:
-    """Where an order goes of which nobody said it: into the campaign's folder."""
-    suffix = CONNECTORS.load(writer).suffix
-    if not suffix:
-        what = f"is missing; {CONNECTORS.describe(writer)} has to be told where the order goes"
-        raise InputError([Mistake("-o", what)])
-    return str(folder / f"order-{number}{suffix}")
-
-
-def _write_sheet(writer: str, sheet: Sheet, place: str) -> None:
-    connector = CONNECTORS.load(writer)
-    with CONNECTORS.calling(writer):
-        connector.write(sheet, place)
-
-
-def _place(
-    store: Store, state: CampaignState, form: Mapping[str, JSON], writer: str, place: str
-) -> Value:
-    """Put a plan and an order of it on record, if its sheet can be written; the same plan is
-    ordered once in a form."""
-    if not state.is_affordable:
-        raise Infeasible([tell_spent(state)])
-    proposal = state.propose()
-    plan, counts = proposal.plan, proposal.tranche.counts
-    if form["everything"]:
-        counts = plan.counts
-    if not any(counts.values()):
-        raise Infeasible([f"the plan buys nothing: {'; '.join(plan.why_unspent)}"])
-    connector = CONNECTORS.load(writer)
-    with CONNECTORS.calling(writer):
-        connector.check(place)
-    candidates = {name: state.stock.candidates(name, state.ordered[name]) for name in counts}
-    costs = {
-        task.name: task.price(counts[task.name]) for task in plan.problem.tasks if counts[task.name]
-    }
-    order = choose(
-        candidates,
-        counts,
-        state.settings.seed,
-        form["together"],
-        costs=costs,
-        strategy=form.get("strategy"),
-        inputs=state.stock.inputs,
-        labelled=state.stock.labelled,
-    )
-    store.add_value("plan", proposal.to_dict(), proposal.job.key)
-    body = {"order": order.to_dict(), "plan": proposal.job.key, "form": dict(form)}
-    if package := STRATEGIES.version_of(form.get("strategy", RANDOM)):
-        body["package"] = package  # without it nobody could say how they were chosen
-    return store.add_order(
-        body, order.items, _name_order(store, {"plan": proposal.job.key, "form": dict(form)})
-    )
-
-
-def _take_up(store: Store, state: CampaignState, parts: Parts) -> list[str]:
-    """Put orders on record that a sheet of this campaign speaks of and that are not: what was sent
-    is to be paid."""
-    lost: dict[str, list[tuple[str, str]]] = {}
-    for name, task, instance in find_unknown(store, parts.asked):
-        lost.setdefault(name, []).append((task, instance))
-    notes = []
-    for name, items in lost.items():
-        there = {task: set(state.ordered[task]) for task in state.settings.names}
-        missing = tuple((task, instance) for task, instance in items if instance not in there[task])
-        if not missing:
-            continue
-        value = _record_lost(store, state, name, missing)
-        order = read_order(store, value)
-        what = (
-            f"order {name} was not on record: the campaign was put back to an earlier state since"
-            " it was sent"
-        )
-        again = (
-            f"It is on record again as order {value.number}, {several(len(missing), 'label')} for"
-            f" {show(order.total)}"
-        )
-        notes.append(f"{what}. {again} at the prices of today")
-        if twice := len(items) - len(missing):
-            notes.append(
-                f"labels of order {name} that another order asks for as well, to be cancelled"
-                f" there: {twice}"
-            )
-        state = look(state.folder, store, state.files)
-    return notes
-
-
-def _record_lost(
-    store: Store, state: CampaignState, name: str, items: tuple[tuple[str, str], ...]
-) -> Value:
-    try:
-        problem = state.rest()
-    except Infeasible:  # more is spent than there is, which makes it no cheaper
-        problem = state.settings.problem()
-    counts = Counter(task for task, _ in items)
-    order = Order(
-        items,
-        state.settings.seed,
-        costs={task: problem[task].price(count) for task, count in counts.items()},
-    )
-    terms = [problem[task].to_dict() for task in counts]
-    body = {"order": order.to_dict(), "plan": None, "form": {}, "sheet": name, "terms": terms}
-    return store.add_order(
-        body, items, Job("order", {"sheet": name, "items": list(map(list, items))}).key
-    )
-
-
-def _name_order(store: Store, needs: dict[str, JSON]) -> str:
-    """The same for the same plan in the same form, unless it was cancelled: then it can be ordered
-    again."""
-    cancelled = store.cancelled()
-    while (
-        known := store.find_value("order", Job("order", needs).key)
-    ) and known.number in cancelled:
-        needs = needs | {"after": known.number}
-    return Job("order", needs).key
-
-
-def _find_open(store: Store, state: CampaignState) -> Value | None:
-    """The last order of which some did not come back yet."""
-    open_orders = {number for number, _, _ in state.open}
-    return next((value for value in reversed(store.orders()) if value.number in open_orders), None)
 
 
 def _check_measurable(state: CampaignState) -> None:

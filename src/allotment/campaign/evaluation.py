@@ -15,8 +15,9 @@ from allotment.arrays import Array
 from allotment.campaign.state import CampaignState
 from allotment.data.source import list_complete
 from allotment.errors import InputError, Mistake, reading
-from allotment.learners.validation import student
 from allotment.problem import Problem
+from allotment.quantiles import student
+from allotment.renames import rename_keys
 
 BASE = "labels at hand"
 """the training on what there was before anything was bought: all gains are over it"""
@@ -33,6 +34,9 @@ class Trial:
     counts: Mapping[str, int]
     same: bool = False
     """all tasks on the same instances, as far as possible"""
+
+    def rename(self, names: Mapping[str, str]) -> Trial:
+        return replace(self, counts=rename_keys(self.counts, names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +73,11 @@ class Evaluation:
     @property
     def repeats(self) -> int:
         return len(self.base)
+
+    def rename(self, names: Mapping[str, str]) -> Evaluation:
+        """The same with other names for some tasks."""
+        tasks = tuple(names.get(task, task) for task in self.tasks)
+        return replace(self, tasks=tasks, trials=tuple(each.rename(names) for each in self.trials))
 
     @property
     def gains(self) -> Array:
@@ -139,7 +148,9 @@ def _interval(differences: Array) -> list[float | None] | None:
     if len(differences) < 2 or not np.isfinite(differences).all():
         return None
     reach = (
-        student(len(differences) - 1) * float(differences.std(ddof=1)) / math.sqrt(len(differences))
+        student(0.05, len(differences) - 1)
+        * float(differences.std(ddof=1))
+        / math.sqrt(len(differences))
     )
     mean = float(differences.mean())
     return [mean, mean - reach, mean + reach]
@@ -209,5 +220,5 @@ def whole_problem(state: CampaignState) -> Problem:
     plain = state.settings.problem().to_dict()
     for task in plain["tasks"]:
         task["have"] = len(stock.start[task["name"]])
-        task["pool"] = len(stock.candidates(task["name"]))
+        task["pool"] = stock.count_candidates(task["name"])
     return Problem.from_dict(plain)

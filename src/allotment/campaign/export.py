@@ -132,14 +132,15 @@ def _read_table(stock: Stock, as_written: bool) -> dict[str, Cells]:
     kept_as_text = {stock.rows.id}
     meant = opened.read([name for name in names if name not in kept_as_text], ())
     found: dict[str, Cells] = {}
+    tasks = {column: task for task, column in stock.called.items()}
     for name in names:
-        column = meant.get(name, texts[name])
+        column, shown = meant.get(name, texts[name]), tasks.get(name, name)
         if not as_written:
-            found[name] = _list_values(column)
+            found[shown] = _list_values(column)
         elif _is_same(column, texts[name]):
-            found[name] = [each or None for each in texts[name].texts]
+            found[shown] = [each or None for each in texts[name].texts]
         else:  # with decimal commas, say
-            found[name] = [each or None for each in column.texts]
+            found[shown] = [each or None for each in column.texts]
     return found
 
 

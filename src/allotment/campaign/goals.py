@@ -109,7 +109,7 @@ def reach(state: CampaignState, proposal: Proposal, goals: Sequence[Goal]) -> Pl
 def _reach_one(state: CampaignState, basis: Plan, goal: Goal) -> Plan:
     """By the gain that curves say is missing, again and again: what is expected of a plan, draw by
     draw, is not quite what mean curves say."""
-    wanted = 0.0
+    wanted = missed = 0.0
     for _ in range(MOST_TRIES):
         try:
             plan = cheapest(basis.problem, basis.evidence or basis.gains, wanted, goal.task)
@@ -117,12 +117,30 @@ def _reach_one(state: CampaignState, basis: Plan, goal: Goal) -> Plan:
             break
         found = state.forecast(plan.counts)[goal.task]
         if goal.is_met(found):
-            return plan
+            return _tighten(state, basis, goal, plan, (missed, wanted))
         missing = abs(goal.score - found.after.middle) / max(abs(found.now.middle), 1e-300)
         # a hundredth more, so that it does not come nearer and nearer for ever
-        wanted = plan.own_gains[goal.task] + 101 * missing
+        missed, wanted = wanted, plan.own_gains[goal.task] + 101 * missing
     what = f"{title_metric(state.metrics[goal.task])} {goal.score:g} takes nearly all there is"
     raise Infeasible([f"{goal.task}: {what}, and no plan for less was found; ask for a bit less"])
+
+
+def _tighten(
+    state: CampaignState, basis: Plan, goal: Goal, plan: Plan, between: tuple[float, float]
+) -> Plan:
+    """The plan of least money that still reaches the goal: a gain `between` one that did not and
+    one that did."""
+    missed, met = between
+    for _ in range(MOST_TRIES):
+        middle = (missed + met) / 2
+        tried = cheapest(basis.problem, basis.evidence or basis.gains, middle, goal.task)
+        if tried.counts == plan.counts:
+            met = middle
+        elif goal.is_met(state.forecast(tried.counts)[goal.task]):
+            plan, met = tried, middle
+        else:
+            missed = middle
+    return plan
 
 
 def _tell_unreachable(state: CampaignState, problem: Problem, goal: Goal) -> str:

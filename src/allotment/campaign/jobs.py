@@ -12,12 +12,13 @@ from allotment.campaign.evaluation import Evaluation, Trial
 from allotment.campaign.state import CampaignState
 from allotment.campaign.work import VALIDATION, Bench, count_folds, make_request
 from allotment.data.source import STEPS
+from allotment.errors import InputError, Mistake
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.estimating import label
-from allotment.estimates.method import METHODS, SHARED, Method, count_trainings
+from allotment.estimates.method import METHODS, SHARED, Method, count_trainings, tell_stepless
 from allotment.estimates.request import FOLDS, Request
 from allotment.job import JSON, Job
-from allotment.learners.choice import fingerprint_learner
+from allotment.learners.choice import fingerprint_learner, is_own, is_stepless
 from allotment.learners.learner import BUILT_IN
 from allotment.learners.validation import PARTS, Scoreboard, add_up
 from allotment.ledger.store import Store, Value
@@ -71,7 +72,9 @@ def inquire(state: CampaignState, learner: str, bench: Callable[[], Bench]) -> I
     """The jobs for estimates of the labels at hand; `bench` is asked for only where these hang on
     the learner."""
     name, method = state.settings.method, state.method
-    needs = list_needs(state, learner, FOLDS if learner == BUILT_IN else count_folds(bench()))
+    if is_stepless(learner) and (what := tell_stepless(name, method)):
+        raise InputError([Mistake("method", what)])
+    needs = list_needs(state, learner, FOLDS if is_own(learner) else count_folds(bench()))
     size = _choose_size(state, learner, int(needs["trainings"]))
     problem = state.settings.problem() if method.ends_early else None
     request = make_request(bench, needs, size, problem)
@@ -154,6 +157,7 @@ def _choose_size(state: CampaignState, learner: str, total: int) -> int:
         return 1  # images, and most learners of users, train one after the other anyway
     usual = settings.source.recipe.get("steps", STEPS)
     mini_batches = total * int(settings.training.get("steps", usual)) * len(settings.tasks)
+    mini_batches *= int(settings.training.get("members", 1))
     if mini_batches <= LONG:
         return TRAININGS_PER_JOB
     return min(TRAININGS_PER_JOB, max(1, total // JOBS_OF_LONG_RUNS))

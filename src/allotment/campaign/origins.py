@@ -81,10 +81,10 @@ class _Records:
         self.answers = _gather(store.answers())
         self.corrections: dict[tuple[str, str], list[Correction]] = _gather(store.corrections())
         self.waiting = _gather(store.held())
-        self.odd = {
-            (row["delivery"], row["task"], row["instance"], tell_sense(row["value"])): row["reason"]
-            for row in store.table("held")
-        }
+        self.odd = {}
+        for row in store.table("held"):
+            pair = store.names.call(row["task"]), row["instance"]
+            self.odd[row["delivery"], *pair, tell_sense(row["value"])] = row["reason"]
         self.begun = next(iter(store.table("settings")), {"at": ""})["at"]
         self.owner = {(task, name): number for number, task, name in state.kept}
         self.on_order = {(task, name) for _, task, name in state.open}

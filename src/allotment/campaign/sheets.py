@@ -31,7 +31,8 @@ def _read_cells(state: CampaignState, rows: Sequence[int]) -> dict[str, Sequence
     if table is None:
         return {}
     opened = table.open()
-    left_out = {*state.settings.names, table.id, *table.left_out}
+    tasks = {*state.settings.names, *state.stock.called.values()}
+    left_out = {*tasks, table.id, *table.left_out}
     chosen = [name for name in opened.names if name.strip() and name not in left_out][:MOST_SHOWN]
     columns = opened.read(chosen, ())
     cells = {}

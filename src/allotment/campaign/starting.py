@@ -14,22 +14,26 @@ import numpy as np
 
 from allotment.amounts import show
 from allotment.campaign.campaign import Campaign
+from allotment.campaign.choosing import choose_learner
 from allotment.campaign.state import CampaignState, Files
+from allotment.data.embedding import BY_PIXELS
 from allotment.data.inspection import IGNORE
 from allotment.data.roles import FORMS
 from allotment.data.source import SOURCES, STEPS, DataSettings, KnownTask, Source, read_options
 from allotment.data.targets import FEW_VALUES
 from allotment.errors import InputError, Mistake, Undecided, suggest
-from allotment.estimates.method import DEFAULT, METHODS
+from allotment.estimates.method import DEFAULT, METHODS, looks_ahead
 from allotment.estimates.request import FOLDS
-from allotment.learners.built_in import USUAL_NETWORK
+from allotment.learners.built_in import USUAL_NETWORK, tell_unfit
+from allotment.learners.choice import AUTO, is_own, is_stepless
 from allotment.learners.metrics import check_metric, title_metric
+from allotment.learners.tempering import MEMBERS
 from allotment.mistakes import Collected
 from allotment.settings.settings import (
     SETTINGS_FILE,
     Settings,
+    find_data,
     find_path,
-    find_root,
     parse_settings,
     quote,
 )
@@ -48,6 +52,12 @@ EXAMPLE_METRIC = {
     "keypoints": "mae",
 }
 """one that a kind of task can be scored by beside its usual one"""
+TEMPERED_STEPS = 150
+"""of a training with several members, which together do as well with fewer steps
+(docs/results/skill.md)"""
+
+TAKEN = "the built-in perceptrons train; to compare them with gradient boosting and straight lines"
+"""what is said of tables for which nobody names a learner"""
 
 
 class Started(NamedTuple):
@@ -84,9 +94,12 @@ def begin(
     network: str = USUAL_NETWORK,
     weights: str | None = None,
     steps: int | None = None,
+    learner: str | None = None,
 ) -> Started:
     """A new campaign. Settings and data are checked before anything is written; all mistakes are
     named at once.
+
+    `learner` is the name of what trains; "auto" compares those built in on the labels at hand.
 
     `options` are keys of the data's source, as texts; `id`, `group`, `drop`, `delimiter`,
     `encoding`, `decimal` and `sheet` are those of a table. `columns` says what columns of it hold
@@ -103,6 +116,7 @@ def begin(
     given |= {key: value for key, value in layout.items() if value is not None}
     roles = {"id": id, "group": group, "drop": list(drop)}
     given |= wrong.attempt(_read_columns, roles, columns or {}) or {}
+    given |= _choose_pictures(source, folder, given, network, weights)
     where = None if root is None else find_path(folder, _relative(root, folder))
     settling = DataSettings(given, where, {name: {} for name in names})
     lost = _find_lost_targets(source, settling)
@@ -114,20 +128,53 @@ def begin(
     tasks = {name: _begin_task(source, name, named) for name in names}
     for name, several in metrics.items():
         tasks[name]["metric"] = several[0] if len(several) == 1 else list(several)
-    training: dict[str, Any] = {"network": network}
-    if weights is not None:
-        training["weights"] = _relative(weights, folder)
     usual = source.recipe.get("steps", STEPS)
+    training: dict[str, Any] = {"network": network}
+    if weights is not None and "weights" not in given:
+        training["weights"] = _relative(weights, folder)
     training |= {"steps": usual if steps is None else steps} | settle_machine()
+    if learner not in (None, AUTO):
+        training = {"learner": learner} | ({} if is_stepless(str(learner)) else training)
     money = _number(budget or str(source.budget or 0))
-    text = write_template(keys, tasks, money, method, training)
-    checked = _check_data(text, folder, settling)
+    write = partial(write_template, keys, tasks, money, method)
+    checked = _check_data(write(training), folder, settling)
     if checked is None:
-        return Started(Campaign.create(folder, text), notes)
-    files, stock, words = checked
+        return Started(Campaign.create(folder, write(training)), notes)
+    (settings, said), stock, more = checked
+    if _is_for_members(settings, stock):
+        fewer = {"steps": TEMPERED_STEPS} if steps is None and "steps" in training else {}
+        training |= {"members": MEMBERS} | fewer
+        if learner is None and METHODS.load(method).trainings:
+            more += (f"{TAKEN}: allot learners {quote(folder)}",)
+    settings = parse_settings(write(training))
+    if learner == AUTO:
+        found = choose_learner(settings, stock)
+        more += (str(found),)
+        rest = {"members": MEMBERS} if is_stepless(found.best) else training
+        settings = parse_settings(write({"learner": found.best} | rest))
     # while all of the table is in memory, so that no later command has to read it for that
-    keep = partial(keep_rows, settings=files[0], stock=stock)
-    return Started(Campaign.create(folder, text, keep), notes + words, files)
+    keep = partial(keep_rows, settings=settings, stock=stock)
+    return Started(Campaign.create(folder, settings.text, keep), notes + more, (settings, said))
+
+
+def _is_for_members(settings: Settings, stock: Stock) -> bool:
+    """Whether trainings are to have members: on tables, unless a method looks into trainings, which
+    would take as many times as long."""
+    network = settings.training.get("network", USUAL_NETWORK)
+    is_ours = is_own(settings.learner) and not tell_unfit(stock.data, network)
+    return is_ours and not looks_ahead(METHODS.load(settings.method))
+
+
+def _choose_pictures(
+    source: Source, folder: Path, given: Mapping[str, Any], network: str, weights: str | None
+) -> dict[str, Any]:
+    """What the options for networks say of pictures, where a source can see these in several ways:
+    a network that is named is trained on them, and weights without one are for seeing them."""
+    if "pictures" not in {key.name for key in source.keys} or given.get("pictures") == BY_PIXELS:
+        return {}
+    if network != USUAL_NETWORK:
+        return {"pictures": BY_PIXELS}
+    return {} if weights is None else {"weights": _relative(weights, folder)}
 
 
 def _check_weights(network: str, weights: str | None) -> None:
@@ -289,7 +336,7 @@ def _check_data(
         raise InputError(Mistake(each.where, each.what) for each in error.mistakes) from None
     if (folder / SETTINGS_FILE).exists():
         return None  # which is what is wrong
-    said = settings.data_settings(find_root(settings, folder))
+    said = find_data(settings, folder)
     said.known.update(settling.known)  # the file that was looked at is the one that is read
     stock = open_stock(settings, folder, said=said)
     _check_kinds(settings, stock)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from allotment.amounts import show
+from allotment.campaign.renaming import check_renames, hint_renamed, tell_unsaid
 from allotment.campaign.rounds import (
     Account,
     Bill,
@@ -134,6 +135,8 @@ class CampaignState:
     """keys of estimates that were made with labels which were corrected since"""
     held: int = 0
     """labels that came and wait for somebody's word"""
+    unsaid: str = ""
+    """that a task is gone and another is new, which may be the same one renamed"""
 
     def check_lost(self) -> None:
         """Raises InputError where orders were sent that are not on record: the same would be bought
@@ -201,7 +204,7 @@ class CampaignState:
     def pool(self) -> dict[str, int]:
         """Of each task, how many instances could still be labelled."""
         return {
-            name: len(self.stock.candidates(name, self.ordered[name]))
+            name: self.stock.count_candidates(name, self.ordered[name])
             for name in self.settings.names
         }
 
@@ -289,9 +292,22 @@ class CampaignState:
         return self.method.trainings > 0
 
     @cached_property
+    def as_kept(self) -> CampaignState:
+        """The same with tasks called as they are on record: by these names trainings are found, and
+        done."""
+        if not self.settings.renames:
+            return self
+        stock = self.stock.rename(self.settings.renames.was)
+        return replace(self, settings=self.settings.kept, stock=stock)
+
+    @property
     def needs(self) -> dict[str, JSON]:
         """What estimates depend on beside the labels and the learner; no data that take minutes to
         read through."""
+        return self.as_kept._needs
+
+    @cached_property
+    def _needs(self) -> dict[str, JSON]:
         settings, given = self.settings, self.settings.trainings
         needs = {
             "recipe": settings.recipe,
@@ -311,12 +327,17 @@ class CampaignState:
         first."""
         fitting = [value for value in self.estimates if not self._judge(value)]
         exact = [
-            value for value in fitting if value.body["needs"]["labels"] == self.stock.fingerprint
+            value
+            for value in fitting
+            if value.body["needs"]["labels"] == self.as_kept.stock.fingerprint
         ]
         for value in [*fitting, *exact][-1:]:
-            estimates = Estimates.from_dict(value.body["estimates"])
-            return Found(value, estimates, bool(exact))
+            return Found(value, self.read_estimates(value), bool(exact))
         return None
+
+    def read_estimates(self, value: Value) -> Estimates:
+        """Estimates on record, with tasks called as they are now."""
+        return Estimates.from_dict(value.body["estimates"]).rename(self.settings.renames.now)
 
     @property
     def stale(self) -> str:
@@ -342,7 +363,7 @@ class CampaignState:
         """Why estimates do not fit any more; those of the labels at hand know all corrections."""
         needs = value.body["needs"]
         reasons = self.changes(needs)
-        if value.key in self.outdated and needs["labels"] != self.stock.fingerprint:
+        if value.key in self.outdated and needs["labels"] != self.as_kept.stock.fingerprint:
             reasons.append(CORRECTED)
         return reasons
 
@@ -429,7 +450,10 @@ def look(folder: Path, store: Store, read: Files | None = None) -> CampaignState
     try:
         settings, said = read_settings(folder) if read is None else read
     except InputError as error:
-        raise InputError([*error.mistakes, *list_missing(store)]) from None
+        hints = hint_renamed(store, folder)
+        raise InputError([*error.mistakes, *list_missing(store), *hints]) from None
+    check_renames(store, settings, folder)
+    store.names = settings.renames
     given = {name: store.delivered(name, settings.conflicts) for name in settings.names}
     corrections = store.corrections()
     corrected = {name: _list_corrected(corrections, name) for name in settings.names}
@@ -459,10 +483,11 @@ def look(folder: Path, store: Store, read: Files | None = None) -> CampaignState
         outlooks={value.key: value.body["outlook"] for value in store.values("diagnosis")},
         bills=_find_bills(store, kept, waiting),
         kept=tuple(kept),
-        fingerprint=find_fingerprint(store, settings, stock),
+        fingerprint=find_fingerprint(store, settings.kept, stock),
         lost=_find_lost(folder, store),
         outdated=store.find_outdated(stock.was_there),
         held=len(store.held()),
+        unsaid=tell_unsaid(store, settings),
     )
 
 

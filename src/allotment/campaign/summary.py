@@ -13,6 +13,7 @@ import numpy as np
 from allotment.advice.doctor import Diagnosis
 from allotment.arrays import Array
 from allotment.campaign.evaluation import LEVEL, Evaluation
+from allotment.campaign.renaming import rename_plan
 from allotment.campaign.rounds import is_groundless, rebase
 from allotment.campaign.state import CampaignState, Proposal
 from allotment.estimates.estimates import Estimates
@@ -27,6 +28,7 @@ from allotment.estimates.transfer import Transfer
 from allotment.formatting import percent, several
 from allotment.job import installed
 from allotment.learners.metrics import title_metric
+from allotment.learners.validation import FEWEST_SCORED
 from allotment.ledger.store import Value
 from allotment.overview import few_baselines
 from allotment.plan import Outlook, Plan, unit_of
@@ -38,6 +40,8 @@ from allotment.worth import find_worth
 
 CURVE_POINTS = 24
 """points at which a curve is drawn"""
+MODEL_FOLDER = "model"
+"""in a campaign's folder, where its trained model is saved unless somebody says otherwise"""
 MOST_INSTANCES_NAMED = 5
 """instances in a note"""
 EDGES = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
@@ -56,6 +60,16 @@ PROMISES = {
 """what a plan's standing means, behind its figures"""
 AXES = {PERCENT: "gain in % of the score now", "labels": "gain in labels of its own"}
 """the same beside a learning curve"""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What was found out about what the labels at hand are good for."""
+
+    are_plans_tried: bool = False
+    """whether plans were tried out, where the data can do that"""
+    is_model_scored: bool = False
+    """whether the model of the labels at hand, as they are now, was cross-validated"""
 
 
 @dataclass(frozen=True)
@@ -112,7 +126,10 @@ class Status:
 
 
 def summarise(
-    state: CampaignState, conflicts: int, evaluated: bool, recorded: Sequence[str] = ()
+    state: CampaignState,
+    conflicts: int,
+    judged: Judged,
+    recorded: Sequence[str] = (),
 ) -> Status:
     """Where a campaign stands; `recorded` are the keys of plans that were shown already."""
     spent, on_order, left = map(show_exact, state.money)
@@ -129,7 +146,7 @@ def summarise(
         }
         for task in state.settings.tasks
     ]
-    notes = []
+    notes = [state.unsaid] if state.unsaid else []
     if conflicts:
         notes.append(
             f"{several(conflicts, 'label')} with contradicting answers; the"
@@ -155,7 +172,7 @@ def summarise(
         notes += state.clashes
     elif state.money[2] > 0 and not state.open and not state.can_buy:
         notes.append(state.tell_obstacles().replace("that buys", f"the {left} left buys", 1))
-    step, proposal = _find_next(state, evaluated, recorded)
+    step, proposal = _find_next(state, judged, recorded)
     nothing = dict.fromkeys(state.settings.names, 0)
     return Status(
         show_exact(state.settings.budget),
@@ -214,7 +231,7 @@ def _note_open(state: CampaignState) -> list[str]:
 
 
 def _find_next(
-    state: CampaignState, evaluated: bool, recorded: Sequence[str]
+    state: CampaignState, judged: Judged, recorded: Sequence[str]
 ) -> tuple[str, Proposal | None]:
     """The next command, and what is proposed for the money that is left, where that is known
     already."""
@@ -228,7 +245,7 @@ def _find_next(
     if state.clashes and state.money[2] >= 0:
         return f"edit {quote(state.folder / SETTINGS_FILE)}, then: allot check {name}", None
     if not state.can_buy:
-        return f"allot {_find_end(state, evaluated)} {name}", None
+        return f"allot {_find_end(state, judged)} {name}", None
     if state.measures and (state.found is None or not state.found.fresh):
         return f"allot estimate {name}", None
     if not state.is_looked_through:
@@ -238,14 +255,20 @@ def _find_next(
         return f"allot plan {name}", None
     proposal = state.propose()
     if proposal.is_empty:
-        return f"allot {_find_end(state, evaluated)} {name}", None
+        return f"allot {_find_end(state, judged)} {name}", None
     step = "order" if proposal.job.key in recorded else "plan"
     return f"allot {step} {name}", proposal
 
 
-def _find_end(state: CampaignState, evaluated: bool) -> str:
-    """What to do where nothing is left to buy."""
-    return "evaluate" if state.stock.oracle and not evaluated else "report"
+def _find_end(state: CampaignState, judged: Judged) -> str:
+    """What to do where nothing is left to buy: see how good the model is, train it, look back."""
+    if state.stock.oracle and not judged.are_plans_tried:
+        return "evaluate"
+    if max(state.stock.have.values()) < FEWEST_SCORED or (state.folder / MODEL_FOLDER).exists():
+        return "report"
+    if state.stock.oracle or judged.is_model_scored:
+        return "train"
+    return "evaluate"
 
 
 def tell_outlook(plan: Plan) -> str:
@@ -302,7 +325,7 @@ def collect(
     if proposal is not None:
         plan = proposal.plan
     elif last is not None:
-        plan = Plan.from_dict(last.body["plan"])
+        plan = Plan.from_dict(rename_plan(last.body["plan"], state.settings.renames.now))
     if plan is not None:
         evidence = _find_evidence(state, plan, last)
         values["plan"] = _plan(plan, None if proposal is None else state.stock.have)
@@ -321,10 +344,13 @@ def collect(
         values["curves"] = _curves(estimates, {} if plan is None else plan.counts, state.metrics)
         values["transfer"] = _transfer(estimates)
     if diagnosis is not None:
-        findings = Diagnosis.from_dict(diagnosis.body).findings
-        values["verdicts"] = [each.to_dict() | {"share": min(1.0, each.share)} for each in findings]
+        values["verdicts"] = [
+            each.to_dict()
+            | {"share": min(1.0, each.share), "name": state.settings.renames.call(each.name)}
+            for each in Diagnosis.from_dict(diagnosis.body).findings
+        ]
     if evaluation is not None:
-        found = Evaluation.from_dict(evaluation.body)
+        found = Evaluation.from_dict(evaluation.body).rename(state.settings.renames.now)
         rows = [
             {key: row[key] for key in ("name", "gains", "total", "ahead")} for row in found.rows()
         ]
@@ -353,7 +379,7 @@ def _find_evidence(state: CampaignState, plan: Plan, last: Value | None) -> Esti
     for value in state.estimates:
         if value.number == number:
             have = {task.name: task.have for task in plan.problem.tasks}
-            estimates = Estimates.from_dict(value.body["estimates"])
+            estimates = state.read_estimates(value)
             return rebase(estimates, have) if set(have) == set(estimates.tasks) else None
     return None
 

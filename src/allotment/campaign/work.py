@@ -4,6 +4,7 @@ score."""
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ from allotment.estimates.request import FOLDS, Request
 from allotment.formatting import several
 from allotment.job import JSON, installed
 from allotment.learners.built_in import USUAL_NETWORK, make_built_in
-from allotment.learners.choice import build_learner, fingerprint_learner
+from allotment.learners.choice import build_learner, fingerprint_learner, is_own
 from allotment.learners.learner import BUILT_IN, Learner, train_many
 from allotment.learners.validation import Scoreboard, answer_parts
 from allotment.models.card import Card
@@ -38,6 +39,9 @@ VALIDATION = "validation"
 """kind of the job that asks models about labels which they did not see"""
 PACE = "pace"
 """kind of the job that times a training"""
+TIMED_IN = "timed_in"
+"""of jobs that time something: the seconds that they did so; the rest of their time is what a
+process that trains takes to begin and to read what it needs"""
 
 
 @dataclass(frozen=True)
@@ -81,14 +85,17 @@ def perform(context: JSON, kind: str, needs: JSON) -> JSON:
     context and in the files that this names."""
     known = needs["data"], needs["labels"], needs["learner"]
     bench = _set_up(Context(**context), known, kind == "evaluation")
+    begun = time.perf_counter()
     if kind == "price":
         given = {key: needs[key] for key in ("method", "trainings", "seed")}
-        return price(bench.learner, bench.labels, folds=count_folds(bench), **given).to_dict()
+        found = price(bench.learner, bench.labels, folds=count_folds(bench), **given)
+        return found.to_dict() | {TIMED_IN: time.perf_counter() - begun}
     if kind == "evaluation":
         return _evaluate(bench, needs)
     if kind == PACE:
         given = {"folds": count_folds(bench), "seed": needs["seed"]}
-        return {"seconds": time_training(bench.learner, bench.labels, **given)}
+        seconds = time_training(bench.learner, bench.labels, **given)
+        return {"seconds": seconds, TIMED_IN: time.perf_counter() - begun}
     if kind == VALIDATION:
         given = {key: needs[key] for key in ("parts", "chosen", "seed")}
         return answer_parts(bench.learner, bench.stock.open(), bench.labels, **given)
@@ -127,7 +134,8 @@ class Bench:
 def _set_up(context: Context, known: tuple[str, str, str], test: bool) -> Bench:
     """Once for all jobs of a process that share it; refused if data, labels or learner are not
     those that the job names."""
-    settings = _settle_paths(parse_settings(context.settings), context)
+    # whose labels and results go by the names that are on record
+    settings = _settle_paths(parse_settings(context.settings).kept, context)
     given, corrected = ({}, {}) if test else (context.given, context.corrected)
     stock = open_stock(settings, Path(context.folder), given, corrected=corrected)
     data, labels, learner = known
@@ -165,7 +173,7 @@ def set_up(settings: Settings, stock: Stock, learner: str = BUILT_IN, test: bool
         )
     data, labels = stock.open(), stock.labels
     split = Split(stock.parts.train, nobody, nobody)
-    if learner == BUILT_IN:
+    if is_own(learner):
         return Bench(stock, _make(settings, data, split, stock.folder, learner), labels)
     everyone = np.unique(np.concatenate([labels[task].instances for task in labels]))
     kept = shuffle(everyone, "validation", settings.seed)[: round(KEPT * len(everyone))]
@@ -186,7 +194,7 @@ def count_folds(bench: Bench) -> int:
 
 def _make(settings: Settings, data: Dataset, split: Split, folder: Path, learner: str) -> Learner:
     if learner != BUILT_IN:
-        return build_learner(learner, data, split)
+        return build_learner(learner, data, split, settings.training.get("members"))
     weights = settings.training.get("weights")
     file = None if weights is None else find_path(folder, weights)
     return make_built_in(list_training(settings), data, split, file)

@@ -20,6 +20,7 @@ from allotment.cli.demo import demo
 from allotment.cli.files import check, example
 from allotment.cli.group import main
 from allotment.cli.labels import correct, export, history
+from allotment.cli.learners import learners
 from allotment.cli.model import predict, train
 from allotment.cli.planning import cheapest, frontier, plan, score
 
@@ -27,7 +28,7 @@ __all__ = ["main"]
 
 _CAMPAIGN = (
     demo, init, check, status, estimate, plan, order, ingest, correct, history, export, evaluate,
-    train, predict, backtest, report, verify, restore, pack, unpack,
+    learners, train, predict, backtest, report, verify, restore, pack, unpack,
 )  # fmt: skip
 _PROBLEM = (example, frontier, score, cheapest, data)
 for _command in (*_CAMPAIGN, *_PROBLEM):  # as --help lists them

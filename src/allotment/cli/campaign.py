@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allotment.cli.group import BAD_INPUT, INTERRUPTED, say
-from allotment.cli.output import print_json
+from allotment.cli.learners import wait_for_contest
+from allotment.cli.output import READING, TIMING, print_json
 from allotment.cli.sources import SourceName, read_settings, set_option
 from allotment.meter import Meter, spell
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
     from allotment.campaign.campaign import Campaign
+    from allotment.campaign.starting import Started
     from allotment.errors import Undecided
 
 folder_argument = click.argument("folder", metavar="CAMPAIGN")
@@ -26,7 +28,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="JSON, for ma
 learner_option = click.option(
     "--learner",
     metavar="NAME|FILE.py:FUNCTION",
-    help="What trains: an installed learner, or code of your own; also ALLOT_LEARNER.",
+    help="What trains: sklearn:NAME, an installed one, or code of your own; also ALLOT_LEARNER.",
 )
 on_option = click.option(
     "--on", metavar="NAME", help="Where trainings run. [default: processes of this machine]"
@@ -131,6 +133,11 @@ class _MethodOption(click.Option):
 )
 @click.option("--weights", metavar="FILE", help="Trained weights for the network's backbone.")
 @click.option("--steps", type=click.IntRange(1), metavar="N", help="Of one training.")
+@click.option(
+    "--learner",
+    metavar="NAME",
+    help="What trains: sklearn:HistGradientBoosting, ..., or auto: the best on the labels at hand.",
+)
 def init(folder: str, **given: Any) -> None:
     """Begin a campaign: a folder with commented settings.
 
@@ -140,7 +147,7 @@ def init(folder: str, **given: Any) -> None:
               allot init my-campaign --data scenes
     """
     from allotment.campaign.intake import tell_guessed
-    from allotment.campaign.starting import begin, tell_metrics
+    from allotment.campaign.starting import tell_metrics
     from allotment.errors import Undecided
     from allotment.terminal.campaigns import show_tasks
     from allotment.terminal.datasets import show_columns
@@ -154,12 +161,12 @@ def init(folder: str, **given: Any) -> None:
     targets = [name.strip() for name in named if name.strip()]
     given |= {"targets": targets, "id": given.pop("id_")}
     try:
-        started = begin(folder, **given)
+        started = _begin(folder, given)
     except Undecided as error:
         if not is_terminal():
             raise
         given["kinds"] |= _ask_kinds(error)
-        started = begin(folder, **given)
+        started = _begin(folder, given)
     state, status = started.campaign.summarise(started.files)
     page = Page()
     page.text(
@@ -176,6 +183,18 @@ def init(folder: str, **given: Any) -> None:
         page.text(line)
     page.text(tell_metrics(state))
     page.text(f"Next: {status.next}")
+
+
+def _begin(folder: str, given: dict[str, Any]) -> Started:
+    """A new campaign, with how long it takes where learners are compared for it."""
+    from allotment.campaign.starting import begin
+    from allotment.learners.choice import AUTO
+
+    if given["learner"] != AUTO:
+        with Meter("reading the data"):
+            return begin(folder, **given)
+    with wait_for_contest(len(given["targets"])):
+        return begin(folder, **given)
 
 
 def is_terminal() -> bool:
@@ -237,9 +256,12 @@ def estimate(
     campaign = _enter(folder, "estimate", learner, on)
     note_machine(campaign)  # which is refused at once if somebody else is writing
     with stoppable(f"allot estimate {quote(folder)}"):
-        seconds, state = None, campaign.look()
+        with Meter(READING):
+            seconds, state = None, campaign.look()
+        if state.unsaid:  # while it can be said before anything is trained anew
+            say(f"Note: {state.unsaid}.", err=as_json)
         if dry_run or not campaign.is_begun(state):
-            with Meter("timing a few steps"):
+            with Meter(TIMING):
                 price = campaign.price(state, hourly, workers)
             seconds = price.seconds
             if dry_run and as_json:
@@ -462,6 +484,7 @@ def evaluate(
               allot evaluate my-scenes --repeats 5
     """
     from allotment.campaign.campaign import REPEATS
+    from allotment.formatting import several
     from allotment.settings.settings import quote
     from allotment.terminal.campaigns import show_evaluation
     from allotment.terminal.page import Page
@@ -470,15 +493,22 @@ def evaluate(
     if now and asks:
         raise click.UsageError("--now tries out no plan; leave out --plan and --repeats.")
     campaign = _enter(folder, "evaluate", learner, on)
-    if now or not (asks or campaign.look().stock.oracle):
+    with Meter(READING):
+        has_labels = campaign.look().stock.oracle
+    if now or not (asks or has_labels):
         _evaluate_now(campaign, quote(folder), workers, as_json)
         return
     yours = [_pairs("--plan", plan.split(",")) for plan in plans]
     for warning in campaign.judge_prices(yours):
         say(f"note: {warning}", err=True)
     note_machine(campaign)
-    with stoppable(f"allot evaluate {quote(folder)}"), Meter("trainings") as meter:
-        value, found = campaign.try_plans(yours, repeats or REPEATS, workers, meter)
+    with stoppable(f"allot evaluate {quote(folder)}"):
+        with Meter(TIMING):
+            trainings, seconds = campaign.time_plans(yours, repeats or REPEATS, workers)
+        if trainings:
+            say(f"Trying out plans: {several(trainings, 'training')}, {spell(seconds)}.", err=True)
+        with Meter("trainings", seconds or None) as meter:
+            value, found = campaign.try_plans(yours, repeats or REPEATS, workers, meter)
     if as_json:
         print_json({"number": value.number, "rows": found.rows()} | found.to_dict())
     else:
@@ -496,7 +526,7 @@ def _evaluate_now(campaign: Campaign, folder: str, workers: int | None, as_json:
 
     note_machine(campaign)
     with stoppable(f"allot evaluate {folder}"):
-        with Meter("timing a few steps"):
+        with Meter(TIMING):
             seconds = campaign.time_evaluation(workers)
         if seconds:
             say(f"Cross-validation: {PARTS} trainings, {spell(seconds)}.", err=True)
@@ -505,7 +535,10 @@ def _evaluate_now(campaign: Campaign, folder: str, workers: int | None, as_json:
     if as_json:
         print_json(found.to_dict())
     else:
-        show_scores(Page(), found)
+        page = Page()
+        show_scores(page, found)
+        page.text()
+        page.text(f"Next: {campaign.summarise()[1].next}")
 
 
 @click.command()

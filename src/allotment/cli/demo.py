@@ -13,6 +13,7 @@ import click
 
 from allotment.cli.campaign import note_machine, on_option, stoppable
 from allotment.cli.files import EXAMPLES, read_example
+from allotment.cli.output import TIMING
 from allotment.cli.planning import show_beside
 from allotment.meter import Meter, spell
 
@@ -195,7 +196,7 @@ def _measure(page: Page, campaign: Campaign, repeats: int, workers: int) -> floa
         return None
     seconds = each = None
     if not campaign.is_begun(state):
-        with Meter("timing a few steps"):
+        with Meter(TIMING):
             price = campaign.price(state, workers=workers)
         seconds = price.seconds
         each = seconds / price.trainings

@@ -6,8 +6,8 @@ import click
 
 from allotment.cli.campaign import folder_argument, json_option, learner_option
 from allotment.cli.group import INTERRUPTED, say
-from allotment.cli.output import print_json
-from allotment.meter import Meter
+from allotment.cli.output import TIMING, print_json
+from allotment.meter import Meter, spell
 
 
 @click.command()
@@ -28,19 +28,26 @@ def train(folder: str, output: str | None, learner: str | None, as_json: bool) -
     from pathlib import Path
 
     from allotment.campaign.campaign import Campaign
+    from allotment.campaign.summary import MODEL_FOLDER
     from allotment.files import check_free
     from allotment.formatting import several
+    from allotment.learners.choice import is_stepless
     from allotment.models.inputs import tell_source
     from allotment.settings.settings import quote
 
     campaign = Campaign(folder, learner)
-    place = Path(output) if output is not None else Path(folder) / "model"
+    click.get_current_context().with_resource(campaign.once())
+    place = Path(output) if output is not None else Path(folder) / MODEL_FOLDER
     counts = campaign.look().stock.have
     check_free(place)
     have = ", ".join(f"{task} {count}" for task, count in counts.items())
     say(f"Training on {several(sum(counts.values()), 'label')} ({have}).", err=True)
     try:
-        with Meter("steps") as meter:
+        with Meter(TIMING):
+            seconds = campaign.time_model()
+        if seconds:
+            say(f"That takes {spell(seconds)}.", err=True)
+        with Meter("steps", seconds or None) as meter:
             model = campaign.train(place, meter)
     except KeyboardInterrupt:
         say("\nStopped; nothing is written.", err=True)
@@ -49,6 +56,8 @@ def train(folder: str, output: str | None, learner: str | None, as_json: bool) -
         print_json({"model": str(place), "card": model.card.to_dict()})
         return
     say(f"{place} is written; {place / 'README.md'} says what it was trained on.")
+    if is_stepless(model.learner):
+        say("It holds the rows and labels that it was fitted to: pass it on as you would these.")
     if model.card.scores is None:
         now = " --now" if campaign.look().stock.oracle else ""
         how = f"allot evaluate {quote(folder)}{now}"

@@ -17,6 +17,9 @@ import click
 from allotment.cells import protect
 from allotment.cli.inputs import Command
 
+READING, TIMING = "reading the campaign", "timing a few steps"
+"""what is said while nothing trains yet"""
+
 
 def formats(command: Command) -> Command:
     """Adds --json and --csv; the command gets `form`: json, csv or table."""

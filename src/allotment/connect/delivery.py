@@ -24,6 +24,7 @@ from allotment.connect.connector import (
     Row,
     find_reader,
 )
+from allotment.connect.decimals import COMMA, POINT, Decimals, WrittenNumber, look_at
 from allotment.connect.guard import Refused, Written, open_plain, refuse, show_value
 from allotment.connect.masks import take_mask
 from allotment.connect.names import Names, compose, find_alike
@@ -52,6 +53,8 @@ SEPARATOR = "|"
 MOST_LABELS = 1_000_000
 MOST_CLASSES_ADVISED = 20
 """known classes in the line that is to be written into the settings"""
+COMMAS_NOTE = "numbers with a decimal comma"
+"""in the notes on a delivery"""
 MOST_VALUES = 10
 """different ones for one label that are kept, for people to decide"""
 
@@ -115,6 +118,8 @@ def read_delivery(
     keep: str | os.PathLike[str] | None = None,
     guessed: Collection[str] = (),
     connector: str | None = None,
+    aliases: Mapping[str, str] | None = None,
+    decimal: str | None = None,
 ) -> Parts:
     """The labels in a CSV or JSONL file, in a folder or zip archive of masks called
     TASK/INSTANCE.png, or wherever the named connector finds them.
@@ -124,12 +129,15 @@ def read_delivery(
     `own_id` (as the data call it), `instance` or `id`. `size_of` gives the size that a mask must
     have; `keep` is the folder that accepted masks are put into, and nothing is written anywhere
     else. The classes of `guessed` tasks are those of the labels at hand, so there may be more.
+    `aliases` are names that tasks had before, by which they are known as well. Numbers may have
+    decimal commas; `decimal` is the sign that the data have, for numbers that may mean two things.
     Raises InputError only for what can't be read as a delivery at all.
     """
     place = os.fspath(path)
-    reading = _Reading(tasks, known_ids, (id_column, own_id), task, separator, size_of, keep)
+    columns = id_column, own_id
+    reading = _Reading(tasks, known_ids, columns, task, separator, size_of, keep, aliases)
     name = find_reader(place, connector)
-    reading.guessed = guessed
+    reading.guessed, reading.decimals.said = guessed, decimal
     content = _digest(place)
     reading.beside = Path(place).parent if os.path.isfile(place) else None
     with closing(_read(name, place, reading.expected)) as all_of_it:
@@ -145,11 +153,13 @@ def read_label(
     *,
     size_of: SizeOf | None = None,
     keep: str | os.PathLike[str] | None = None,
+    aliases: Mapping[str, str] | None = None,
+    decimal: str | None = None,
 ) -> Label:
     """A label that somebody typed: its task, its instance and what it is, as in a row of a sheet. A
     mask is the name of a PNG file. Raises InputError with the reason if it can't be one."""
-    reading = _Reading(tasks, known_ids, (None, None), None, SEPARATOR, size_of, keep)
-    reading.beside = Path()
+    reading = _Reading(tasks, known_ids, (None, None), None, SEPARATOR, size_of, keep, aliases)
+    reading.beside, reading.decimals.said = Path(), decimal
     names = (TASK_COLUMN, INSTANCE, LABEL)
     reading.take(Row("", dict(zip(names, label, strict=True))))
     found = reading.finish(Path("label"), "")
@@ -238,7 +248,11 @@ class _Reading:
         separator: str,
         size_of: SizeOf | None,
         keep: str | os.PathLike[str] | None,
+        aliases: Mapping[str, str] | None = None,
     ):
+        self.aliases = dict(aliases or {})
+        """names that tasks had before"""
+        task = None if task is None else self.aliases.get(task, task)
         wrong = Collected()
         if not tasks:
             wrong.add("tasks", "there is none to take labels for")
@@ -255,7 +269,7 @@ class _Reading:
         self.keep = None if keep is None else Path(keep)
         self.refused = Refused()
         usual = task or (next(iter(tasks)) if len(tasks) == 1 else None)
-        self.names = Names(tasks, known, usual, self.refused)
+        self.names = Names(tasks, known, usual, self.refused, self.aliases)
         listed = {
             name: each
             for name, each in tasks.items()
@@ -270,6 +284,11 @@ class _Reading:
         """tasks of which more classes may turn up"""
         self.beside: Path | None = None
         """where a label that names a file is looked for"""
+        self.decimals = Decimals()
+        self.waiting: list[tuple[str, str, WrittenNumber, str]] = []
+        """numbers that may mean two things, to be read once all others are"""
+        self.doubtful: list[int] = []
+        """places of those that were accepted all the same"""
         self.accepted: list[Label] = []
         self.places: list[str] = []
         self.bare: dict[tuple[str, str], None] = {}
@@ -277,7 +296,7 @@ class _Reading:
         self.notes: Counter[str] = Counter()
         self.remarks: list[str] = []
         self.asked: dict[tuple[str, str, str], None] = {}
-        self.forms = Forms(tasks, columns[0], task, self.refused, columns[1])
+        self.forms = Forms(tasks, columns[0], task, self.refused, columns[1], self.aliases)
 
     @property
     def expected(self) -> Expected:
@@ -314,12 +333,80 @@ class _Reading:
                 name = self.names.find_task(task)
                 instance = self.names.find_instance(row.get(form.id))
                 self._note_order(row, form, name, instance)
-                self._take(name, instance, self._read(name, instance, given), where)
+                if self.tasks[name].kind == "regression":
+                    self._take_number(name, instance, given, where)
+                else:
+                    self._take(name, instance, self._read(name, instance, given), where)
             except InputError:
                 raise
             except ValueError as error:
                 reason = str(error) if form.label else f"task {show_value(task)}: {error}"
                 self.refused.add(where, reason, _as_written(task, row.get(form.id), given))
+
+    def _take_number(self, task: str, instance: str, given: Any, where: str) -> None:
+        """A number as it is written; one that may mean two things waits for what the others
+        show."""
+        written = look_at(given)
+        if written is None:
+            self._take(task, instance, self._read(task, instance, given), where)
+            return
+        self.decimals.note(task, written)
+        if written.is_doubtful and written.sign == COMMA:
+            if len(self.waiting) >= MOST_LABELS:
+                raise ValueError(
+                    f"more than {MOST_LABELS:,} labels in one delivery; give it in parts"
+                )
+            self.waiting.append((task, instance, written, where))
+            return
+        before = len(self.accepted)
+        self._take(
+            task, instance, self._read_number(task, instance, written.fraction, written), where
+        )
+        if written.is_doubtful and len(self.accepted) > before:
+            self.doubtful.append(before)
+
+    def _read_number(
+        self, task: str, instance: str, text: str, written: WrittenNumber
+    ) -> LabelValue:
+        if written.sign == COMMA:
+            self.notes[COMMAS_NOTE] += 1
+        return self._read(task, instance, text)
+
+    def _settle_numbers(self) -> None:
+        """Read what waits, and look again at numbers such as 1.234, which are taken at once: almost
+        always they mean what they say."""
+        taken = [(at, *self._recall(at)) for at in self.doubtful]
+        dropped = set()
+        for at, task, instance, written, where in taken:
+            try:
+                if self.decimals.read(task, written) == written.fraction:
+                    continue
+            except ValueError:
+                pass
+            dropped.add(at)
+            self.values[task, instance].remove(self.accepted[at][2])
+            self.waiting.append((task, instance, written, where))
+        if dropped:
+            kept = [at for at in range(len(self.accepted)) if at not in dropped]
+            self.accepted = [self.accepted[at] for at in kept]
+            self.places = [self.places[at] for at in kept]
+        for task, instance, written, where in self.waiting:
+            try:
+                text = self.decimals.read(task, written)
+                value = self._read_number(task, instance, text, written)
+                self._take(task, instance, value, where)
+            except ValueError as error:
+                self.refused.add(where, str(error), (task, instance, written.text))
+
+    def _recall(self, at: int) -> tuple[str, str, WrittenNumber, str]:
+        """What was accepted at this place, as it was written: three digits after a point."""
+        task, instance, value = self.accepted[at]
+        return (
+            task,
+            instance,
+            WrittenNumber(f"{value:.3f}", POINT, is_doubtful=True),
+            self.places[at],
+        )
 
     def _ask(self, row: Mapping[str, Any], form: Form, task: Any) -> None:
         """Note what a row without a label asks for; whether it makes sense matters once it has
@@ -401,10 +488,11 @@ class _Reading:
             raise ValueError("is not a PNG file by its name; masks are called TASK/INSTANCE.png")
         paths = [stem, stem.partition("/")[2]]
         for path in paths:
-            for task in sorted(self.tasks, key=len, reverse=True):
-                for folder, inside in ((task, path), (compose(task), compose(path))):
+            for called in sorted(self.names.meant, key=len, reverse=True):
+                for folder, inside in ((called, path), (compose(called), compose(path))):
                     if inside.startswith(f"{folder}/"):
-                        return task, self.names.find_instance(inside[len(folder) + 1 :])
+                        name = self.names.find_instance(inside[len(folder) + 1 :])
+                        return self.names.meant[called], name
         usual = self.names.usual or self._only_map()
         for path in paths if usual is not None else ():
             if path in self.names.known:
@@ -422,6 +510,7 @@ class _Reading:
 
     def finish(self, path: Path, content: str) -> Parts:
         """What it all comes to, once kept masks are safe."""
+        self._settle_numbers()
         if self.keep is not None and self.keep.is_dir():
             try:
                 sync_folder(self.keep)
@@ -440,7 +529,10 @@ class _Reading:
         ]
         rejected = self.refused.all()
         outcome = hashlib.sha256(content.encode())
-        for each in (*self.accepted, "", *rejected):
+        first = {name: old for old, name in self.aliases.items()}
+        # by their first names, so that a file is known again after a task was renamed
+        accepted = ((first.get(task, task), *rest) for task, *rest in self.accepted)
+        for each in (*accepted, "", *rejected):
             outcome.update(json.dumps(each, sort_keys=True).encode())
         name = shown(path.name or str(path))
         return Parts(

@@ -23,6 +23,7 @@ from pathlib import Path, PureWindowsPath
 from typing import IO, Any
 
 from allotment.amounts import short
+from allotment.data.encodings import WESTERN
 from allotment.data.pixels import Unread, shown
 from allotment.errors import MOST_HINTS, InputError, Mistake, cut, suggest
 from allotment.files import MOST_UNPACKING
@@ -227,7 +228,7 @@ def read_records(file: IO[bytes], delimiter: str) -> Iterator[tuple[int, list[st
 
 def parse_record(record: bytes | None, delimiter: str) -> list[str]:
     """The cells of one CSV record; raises ValueError with the reason."""
-    text = decode(record)
+    text = _decode_spreadsheet(record) if delimiter == ";" else decode(record)
     if text.count('"') % 2:
         raise ValueError(
             'a quote (") is opened here and never closed; close it, or double it if it belongs to'
@@ -248,6 +249,21 @@ def parse_record(record: bytes | None, delimiter: str) -> list[str]:
         raise ValueError(
             f"{reason}; a cell that holds a quote is put between quotes, its own quotes doubled"
         ) from None
+
+
+def _decode_spreadsheet(line: bytes | None) -> str:
+    """A line with semicolons, which is what spreadsheets write where the comma is the decimal sign,
+    often in the letters of Windows."""
+    try:
+        return decode(line)
+    except ValueError:
+        if line is None or b"\0" in line:
+            raise
+        try:
+            return line.decode(WESTERN)
+        except UnicodeDecodeError:
+            pass
+        raise
 
 
 def decode(line: bytes | None) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import bisect
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -32,12 +32,21 @@ class Names:
     """Finds tasks and instances, and counts how often it did."""
 
     def __init__(
-        self, tasks: Collection[str], known: Collection[str], usual: str | None, refused: Refused
+        self,
+        tasks: Collection[str],
+        known: Collection[str],
+        usual: str | None,
+        refused: Refused,
+        aliases: Mapping[str, str] | None = None,
     ):
+        """`aliases` are names that tasks had before: sheets may be out under them."""
         self.tasks, self.known, self.refused = tasks, known, refused
         self.usual = usual
         """the task that is meant where none is named"""
-        self.alike = find_alike(tasks)
+        self.meant = {name: name for name in tasks} | dict(aliases or {})
+        """tasks by all of their names"""
+        alike = find_alike(self.meant)
+        self.alike = {composed: self.meant[name] for composed, name in alike.items()}
         self.met = 0
         """names of instances that are known"""
         self.strangers = 0
@@ -48,8 +57,8 @@ class Names:
             return self.usual
         if isinstance(given, str):
             for each in (unprotect(given), given, given.strip()):
-                if each in self.tasks:
-                    return each
+                if each in self.meant:
+                    return self.meant[each]
             if (alike := self.alike.get(compose(given.strip()))) is not None:
                 return alike
         name = given if isinstance(given, str) else ""

@@ -94,31 +94,38 @@ class Forms:
         task: str | None,
         refused: Refused,
         own_id: str | None = None,
+        aliases: Mapping[str, str] | None = None,
     ):
         """`own_id` is what the data themselves call the column that names the instance, in a table
-        that comes back."""
+        that comes back; `aliases` are names that tasks had before."""
         self.tasks, self.refused = tasks, refused
         own = () if own_id is None or own_id in ID_COLUMNS else (own_id,)
         self.ids = (*own, *ID_COLUMNS) if id_column is None else (id_column,)
         self.only = task
         self.has_usual = task is not None or len(tasks) == 1
         self.found: dict[tuple[str, ...], Form] = {}
-        self.places = {name: name for name in tasks} | {
-            f"{each}{name}": name for each in TARGET_PREFIXES for name in tasks
+        meant = {name: name for name in tasks} | dict(aliases or {})
+        self.places = meant | {
+            f"{each}{called}": name for each in TARGET_PREFIXES for called, name in meant.items()
         }
         several = [
-            (name, target.classes) for name, target in tasks.items() if target.kind == "multilabel"
+            (called, name, tasks[name].classes)
+            for called, name in meant.items()
+            if tasks[name].kind == "multilabel"
         ]
         self.spread = {
-            f"{name}{sign}{each}": (name, each)
-            for name, classes in several
+            f"{called}{sign}{each}": (name, each)
+            for called, name, classes in several
             for sign in BETWEEN
             for each in classes
         }
         if self.has_usual:  # then a class alone says enough
             usual = task or next(iter(tasks))
             self.spread |= {
-                each: (name, each) for name, classes in several if name == usual for each in classes
+                each: (name, each)
+                for _, name, classes in several
+                if name == usual
+                for each in classes
             }
 
     def find(self, names: Collection[str]) -> Form:
@@ -393,10 +400,8 @@ def _what_number(text: str) -> str:
         return "finite number; leave it empty where it is unknown"
     if "," not in text:
         return "number"
-    bare = text.replace(",", "") if text.rfind(".") > text.rfind(",") or text.count(",") > 1 else ""
-    if not bare and "." in text:  # as it is written where the comma is the decimal sign
-        bare = text.replace(".", "").replace(",", ".")
-    if bare and _number(bare) is not None:
+    bare = text.replace(",", "")
+    if _number(bare) is not None:
         return f"number; write it without a thousands separator, as in {bare[:40]}"
     return "number; write a decimal point, as in 3.5, and nothing between thousands"
 

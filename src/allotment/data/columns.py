@@ -23,7 +23,7 @@ MOST_CELLS = 10**9
 """more would not fit into the memory of a laptop"""
 _COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 """a number as it is written where the comma is the decimal sign"""
-_COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?", re.ASCII)
+COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?", re.ASCII)
 """the same, with or without a fraction"""
 NO_VALUE = frozenset(("", "na", "n/a", "#n/a", "nan", "null", "none", "?"))
 """what stands for no value among numbers and classes"""
@@ -58,13 +58,15 @@ class Column:
     def missing(self) -> NDArray[np.bool_]:
         if self.numbers is not None:
             return np.isnan(self.numbers)
-        return np.fromiter((not each for each in self.texts), dtype=bool, count=len(self.texts))
+        lengths = np.fromiter(map(len, self.texts), dtype=np.int64, count=len(self.texts))
+        return np.equal(lengths, 0)
 
-    def pick(self, rows: Sequence[int]) -> Column:
+    def pick(self, rows: Sequence[int] | NDArray[np.int64]) -> Column:
         """The cells in these rows."""
+        places = np.asarray(rows, dtype=np.int64)
         if self.numbers is not None:
-            return replace(self, numbers=self.numbers[list(rows)], lines=None)
-        return replace(self, words=[self.texts[row] for row in rows], lines=None)
+            return replace(self, numbers=self.numbers[places], lines=None)
+        return replace(self, words=[self.texts[row] for row in places.tolist()], lines=None)
 
     def mistakes(self, rows: Iterable[int], what: Callable[[int], str]) -> list[Mistake]:
         """What is wrong in these rows: the first few in full, the others counted."""
@@ -174,7 +176,7 @@ def _read_commas(cells: Sequence[str]) -> NDArray[np.float64] | None:
     values = array("d")
     for cell in cells:
         text = cell.strip()
-        if _COMMA_NUMBER.fullmatch(text):
+        if COMMA_NUMBER.fullmatch(text):
             values.append(float(text.replace(".", "").replace(",", ".")))
         elif text.lower() in NO_VALUE:
             values.append(math.nan)
@@ -194,8 +196,12 @@ def _number(text: str) -> float | None:
 
 def text_column(name: str, cells: Iterable[str], lines: Sequence[int] | None, keep: bool) -> Column:
     """The cells as words or, unless they are to be kept as they are, as true and false."""
-    words = ["" if not each or each.isspace() else each for each in cells]
-    if not keep and any(words) and {each.lower() for each in set(words)} <= {"", "true", "false"}:
+    words = list(cells)
+    distinct = set(words)
+    if blanks := {each for each in distinct if each.isspace()}:
+        words = ["" if each in blanks else each for each in words]
+        distinct -= blanks
+    if not keep and any(words) and {each.lower() for each in distinct} <= {"", "true", "false"}:
         truth = {"": np.nan, "true": 1.0, "false": 0.0}
         return Column(
             name, np.array([truth[each.lower()] for each in words]), boolean=True, lines=lines

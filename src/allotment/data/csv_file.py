@@ -30,6 +30,10 @@ LONGEST_TABLE_LINE = 2**24
 """bytes of a line"""
 CELLS_AT_ONCE = 2**20
 """cells of a CSV file that are held as text at a time"""
+MORE_ROWS = 1.05
+"""times the rows of a file by its first ones, for which memory is set aside"""
+MOST_GROWTH = 4
+"""times the numbers that are there, for which memory is set aside at most"""
 UNPACK = "if it is the right file, unpack it first (gunzip)"
 SEPARATORS = ";\t|,"
 """what may stand between cells in place of what the file's name says"""
@@ -62,6 +66,27 @@ class RowBatch(Protocol):
 
     def numbers(self, place: int) -> NDArray[np.float64] | None:
         """The same as numbers, NaN where there is none; None if one of them is something else."""
+
+
+class GrowingArray:
+    """Numbers of which parts come one after the other; each is free once it is here."""
+
+    def __init__(self) -> None:
+        self._held, self._count = np.empty(0), 0
+
+    def add(self, part: NDArray[np.float64], expected: int) -> None:
+        """A part, after which there may be as many as expected."""
+        count = self._count + len(part)
+        if count > len(self._held):
+            grown = np.empty(max(count, min(expected, MOST_GROWTH * count)))
+            grown[: self._count] = self._held[: self._count]
+            self._held = grown
+        self._held[self._count : count] = part
+        self._count = count
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        return self._held[: self._count]
 
 
 @dataclass(frozen=True)
@@ -132,12 +157,10 @@ def open_csv(text: TextFile) -> tuple[tuple[str, ...], Read, Callable[[Column], 
         )
 
     def read(wanted: Collection[str], as_text: Collection[str]) -> dict[str, Column]:
-        texts = set(as_text)
-        while True:  # a second time only if numbers turned into texts after the first rows
-            columns, late = _gather(text, header, names, wanted, texts)
-            if not late:
-                return columns
-            texts |= late
+        columns, late = _gather(text, header, names, wanted, as_text)
+        if late:  # what began as numbers and turned into texts after the first rows
+            columns |= _gather(text, header, names, late, late)[0]
+        return columns
 
     def guess(column: Column) -> Column:
         return guess_column(column, text.decimal)
@@ -303,18 +326,17 @@ def _gather(
 ) -> tuple[dict[str, Column], set[str]]:
     """The columns, and those that began as numbers but are texts further down."""
     at = {name: place for place, name in enumerate(names)}
-    floats: dict[str, list[NDArray[np.float64]]] = {
-        name: [] for name in wanted if name not in as_text
-    }
+    floats = {name: GrowingArray() for name in wanted if name not in as_text}
     texts: dict[str, list[str]] = {name: [] for name in wanted if name in as_text}
     late: set[str] = set()
     lines = array("q")
     places = {at[name] for name in wanted}
     for batch in _batches(text, header, len(names), places, {at[name] for name in texts}):
+        expected = _guess_rows(text, len(lines) + len(batch.lines))
         for name in list(floats):
             values = batch.numbers(at[name])
             if values is not None:
-                floats[name].append(values)
+                floats[name].add(values, expected)
             else:
                 del floats[name]
                 if lines:
@@ -326,13 +348,16 @@ def _gather(
         lines.extend(batch.lines)
     if not lines:
         raise refuse(text.path, "has a header but no rows below it")
-    columns = {
-        name: Column(name, np.concatenate(values), lines=lines) for name, values in floats.items()
-    }
-    columns |= {
-        name: text_column(name, held, lines, keep=name in as_text) for name, held in texts.items()
-    }
+    columns = {name: Column(name, held.values, lines=lines) for name, held in floats.items()}
+    for name, held in texts.items():
+        columns[name] = text_column(name, held, lines, keep=name in as_text)
     return columns, late
+
+
+def _guess_rows(text: TextFile, read: int) -> int:
+    """How many rows there will be if the others are as long as those that were read, and a few
+    more."""
+    return int(MORE_ROWS * read * text.file.size / max(1, text.file.position))
 
 
 def _batches(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,11 @@ FIRST_LOOK = 20
 """cells that show whether the others are worth a look"""
 CIRCLE_DIGITS = 6
 """of sines and cosines, whose last ones differ between machines"""
+
+_ISO_MARKS = {4: "-", 7: "-", 10: " T", 13: ":", 16: ":"}
+"""what stands between the digits of 2024-12-31 23:59:59, by its place"""
+_ISO_SIZES = (10, 16, 19)
+"""letters of a date, with hours and minutes, and with seconds"""
 
 _CLOCK = re.compile(
     r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?(?: ?([AaPp])\.?[Mm]\.?)?"
@@ -55,7 +61,7 @@ class Moments:
         return np.asarray(self.days + self.seconds / DAY)
 
 
-def guess_order(texts: Iterable[str]) -> tuple[str, bool]:
+def guess_order(texts: Collection[str]) -> tuple[str, bool]:
     """In which order the parts of dates are written if all cells hold dates or times, else "";
     and whether the other order of day and month would do as well.
 
@@ -66,12 +72,20 @@ def guess_order(texts: Iterable[str]) -> tuple[str, bool]:
     >>> guess_order(["2024-02-30"])
     ('', False)
     """
+    if not _are_dates(islice(texts, FIRST_LOOK)):
+        return "", False
+    if _read_iso([each for each in texts if each]) is not None:
+        return "ymd", False
     distinct = set(texts)
     if not _are_dates(islice(distinct, FIRST_LOOK)):
         return "", False
-    pairs = {_split(each) for each in distinct if not is_nothing(each)}
-    days, clocks = {day for day, _ in pairs}, {clock for _, clock in pairs}
-    if not pairs or any(_read_clock(each) is None for each in clocks):
+    days, clocks = set(), set()
+    for each in distinct:
+        if not is_nothing(each):
+            day, clock = _split(each)
+            days.add(day)
+            clocks.add(clock)
+    if not days or any(_read_clock(each) is None for each in clocks):
         return "", False
     if days == {""}:
         return "ymd", False
@@ -105,6 +119,44 @@ def _split(text: str) -> tuple[str, str]:
     cell = text.strip()
     day, _, clock = cell.partition("T" if "T" in cell[:11] else " ")
     return ("", cell) if ":" in day else (day.removesuffix(","), clock.strip())
+
+
+def _read_iso(cells: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Days and seconds of cells that are all written like 2024-12-31 23:59:59, as most long columns
+    are: all at once. None if one of them is not.
+
+    >>> _read_iso(["2024-03-01 00:00:05"]), _read_iso(["2024-02-30"])
+    ((array([738946]), array([5])), None)
+    """
+    size = len(cells[0]) if cells else 0
+    if size not in _ISO_SIZES or any(len(each) != size for each in cells):
+        return None
+    letters = np.array(cells).view(np.uint32).reshape(-1, size)
+    marks = {place: list(map(ord, mark)) for place, mark in _ISO_MARKS.items() if place < size}
+    if not all(np.isin(letters[:, place], codes).all() for place, codes in marks.items()):
+        return None
+    digits = letters.astype(np.int64) - ord("0")
+    numeric = [place for place in range(size) if place not in marks]
+    if digits[:, numeric].min() < 0 or digits[:, numeric].max() > 9:
+        return None
+
+    def read(first: int, last: int) -> NDArray[np.int64]:
+        if first >= size:
+            return np.zeros(len(cells), dtype=np.int64)
+        return np.asarray(digits[:, first:last] @ 10 ** np.arange(last - first)[::-1])
+
+    year, month, day = read(0, 4), read(5, 7), read(8, 10)
+    clock = read(11, 13), read(14, 16), read(17, 19)
+    if year.min() < 1 or month.min() < 1 or month.max() > 12 or day.min() < 1:
+        return None
+    if any(part.max() > most for part, most in zip(clock, (23, 59, 59), strict=True)):
+        return None
+    months = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
+    begins, ends = (each.astype("datetime64[D]").astype(np.int64) for each in (months, months + 1))
+    if (day > ends - begins).any():
+        return None
+    days = begins + day - 1 + date(1970, 1, 1).toordinal()
+    return days, 3600 * clock[0] + 60 * clock[1] + clock[2]
 
 
 def _is_bare(day: str) -> bool:
@@ -167,30 +219,28 @@ def find_order(column: Column, form: str) -> str:
 
 def read_moments(column: Column, form: str) -> Moments:
     """The cells as days and seconds; raises InputError with those that are no dates."""
+    if (found := _read_iso([each for each in column.texts if each])) is not None:
+        known = np.array([bool(each) for each in column.texts])
+        return Moments(_spread(known, found[0]), _spread(known, found[1]), dated=True)
     order = find_order(column, form)
     pairs = [_split(each) for each in column.texts]
-    days: dict[str, float | None] = {
-        each: _read_day(each, order) for each in {day for day, _ in pairs}
-    }
-    clocks: dict[str, float | None] = {
-        each: _read_clock(each) for each in {clock for _, clock in pairs}
-    }
+    days = {each: _read_day(each, order) for each in {day for day, _ in pairs}}
+    clocks = {each: _read_clock(each) for each in {clock for _, clock in pairs}}
     dated = any(day is not None for day in days.values())
     if not dated:  # times of a day, all of which may be one
         days[""] = 0
-    held = [(days[day], clocks[clock]) for day, clock in pairs]
-    wrong = []
-    for row, moment in enumerate(held):
-        if None in moment:
-            held[row] = (np.nan, np.nan)
-            wrong += [] if is_nothing(column.texts[row]) else [row]
-        elif not dated and is_nothing(column.texts[row]):
-            held[row] = (np.nan, np.nan)
+    # None becomes NaN
+    values = np.array([days[day] for day, _ in pairs], dtype=np.float64)
+    seconds = np.array([clocks[clock] for _, clock in pairs], dtype=np.float64)
+    is_none = np.isnan(values) | np.isnan(seconds)
+    wrong = [row for row in np.flatnonzero(is_none).tolist() if not is_nothing(column.texts[row])]
     if wrong:
         what = f"is not a date or a time ({form}); mend it, or say what the column holds"
         raise InputError(column.mistakes(wrong, lambda row: f"{column.texts[row][:40]!r} {what}"))
-    values = np.array(held, dtype=np.float64).reshape(-1, 2)
-    return Moments(values[:, 0], values[:, 1], dated)
+    if not dated:
+        is_none |= np.array([is_nothing(each) for each in column.texts], dtype=bool)
+    values[is_none] = seconds[is_none] = np.nan
+    return Moments(values, seconds, dated)
 
 
 def list_varying(moments: Moments) -> list[str]:
@@ -224,7 +274,7 @@ def _as_dates(ordinals: NDArray[np.int64]) -> NDArray[np.datetime64]:
     return (ordinals - date(1970, 1, 1).toordinal()).astype("datetime64[D]")
 
 
-def _spread(known: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _spread(known: NDArray[np.bool_], values: NDArray[Any]) -> NDArray[np.float64]:
     held = np.full(len(known), np.nan)
     held[known] = values
     return held

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,13 +27,18 @@ from allotment.data.dates import (
     list_varying,
     read_moments,
 )
+from allotment.data.embedded import embed_column
+from allotment.data.embedding import LARGEST_EMBEDDED_SIDE, Embedding, OwnFeatures, SeenPictures
 from allotment.data.features import BUCKETS, CATEGORIES, Features, encode_text
+from allotment.data.sums import add_exactly
 from allotment.errors import InputError, Mistake
 
 FARTHEST = 1e6
 """spreads from the mean of what a model was trained on; an answer to more says nothing"""
 LONGEST_CATEGORY = 100_000
 """letters of a category"""
+MOST_PICTURE_NUMBERS = 100_000
+"""numbers of one picture"""
 
 
 @dataclass(frozen=True)
@@ -163,11 +169,55 @@ class DateEncoder:
         return self.since.count_new(_list_since(column, moments))
 
 
+@dataclass(frozen=True)
+class PictureEncoder:
+    """The numbers of the picture that a cell names, each as spreads from its mean."""
+
+    side: int
+    """pixels that pictures are brought to"""
+    scales: tuple[tuple[int, float, float], ...] = field(repr=False)
+    """of each number its exponent, mean and spread, as of a column of numbers"""
+    network: str = ""
+    """the trained network that sees the pictures; features of our own if there is none"""
+    embedding: Embedding = field(default_factory=OwnFeatures, repr=False, compare=False)
+    root: Path | None = field(default=None, repr=False, compare=False)
+    """the folder that paths begin in"""
+    keep: Path | None = field(default=None, repr=False, compare=False)
+    """a folder that may hold the numbers already"""
+    form = "image"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.side <= LARGEST_EMBEDDED_SIDE:
+            raise InputError([Mistake("side", f"is not 1 to {LARGEST_EMBEDDED_SIDE} pixels")])
+        if not 1 <= len(self.scales) <= MOST_PICTURE_NUMBERS:
+            raise InputError([Mistake("scales", f"are not 1 to {MOST_PICTURE_NUMBERS}")])
+        for scale in self.scales:
+            NumberEncoder(*scale, is_marked=False)  # which says what is wrong with it
+
+    @property
+    def width(self) -> int:
+        return len(self.scales)
+
+    def encode(self, column: Column) -> Features:
+        if self.embedding.width != self.width:
+            what = "this version of allotment makes other numbers of pictures; train it again"
+            raise InputError([Mistake(f"column {column.name!r}", what)])
+        found = embed_column(column, self.root, self.side, self.embedding, self.keep)
+        exponents, means, spreads = (np.array(each) for each in zip(*self.scales, strict=True))
+        near = np.ldexp(found.astype(np.float64), -exponents) - means
+        scaled = np.divide(near, spreads, out=np.zeros_like(near), where=spreads > 0)
+        return np.asarray(np.clip(scaled, -FARTHEST, FARTHEST), dtype=np.float32)
+
+    def count_new(self, column: Column) -> int:
+        """None: every picture is new."""
+        return 0
+
+
 def _list_since(column: Column, moments: Moments) -> Column:
     return Column(column.name, moments.since, lines=column.lines)
 
 
-Encoder: TypeAlias = NumberEncoder | CategoryEncoder | TextEncoder | DateEncoder
+Encoder: TypeAlias = NumberEncoder | CategoryEncoder | TextEncoder | DateEncoder | PictureEncoder
 
 
 def fit_encoder(column: Column, form: str) -> Encoder:
@@ -175,7 +225,8 @@ def fit_encoder(column: Column, form: str) -> Encoder:
     if form == "numeric":
         return _fit_numbers(column)
     if form == "categorical":
-        counts = Counter(each for each in column.texts if each)
+        counts = Counter(column.texts)
+        counts.pop("", None)
         frequent = sorted(counts, key=lambda each: (-counts[each], each))[:CATEGORIES]
         others = len(counts) > len(frequent)
         return CategoryEncoder(tuple(sorted(frequent)), others, bool(column.missing.any()))
@@ -192,6 +243,16 @@ def fit_encoder(column: Column, form: str) -> Encoder:
     raise InputError([Mistake(f"column {column.name!r}", what)])
 
 
+def fit_pictures(column: Column, root: Path | None, seen: SeenPictures) -> PictureEncoder:
+    """What a column of pictures is encoded with."""
+    embedding = seen.open()
+    found = embed_column(column, root, seen.side, embedding, seen.keep)
+    numbers = [_fit_numbers(Column(column.name, part.astype(np.float64))) for part in found.T]
+    scales = tuple((each.exponent, each.mean, each.spread) for each in numbers)
+    network = "" if isinstance(embedding, OwnFeatures) else embedding.kind
+    return PictureEncoder(seen.side, scales, network, embedding, root, seen.keep)
+
+
 def _fit_numbers(column: Column) -> NumberEncoder:
     """The same sums as those by which a table is standardised."""
     values = finite_numbers(column, "feature")
@@ -202,9 +263,9 @@ def _fit_numbers(column: Column) -> NumberEncoder:
         return NumberEncoder(0, 0.0, 0.0, bool(missing.any()))
     exponent = math.frexp(peak)[1]
     small = np.ldexp(known, -exponent)
-    mean = math.fsum(small.tolist()) / len(small)
+    mean = add_exactly(small) / len(small)
     centred = small - mean
-    spread = math.sqrt(math.fsum((centred * centred).tolist()) / len(small))
+    spread = math.sqrt(add_exactly(centred * centred) / len(small))
     return NumberEncoder(exponent, mean, spread, bool(missing.any()))
 
 
@@ -215,6 +276,9 @@ def write_encoder(encoder: Encoder) -> dict[str, Any]:
     }
     if isinstance(encoder, DateEncoder):
         own["since"] = vars(encoder.since)
+    if isinstance(encoder, PictureEncoder):
+        scales = [list(scale) for scale in encoder.scales]
+        own = {"side": encoder.side, "network": encoder.network, "scales": scales}
     return {"form": encoder.form} | own
 
 
@@ -245,7 +309,21 @@ def read_encoder(plain: Any) -> Encoder:
             if not all(isinstance(each, str) for each in own["periods"]):
                 raise InputError([Mistake("periods", "are not texts")])
             return DateEncoder(own["order"], since, tuple(own["periods"]))
+        case "image":
+            _expect(own, {"side": int, "network": str, "scales": list})
+            scales = tuple(map(_read_scale, own["scales"]))
+            return PictureEncoder(own["side"], scales, own["network"])
     raise InputError([Mistake("form", "is none that this version of allotment knows")])
+
+
+def _read_scale(plain: Any) -> tuple[int, float, float]:
+    kinds = (int, float, float)
+    if not isinstance(plain, list) or len(plain) != len(kinds):
+        raise InputError([Mistake("scales", "are not an exponent, a mean and a spread each")])
+    fits = [type(each) is kind for each, kind in zip(plain, kinds, strict=True)]
+    if not all(fits):
+        raise InputError([Mistake("scales", "are not an exponent, a mean and a spread each")])
+    return plain[0], plain[1], plain[2]
 
 
 def _expect(given: Mapping[str, Any], kinds: Mapping[str, type]) -> None:

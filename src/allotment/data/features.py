@@ -1,4 +1,4 @@
-"""Feature columns as one array of numbers, or as images.
+"""Feature columns as one array of numbers, or as images; an embedding makes numbers of images, too.
 
 The same file gives the same arrays on every machine: sums are exact, hashes are blake2, orders are
 sorted.
@@ -21,8 +21,11 @@ from numpy.typing import NDArray
 
 from allotment.data.columns import Column, check_commas, finite_numbers
 from allotment.data.dates import DATE_FORMS, circle, find_phase, list_varying, read_moments
+from allotment.data.embedded import embed_column
+from allotment.data.embedding import Embedding, SeenPictures
 from allotment.data.pictures import PICTURE_SUFFIXES, load_images
 from allotment.data.roles import Roles
+from allotment.data.sums import add_exactly
 from allotment.data.table_file import TableFile
 from allotment.errors import InputError, Mistake
 from allotment.mistakes import MOST_LISTED, Collected
@@ -68,18 +71,26 @@ class TableInputs:
         size: int,
         standardise: bool,
         tell: Callable[[Mistake], Mistake] | None = None,
+        seen: SeenPictures | None = None,
     ):
+        """Without `seen`, pictures are learned from as they are, and alone."""
         self._source, self._roles, self._folder = source, roles, folder
         self._size, self._standardise, self._tell = size, standardise, tell
+        self._seen = seen
 
     @cached_property
     def survey(self) -> Survey:
         """What each column is; raises InputError with everything that can't be learned from."""
         return self._told(self._look)
 
+    @property
+    def are_pictures(self) -> bool:
+        """Whether a learner sees pictures as they are rather than numbers."""
+        return self._seen is None and self.survey.columns[0].form == "image"
+
     @cached_property
     def array(self) -> NDArray[Any]:
-        """All feature columns side by side; images are learned from alone."""
+        """All feature columns side by side; images that are not embedded are learned from alone."""
         return self._told(self._encode)
 
     def _told(self, make: Callable[[], Told]) -> Told:
@@ -89,6 +100,10 @@ class TableInputs:
             if self._tell is None:
                 raise
             raise InputError(map(self._tell, error.mistakes)) from None
+
+    @cached_property
+    def _embedding(self) -> Embedding | None:
+        return None if self._seen is None else self._seen.open()
 
     def _read(self) -> list[Column]:
         roles = self._roles
@@ -105,48 +120,61 @@ class TableInputs:
         held = self._read()
         forms = {column.name: self._form(column) for column in held}
         pictures = [column for column in held if forms[column.name] == "image"]
-        if pictures:
+        if pictures and self._seen is None:
             _check_alone(pictures, held)
             return Survey((FeatureColumn(pictures[0].name, "image", 1, 0),))
         wrong = Collected()
         for column in held:
             if column.name not in self._roles.forms:
                 wrong.attempt(check_commas, column)
-        tried = [
-            wrong.attempt(_survey, column, forms[column.name], self._standardise) for column in held
-        ]
+        tried = [wrong.attempt(self._survey, column, forms[column.name]) for column in held]
         wrong.raise_all()
         listed = tuple(each for each in tried if each is not None)
         notes = tuple(note for column in held if (note := _id_like(column, forms[column.name])))
         return Survey(listed, notes)
 
+    def _survey(self, column: Column, form: str) -> FeatureColumn:
+        if form == "image" and self._embedding is not None:
+            return FeatureColumn(column.name, form, self._embedding.width, 0)
+        return _survey(column, form, self._standardise)
+
     def _encode(self) -> NDArray[Any]:
         if self._source.images is not None:
             return self._source.images
         survey, held = self.survey, {column.name: column for column in self._read()}
-        if survey.columns[0].form == "image":
-            root = Path(self._folder) if self._folder is not None else self._source.folder
+        self._source.forget(self._roles.features)  # so that each is free once it is encoded
+        root = Path(self._folder) if self._folder is not None else self._source.folder
+        if self.are_pictures:
             return load_images(held[survey.columns[0].name], root, self._size)
         rows = len(next(iter(held.values())).missing)
         encoded = np.zeros((rows, sum(column.width for column in survey.columns)), np.float32)
         at = 0
         for column in survey.columns:
-            part = _encode(held[column.name], column.form, self._standardise)
+            if column.form == "image":
+                part = self._embed(held.pop(column.name), root)
+            else:
+                part = _encode(held.pop(column.name), column.form, self._standardise)
             encoded[:, at : at + column.width] = part
             at += column.width
         return encoded
+
+    def _embed(self, column: Column, root: Path | None) -> Features:
+        assert self._seen is not None
+        assert self._embedding is not None
+        found = embed_column(column, root, self._seen.side, self._embedding, self._seen.keep)
+        return standardise_each(found) if self._standardise else found
 
 
 def guess_form(column: Column) -> str:
     """What a feature column holds: numeric, categorical, text or image."""
     if column.numbers is not None:
         return "numeric"
-    known = [each for each in column.texts if each]
-    distinct = list(dict.fromkeys(known))
+    known = len(column.texts) - column.texts.count("")
+    distinct = [each for each in dict.fromkeys(column.texts) if each]
     if known and all(each.lower().endswith(PICTURE_SUFFIXES) for each in distinct):
         return "image"
     words = sum(len(_words(each)) for each in distinct[:1000]) / max(1, len(distinct[:1000]))
-    return "text" if words >= 3 and 2 * len(distinct) > len(known) else "categorical"
+    return "text" if words >= 3 and 2 * len(distinct) > known else "categorical"
 
 
 def _check_alone(pictures: list[Column], held: list[Column]) -> None:
@@ -156,8 +184,8 @@ def _check_alone(pictures: list[Column], held: list[Column]) -> None:
             ", ..." if len(others) > MOST_LISTED else ""
         )
         what = (
-            "holds images, which are learned from alone; leave the other features out (drop):"
-            f" {shown}"
+            "holds images, which are learned from alone; leave the other features out (drop), or"
+            f' see the images through features beside them (pictures = "features"): {shown}'
         )
         raise InputError([Mistake(f"column {pictures[0].name!r}", what)])
 
@@ -169,11 +197,13 @@ def _survey(column: Column, form: str, standardise: bool) -> FeatureColumn:
         missing = int(np.isnan(_check_numbers(column, standardise)).sum())
         width = 2 if missing else 1
     elif form in DATE_FORMS:
-        width = _encode_dates(column, form, standardise).shape[1]
+        moments = read_moments(column, form)
+        since = 2 if np.isnan(moments.since).any() else 1
+        width = since + 2 * len(list_varying(moments))
     elif form == "text":
         width = BUCKETS
     else:
-        width = len(_list_categories(column)[0]) + len(_list_categories(column)[1])
+        width = sum(map(len, _list_categories(column)))
     return FeatureColumn(column.name, form, width, missing, _is_constant(column))
 
 
@@ -220,19 +250,28 @@ def encode_numbers(column: Column, standardise: bool = True) -> Features:
 
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Exact sums (fsum), so that no machine's order of adding shows; scaled first, so that none
+    """Exact sums, so that no machine's order of adding shows; scaled first, so that none
     overflows."""
     peak = float(np.abs(values).max()) if len(values) else 0.0
     if not peak or values.min() == values.max():
         return np.zeros_like(values)
     values = np.ldexp(values, -math.frexp(peak)[1])
-    centred = values - math.fsum(values.tolist()) / len(values)
-    return np.asarray(centred / math.sqrt(math.fsum((centred * centred).tolist()) / len(values)))
+    centred = values - add_exactly(values) / len(values)
+    return np.asarray(centred / math.sqrt(add_exactly(centred * centred) / len(values)))
+
+
+def standardise_each(values: Features) -> Features:
+    """Mean 0 and spread 1 of every column of numbers."""
+    found = np.empty_like(values)
+    for place in range(values.shape[1]):
+        found[:, place] = _standardised(values[:, place].astype(np.float64))
+    return found
 
 
 def _list_categories(column: Column) -> tuple[dict[str, int], list[str]]:
     """The feature of each category, and what else has one: all the others, and nothing."""
-    counts = Counter(each for each in column.texts if each)
+    counts = Counter(column.texts)
+    counts.pop("", None)
     frequent = sorted(counts, key=lambda each: (-counts[each], each))[:CATEGORIES]
     place = {each: at for at, each in enumerate(sorted(frequent))}
     more = ["others"] if len(counts) > len(place) else []

@@ -12,10 +12,18 @@ import numpy as np
 from allotment.data.columns import Column, has_commas
 from allotment.data.csv_file import Layout
 from allotment.data.dates import DATE, guess_order
+from allotment.data.embedding import (
+    BY_FEATURES,
+    BY_NETWORK,
+    BY_PIXELS,
+    LARGEST_SEEN,
+    SMALLEST_SEEN,
+)
 from allotment.data.features import guess_form
 from allotment.data.leaks import find_leaks
+from allotment.data.pictures import list_sizes
 from allotment.data.roles import TARGET_PREFIXES, find_id
-from allotment.data.table_file import TableFile, find_layout_of, open_table_file
+from allotment.data.table_file import TableFile, find_layout_of, open_source, open_table_file
 from allotment.formatting import several
 
 IGNORE = "ignore"
@@ -38,7 +46,7 @@ class Inspection:
 def inspect_table(source: Any, options: Mapping[str, Any], tasks: Collection[str]) -> Inspection:
     """What there is to say of a table beyond what the options say; raises InputError if it can't be
     opened."""
-    given = layout_of(options)
+    given, source = layout_of(options), open_source(source)
     layout, notes = find_layout_of(source, given)
     table = open_table_file(source, layout)
     targets = _list_targets(table, tasks)
@@ -67,6 +75,9 @@ def inspect_table(source: Any, options: Mapping[str, Any], tasks: Collection[str
         if dated:
             found["columns"] = [*options.get("columns", ()), *dated]
         kept = {name: columns[name] for name in names if name not in idle}
+        seen, told = _find_pictures(table, [columns[name] for name in names], options)
+        found |= seen
+        notes += told
         notes += _tell_leaks(find_leaks(kept, {name: columns[name] for name in targets}))
     return Inspection(table, found, tuple(notes))
 
@@ -143,6 +154,40 @@ def _find_dates(columns: Sequence[Column]) -> tuple[list[str], list[str]]:
                 f" the month is first: --column {column.name}={DATE}:mdy"
             )
     return found, notes
+
+
+def _find_pictures(
+    table: TableFile, columns: Sequence[Column], options: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """What is to be seen of pictures, if there are any, and at which size."""
+    forms = dict(split_forms(options.get("columns", ())))
+    named = [each for each in columns if (forms.get(each.name) or guess_form(each)) == "image"]
+    if not named:
+        return {}, []
+    usual = BY_NETWORK if "weights" in options else BY_FEATURES
+    found: dict[str, Any] = {} if "pictures" in options else {"pictures": usual}
+    way = options.get("pictures", usual)
+    sizes = [each for column in named for each in list_sizes(column, table.folder)]
+    if "image_size" not in options and sizes and way in LARGEST_SEEN:
+        own = int(np.median([max(each) for each in sizes]))
+        found["image_size"] = max(SMALLEST_SEEN[way], min(own, LARGEST_SEEN[way]))
+    side = options.get("image_size", found.get("image_size"))
+    what = several(sum(len(each.texts) for each in named), "picture")
+    size = f" of {sizes[0][0]} x {sizes[0][1]}" if len(set(sizes)) == 1 else ""
+    if side is not None and set(sizes) != {(side, side)}:
+        size += f", brought to {side} x {side}"
+    return found, [f"{what}{size}, {_PICTURE_WORDS.get(way, 'seen in an unknown way')}"]
+
+
+_PICTURE_WORDS = {
+    BY_FEATURES: (
+        "seen through small features of our own; with --weights FILE at init through a trained"
+        " network; with --set pictures=pixels one is trained on them, which takes far longer"
+    ),
+    BY_NETWORK: "seen through the trained network of --weights, whose answers are computed once",
+    BY_PIXELS: "on which a network is trained, which takes long; --set pictures=features does not",
+}
+"""what is said of each way to see pictures"""
 
 
 def _tell_leaks(leaks: Mapping[str, tuple[str, str]]) -> list[str]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +33,14 @@ def find_leaks(
     for target, labels in targets.items():
         rows = np.flatnonzero(~labels.missing)
         rows = rows[:: max(1, len(rows) // MOST_COMPARED)][:MOST_COMPARED]
-        few = labels.pick(rows.tolist())
+        few = labels.pick(rows)
+        classes = _number_classes(few.texts)
         for name, column in features.items():
             if name in found:
                 continue
             why = _is_named_alike(name, target)
             if len(rows) >= ENOUGH_LABELS:
-                why = _compare(column.pick(rows.tolist()), few) or why
+                why = _compare(column.pick(rows), few, classes) or why
             if why:
                 found[name] = target, why
     return found
@@ -57,11 +57,17 @@ def _cut(name: str) -> str:
     return re.sub(r"(?<=[^\W\d_A-Z])(?=[A-Z])", " ", name)
 
 
-def _compare(feature: Column, target: Column) -> str:
+def _number_classes(texts: Sequence[str]) -> NDArray[np.int64]:
+    """Of each row the number of its class."""
+    known: dict[str, int] = {}
+    return np.array([known.setdefault(each, len(known)) for each in texts], dtype=np.int64)
+
+
+def _compare(feature: Column, target: Column, classes: NDArray[np.int64]) -> str:
     if feature.numbers is not None and target.numbers is not None and not target.boolean:
         return _compare_numbers(feature.numbers, target.numbers)
     if feature.numbers is not None and target.numbers is None:
-        return _find_thresholds(feature.numbers, list(target.texts))
+        return _find_thresholds(feature.numbers, classes)
     return _compare_texts(list(feature.texts), list(target.texts))
 
 
@@ -88,14 +94,15 @@ def _rank(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return (ends - (counts - 1) / 2)[place]
 
 
-def _find_thresholds(feature: NDArray[np.float64], classes: Sequence[str]) -> str:
+def _find_thresholds(feature: NDArray[np.float64], classes: NDArray[np.int64]) -> str:
     """Whether each class is one stretch of the feature's values."""
     known = np.flatnonzero(np.isfinite(feature))
-    counts = Counter(classes[row] for row in known.tolist())
-    if len(known) < ENOUGH_LABELS or len(counts) < 2 or min(counts.values()) < 3:
+    counts = np.bincount(classes[known])
+    counts = counts[counts > 0]
+    if len(known) < ENOUGH_LABELS or len(counts) < 2 or counts.min() < 3:
         return ""
-    order = known[np.argsort(feature[known], kind="stable")].tolist()
-    changes = sum(classes[one] != classes[other] for one, other in pairwise(order))
+    order = known[np.argsort(feature[known], kind="stable")]
+    changes = np.count_nonzero(np.diff(classes[order]))
     ties = len(np.unique(feature[known])) < len(counts)
     return "its value alone tells the class" if changes == len(counts) - 1 and not ties else ""
 

@@ -2,56 +2,104 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
+from collections.abc import Iterator
 from pathlib import Path, PureWindowsPath
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.columns import MOST_CELLS, Column
-from allotment.data.pixels import MOST_PIXELS
+from allotment.data.pixels import MOST_BYTES, MOST_PIXELS
 from allotment.errors import InputError, Mistake
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm")
 """of files that a column may name as pictures"""
 PICTURE_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
+MOST_MEASURED = 50
+"""images of a column whose size is looked at before all of them are read"""
 
 
 def load_images(column: Column, root: Path | None, size: int) -> NDArray[np.uint8]:
     """The images that a column names, as (n, 3, size, size); raises InputError with every file that
     won't do."""
-    if root is None:
-        raise InputError(
-            [
-                Mistake(
-                    f"column {column.name!r}", "holds images; say in which folder they are (folder)"
-                )
-            ]
-        )
-    try:
-        from PIL import Image
-    except ImportError:
-        what = "holds images, and reading them needs Pillow: pip install 'allotment[train]'"
-        raise InputError([Mistake(f"column {column.name!r}", what)]) from None
     if len(column.texts) * 3 * size * size > 8 * MOST_CELLS:
         raise InputError(
             [Mistake(f"column {column.name!r}", f"its images would fill {8 * MOST_CELLS >> 30} GB")]
         )
     images = np.zeros((len(column.texts), 3, size, size), dtype=np.uint8)
+    for row, image in read_images(column, root, size):
+        images[row] = image
+    return images
+
+
+def read_images(
+    column: Column, root: Path | None, size: int
+) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """One row after the other, the image that it names as (3, size, size); raises InputError in the
+    end with every file that won't do."""
+    place = find_folder(column, root)
+    try:
+        from PIL import Image
+    except ImportError:
+        what = "holds images, and reading them needs Pillow: pip install 'allotment[train]'"
+        raise InputError([Mistake(f"column {column.name!r}", what)]) from None
     wrong: dict[int, str] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of odd palettes and the like
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
-        for row, text in enumerate(column.texts):
-            try:
-                images[row] = _load_image(_inside(root, text), size)
-            except InputError as error:
-                wrong[row] = (
-                    f"{text[:200]!r} {error.mistakes[0].what}" if text else "names no image"
-                )
+    for row, text in enumerate(column.texts):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of odd palettes and the like
+                warnings.simplefilter("error", Image.DecompressionBombWarning)
+                image = _load_image(_inside(place, text), size)
+        except InputError as error:
+            wrong[row] = f"{text[:200]!r} {error.mistakes[0].what}" if text else "names no image"
+        else:
+            yield row, image
     if wrong:
         raise InputError(column.mistakes(wrong, wrong.__getitem__))
-    return images
+
+
+def find_folder(column: Column, root: Path | None) -> Path:
+    """The folder that the column's paths begin in."""
+    if root is None:
+        what = "holds images; say in which folder they are (folder)"
+        raise InputError([Mistake(f"column {column.name!r}", what)])
+    return root
+
+
+def hash_images(column: Column, root: Path) -> str:
+    """Of the bytes of all files that a column names, in their order; "" if some can't be read."""
+    digest = hashlib.sha256()
+    for text in column.texts:
+        try:
+            path = _inside(root, text)
+            if path.stat().st_size > MOST_BYTES:
+                return ""
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except (InputError, OSError):  # which is explained where it is read
+            return ""
+    return digest.hexdigest()
+
+
+def list_sizes(column: Column, root: Path | None) -> list[tuple[int, int]]:
+    """Width and height of the first images of a column, as far as they can be read."""
+    try:
+        from PIL import Image
+    except ImportError:
+        return []
+    found = []
+    for text in column.texts[:MOST_MEASURED]:
+        try:
+            path = _inside(find_folder(column, root), text)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                with Image.open(path, formats=PICTURE_FORMATS) as image:
+                    found.append((image.width, image.height))
+        except Exception:  # whatever a damaged file raises is explained when it is read
+            continue
+    return found
 
 
 def _inside(root: Path, text: str) -> Path:

@@ -5,7 +5,7 @@ Nothing here loads numpy: names, keys and presets are wanted before any data are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from allotment.plugins import Registry, find_modules
 
 if TYPE_CHECKING:
     from allotment.data.dataset import Dataset
+    from allotment.data.embedding import OpenNetwork, SeenPictures
     from allotment.data.table_file import TableFile
 
 RESERVED_KEYS = ("name", "root")
@@ -56,6 +57,9 @@ class Key:
     """what it says, above it in campaign.toml"""
     initial: Any = None
     """what `allot init` writes; None: nothing, unless it is asked for"""
+    is_path: bool = False
+    """whether it names a file: then one that is not absolute begins at the campaign's folder, and
+    the source is given it whole"""
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or self.name in RESERVED_KEYS:
@@ -97,7 +101,14 @@ class DataSettings:
     root: Path | None = None
     """where the data lie; None for a source without a root"""
     tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """the tasks that are wanted, and what each says of its labels: `kind`, `classes`"""
+    """the tasks that are wanted, as the data call them, and what each says of its labels: `kind`,
+    `classes`"""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """of other names of tasks, what the data call these"""
+    open_network: OpenNetwork | None = field(default=None, repr=False, compare=False)
+    """makes an embedding of pictures of a file of weights; None where nothing can"""
+    keep: Path | None = field(default=None, repr=False, compare=False)
+    """a folder for what takes long to compute and may be removed at any time"""
     known: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False, compare=False)
     """what was read with them so far, by what reads it"""
 
@@ -106,6 +117,10 @@ class DataSettings:
         """The root of a source that has one."""
         assert self.root is not None
         return self.root
+
+    def call(self, name: str) -> str:
+        """What the data call a task."""
+        return self.aliases.get(name, name)
 
     def once(self, read: Callable[[DataSettings], ReadOnce]) -> ReadOnce:
         """What `read` makes of these settings, which it is asked for once: a command gives all
@@ -134,6 +149,8 @@ class Rows:
     vouched: str = ""
     """how the digest of a file begins of which the user says that its rows stand where they
     stood"""
+    seen: SeenPictures | None = None
+    """how pictures that it names are seen; None where they are seen as they are"""
 
 
 class Source:
@@ -183,6 +200,10 @@ class Source:
         be had."""
         raise NotImplementedError
 
+    def list_names(self, given: DataSettings) -> Collection[str]:
+        """What tasks could be called in these data, as far as that can be told at a glance."""
+        return tuple(self.tasks)
+
     def check(self, given: DataSettings) -> Sequence[tuple[Place, Mistake]]:
         """What is wrong as far as can be told at a glance, with the key that it is wrong with:
         every command asks for it. `open` refuses the same."""
@@ -206,7 +227,7 @@ ATTRIBUTES = (
     *("name", "about", "keys", "root", "complete", "tasks", "kinds", "budget", "recipe"),
     "networks",
 )
-SOURCE_VERBS = ("open", "check", "guess_kind", "settle", "rows")
+SOURCE_VERBS = ("open", "list_names", "check", "guess_kind", "settle", "rows")
 """what a source must do"""
 SOURCES: Registry[Source] = Registry(
     "sources",

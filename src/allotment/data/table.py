@@ -23,6 +23,7 @@ from allotment.data.dataset import (
     Target,
     lay_over,
 )
+from allotment.data.embedding import BY_FEATURES, BY_PIXELS, Embedding, OwnFeatures, SeenPictures
 from allotment.data.features import FeatureColumn, TableInputs
 from allotment.data.roles import Roles, assign_roles, listed
 from allotment.data.table_file import TableFile, open_table_file
@@ -87,7 +88,7 @@ class TableData(BaseData):
         return np.asarray(self.labels[task][instances])
 
     def picture_size(self, instance: int) -> Size | None:
-        return self.arrays.picture_size(instance)
+        return self.arrays.picture_size(instance) if self.table.are_pictures else None
 
     def with_labels(self, known: Known, given: LabelArrays, fingerprint: str) -> TableData:
         labels = {task: lay_over(self.labels[task], given.get(task, {})) for task in known}
@@ -112,6 +113,7 @@ def read_table(
     sheet: str | None = None,
     folder: str | Path | None = None,
     image_size: int = 64,
+    pictures: str | Embedding = BY_PIXELS,
     standardise: bool = True,
 ) -> TableData:
     """A data set from CSV, a workbook (xlsx), Parquet, npz or a frame of pandas or polars; an empty
@@ -124,6 +126,8 @@ def read_table(
     cut at the `separator`; the separator alone means none of the classes. Images are looked for in
     `folder`, by default the table's own, and never outside it. `encoding` is that of a CSV file
     that is not UTF-8, `decimal` its decimal sign, `sheet` the one to read of a workbook.
+    `pictures` is what is seen of images: their `pixels`, alone, or small `features` of our own, or
+    what an embedding gives, beside all other columns.
     """
     layout = Layout(delimiter, encoding, decimal, sheet)
     opened = open_table_file(source, layout)
@@ -138,14 +142,25 @@ def read_table(
                 )
             ]
         )
+    embedding = None if pictures == BY_PIXELS else _find_embedding(pictures)
+    seen = None if embedding is None else SeenPictures(lambda: embedding, image_size)
     opened.read(roles.wanted, roles.as_text)  # at once, rather than in two goes
-    inputs = TableInputs(opened, roles, folder, image_size, standardise)
+    inputs = TableInputs(opened, roles, folder, image_size, standardise, seen=seen)
     wrong = Collected()
     wrong.attempt(lambda: inputs.array)
     data = wrong.attempt(read_labels, opened, roles, inputs, separator)
     wrong.raise_all()
     assert data is not None
     return data
+
+
+def _find_embedding(pictures: str | Embedding) -> Embedding:
+    if not isinstance(pictures, str):
+        return pictures
+    if pictures != BY_FEATURES:
+        what = f"{pictures!r} is neither an embedding nor {BY_PIXELS!r} or {BY_FEATURES!r}"
+        raise InputError([Mistake("pictures", what)])
+    return OwnFeatures()
 
 
 def read_labels(

@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,14 @@ class TableFile:
     targets: tuple[str, ...] | None = None
     """if the file itself says which they are"""
     images: NDArray[np.uint8] | None = None
+    known: dict[tuple[str, bool], Column] = field(default_factory=dict, repr=False)
+    """what was read so far, by name and whether as it is written"""
+
+    def forget(self, names: Collection[str]) -> None:
+        """Hold these columns no longer; who asks for them again has them read again."""
+        for name in names:
+            self.known.pop((name, True), None)
+            self.known.pop((name, False), None)
 
 
 def open_table_file(source: Any, layout: Layout | None = None) -> TableFile:
@@ -85,25 +93,32 @@ def open_table_file(source: Any, layout: Layout | None = None) -> TableFile:
     none or if its names won't do."""
     if isinstance(source, TableFile):
         return source
-    if isinstance(source, str | os.PathLike):
-        return _checked(_open_file(Path(source), layout or Layout()))
-    return _checked(_open_frame(source))
+    file = open_source(source)
+    if isinstance(file, OpenFile):
+        return _checked(_open_file(file, layout or Layout()))
+    return _checked(_open_frame(file))
+
+
+def open_source(source: Any) -> Any:
+    """The file of a table, so that all that is read comes from the same one, and is hashed once; a
+    frame, or what is open already, is as it is."""
+    return _open_path(Path(source)) if isinstance(source, str | os.PathLike) else source
 
 
 def find_layout_of(source: Any, given: Layout) -> tuple[Layout, list[str]]:
     """How a table is written, as far as that shows and nobody said it, and a word on what is not as
     usual; a file that is no text is as it is."""
-    if not isinstance(source, str | os.PathLike):
+    file = open_source(source)
+    if not isinstance(file, OpenFile):
         return given, []
-    path = Path(source)
-    suffix, file = _open_path(path)
+    suffix = _find_suffix(file.path)
     usual = TABLE_SUFFIXES[suffix]
     try:
         if suffix == ".xlsx" and given.sheet is None:
             return _find_sheet(file, given)
         return find_layout(file, usual, given) if usual else (given, [])
     except OSError as error:
-        raise _tell_unread(path, error) from None
+        raise _tell_unread(file.path, error) from None
 
 
 def _find_sheet(file: OpenFile, given: Layout) -> tuple[Layout, list[str]]:
@@ -116,8 +131,14 @@ def _find_sheet(file: OpenFile, given: Layout) -> tuple[Layout, list[str]]:
     return replace(given, sheet=first), [note]
 
 
-def _remember(read: Read, guess: Callable[[Column], Column] | None = None) -> Read:
-    """The same, but it reads each column once; `guess` makes what one is of how it is written."""
+def _remember(
+    name: str,
+    names: tuple[str, ...],
+    read: Read,
+    guess: Callable[[Column], Column] | None = None,
+) -> TableFile:
+    """A table of which each column is read once; `guess` makes what one is of how it is
+    written."""
     known: dict[tuple[str, bool], Column] = {}
 
     def read_once(wanted: Collection[str], as_text: Collection[str]) -> dict[str, Column]:
@@ -134,7 +155,7 @@ def _remember(read: Read, guess: Callable[[Column], Column] | None = None) -> Re
             known.update({keys[name]: column for name, column in found.items()})
         return {name: known[key] for name, key in keys.items()}
 
-    return read_once
+    return TableFile(name, names, read_once, known=known)
 
 
 def _checked(source: TableFile) -> TableFile:
@@ -156,8 +177,8 @@ def _checked(source: TableFile) -> TableFile:
     return source
 
 
-def _open_file(path: Path, layout: Layout) -> TableFile:
-    suffix, file = _open_path(path)
+def _open_file(file: OpenFile, layout: Layout) -> TableFile:
+    path, suffix = file.path, _find_suffix(file.path)
     name = path.name[: -len(suffix)]
     try:
         if suffix == ".parquet":
@@ -168,15 +189,19 @@ def _open_file(path: Path, layout: Layout) -> TableFile:
             table = TableFile(name, *open_workbook(file, layout.sheet))
         else:
             names, read, guess = open_csv(open_text(file, TABLE_SUFFIXES[suffix], layout))
-            table = TableFile(name, names, _remember(read, guess))
+            table = _remember(name, names, read, guess)
         return replace(table, digest=file.digest, folder=path.parent)
     except OSError as error:
         raise _tell_unread(path, error) from None
 
 
-def _open_path(path: Path) -> tuple[str, OpenFile]:
-    """What a table's name ends in, and its file; raises InputError if it is none."""
-    suffix = next((each for each in TABLE_SUFFIXES if path.name.lower().endswith(each)), "")
+def _find_suffix(path: Path) -> str:
+    """What a table's name ends in; "" if it is none."""
+    return next((each for each in TABLE_SUFFIXES if path.name.lower().endswith(each)), "")
+
+
+def _open_path(path: Path) -> OpenFile:
+    """The file of a table; raises InputError if it is none."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
@@ -189,14 +214,14 @@ def _open_path(path: Path) -> tuple[str, OpenFile]:
         raise refuse(path, f"{reason}; check the path") from None
     if stat.S_ISDIR(mode):
         raise refuse(path, "is a directory; give the table in it")
-    if not suffix:
+    if not _find_suffix(path):
         old = "; save it as .xlsx or .csv" if path.suffix.lower() in OTHER_SHEETS else ""
         what = f"is not a table by its name; a table ends in {', '.join(TABLE_SUFFIXES)}{old}"
         raise refuse(path, what)
     if not stat.S_ISREG(mode):  # reading a pipe or a device could wait forever
         raise refuse(path, "is a pipe or a device; save the table to a file first")
     try:
-        return suffix, OpenFile(path)
+        return OpenFile(path)
     except OSError as error:
         raise _tell_unread(path, error) from None
 
@@ -247,7 +272,7 @@ def _open_parquet(file: OpenFile, name: str) -> TableFile:
         except damage as error:
             raise refuse(path, f"is not a whole Parquet file ({str(error)[:200]!r})") from None
 
-    return TableFile(name, names, _remember(read))
+    return _remember(name, names, read)
 
 
 def _check_footer(file: OpenFile) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from functools import cached_property, lru_cache
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any
 
@@ -22,6 +22,7 @@ from allotment.amounts import short
 from allotment.arrays import Array
 from allotment.errors import InputError, Mistake, cut, reading, suggest
 from allotment.gains import Curve, Geometric, Power
+from allotment.quantiles import student
 
 FEWEST_SIZES = 3
 """two laws of two parameters each pass through any two gains, and fewer show no bend at all"""
@@ -393,15 +394,6 @@ def resample(
 def _widen(level: float, free: float) -> float:
     tail = (1 - level) / 2
     return student(tail, free) / NormalDist().inv_cdf(1 - tail)
-
-
-@lru_cache(maxsize=256)
-def student(tail: float, free: float) -> float:
-    """The value that Student's t with `free` degrees of freedom exceeds with chance `tail`."""
-    angle = np.linspace(0.0, math.pi / 2, 20_001)  # t = sqrt(free) tan(angle)
-    density = np.cos(angle) ** (free - 1)
-    below = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
-    return math.sqrt(free) * math.tan(float(np.interp((1 - 2 * tail) * below[-1], below, angle)))
 
 
 def _size(gains: Array, unit: Array) -> tuple[Array, Array]:

@@ -47,21 +47,28 @@ class Design:
         full = self.counts.max(axis=0, initial=0).sum()
         return float(self.counts.sum() / full) if full else 0.0
 
+    def leave_out(self, labels: Labels, fold: int) -> Labels:
+        """The labels that trainings may see which a fold scores."""
+        if self.folds == 1:
+            return labels
+        seen = {}
+        for task in self.tasks:
+            mine = labels[task]
+            seen[task] = mine.keep(folds_of(mine.instances, self.folds, self.seed) != fold)
+        return Labels(seen)
+
     def runs(self, labels: Labels) -> list[tuple[Labels, int]]:
         """The labels and the seed of every training; subsets of different trainings are drawn
         independently."""
+        left = [self.leave_out(labels, fold) for fold in range(self.folds)]
         found = []
         for counts, fold, seed in zip(
             self.counts.tolist(), self.fold.tolist(), self.seeds, strict=True
         ):
-            fewer = {}
+            fewer, seen = {}, left[fold]
             for task, count in zip(self.tasks, counts, strict=True):
-                mine = labels[task].instances
-                seen = (
-                    mine if self.folds == 1 else mine[folds_of(mine, self.folds, self.seed) != fold]
-                )
-                chosen = shuffle(seen, "response", seed, task)[:count]
-                fewer[task] = labels[task].keep(np.isin(mine, chosen))
+                chosen = shuffle(seen[task].instances, "response", seed, task)[:count]
+                fewer[task] = labels[task].keep(np.isin(labels[task].instances, chosen))
             found.append((Labels(fewer), seed))
         return found
 

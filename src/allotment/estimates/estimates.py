@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.gains import Coupled, Curve, Geometric, Power
 from allotment.plan import Outlook, Plan, allocate, check_counts
 from allotment.problem import Problem
+from allotment.renames import rename_keys
 from allotment.solver.baselines import equal_budget
 
 SCHEMA = 1
@@ -113,6 +114,13 @@ class Estimates:
     def draws(self) -> int:
         """How many there are."""
         return len(self.worths)
+
+    def rename(self, names: Mapping[str, str]) -> Estimates:
+        """The same with other names for some tasks, also in what was measured."""
+        if not names:
+            return self
+        tasks = tuple(names.get(task, task) for task in self.tasks)
+        return replace(self, tasks=tasks, about=_rename_about(self.about, names))
 
     def gains(self, draw: int, weights: Mapping[str, float] | None = None) -> dict[str, Curve]:
         """The curves of one draw; see `mean_gains` for `weights`."""
@@ -318,6 +326,25 @@ class Estimates:
             law=plain["law"],
             about=dict(plain["about"]),
         )
+
+
+def _rename_about(about: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """What is told by task, where methods of this package tell it."""
+
+    def rename(tasks: Sequence[str]) -> list[str]:
+        return [names.get(task, task) for task in tasks]
+
+    found = dict(about)
+    for key in {"rates", "verdicts"} & found.keys():
+        found[key] = rename_keys(found[key], names)
+    if "fallbacks" in found:
+        found["fallbacks"] = rename(found["fallbacks"])
+    measured = dict(found.get("measured", {}))
+    for key in {"response", "transfer"} & measured.keys():
+        measured[key] = measured[key] | {"tasks": rename(measured[key]["tasks"])}
+    if "points" in measured:
+        measured["points"] = rename_keys(measured["points"], names)
+    return found | ({"measured": measured} if measured else {})
 
 
 def raise_any(mistakes: list[Mistake]) -> None:

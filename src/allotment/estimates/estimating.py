@@ -13,7 +13,15 @@ from allotment.amounts import short
 from allotment.data.labels import Labels
 from allotment.errors import InputError, Mistake, suggest
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.method import DEFAULT, METHODS, Method, count_trainings, list_methods
+from allotment.estimates.method import (
+    DEFAULT,
+    METHODS,
+    PROBING,
+    Method,
+    count_trainings,
+    list_methods,
+    tell_stepless,
+)
 from allotment.estimates.request import FOLDS, Request
 from allotment.estimates.stopping import check_probing
 from allotment.learners.learner import Learner
@@ -21,9 +29,6 @@ from allotment.machine import settled
 from allotment.meter import showing
 from allotment.problem import Problem
 from allotment.progress import NamedProgress
-
-PROBING = "probing"
-"""the option of methods that probe trainings: how much of that they may do"""
 
 
 @settled(load=False)
@@ -141,6 +146,8 @@ def prepare(
     mistakes += check_probing(probing, problem, learner.tasks)
     mistakes += _check_tasks(learner, labels)
     mistakes += _check_numbers(trainings, folds)
+    if not mistakes and (what := tell_stepless(method, chosen)):
+        mistakes += [Mistake("method", what)] if getattr(learner, "trains_whole", False) else []
     if not mistakes and folds is not None and folds > 1 and not hasattr(learner, "with_validation"):
         what = (
             f"{folds}: the learner cannot be scored on a part of the labels; give it a"

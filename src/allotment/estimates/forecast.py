@@ -29,6 +29,9 @@ BEST = 1.0
 SAMPLING = 0.75
 """relative error of a score on some labels, beside the error of a rank correlation by chance on
 them: of a mean absolute error it is the spread of |x| by its mean, if x is normal"""
+SHARED_LUCK = 1.4
+"""times that a score is as far off as its folds alone say: trainings of all folds share most of
+their labels, and so their luck; by tuning tables (benchmarks/forecasts.py)"""
 SAMPLING_WEIGHT = 3
 """folds that this counts for, beside those that were measured"""
 
@@ -189,4 +192,4 @@ def _find_error(means: Array, sampling: Array) -> float:
     if len(known):
         usual = float(np.mean(known**2))
         between = (spare * between + SAMPLING_WEIGHT * usual) / (spare + SAMPLING_WEIGHT)
-    return float(np.sqrt(between / len(means)))
+    return SHARED_LUCK * float(np.sqrt(between / len(means)))

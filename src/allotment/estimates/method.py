@@ -20,6 +20,8 @@ SHARED = (
     "recipe", "method", "trainings", "seed", "labels", "learner", "data", "folds", "package",
 )  # fmt: skip
 """what a campaign says of all jobs of one estimate alike; jobs must call nothing else so"""
+PROBING = "probing"
+"""the option of methods that probe trainings: how much of that they may do"""
 DEFAULT = "response"
 """the method unless somebody says: the one that held up best (docs/results/estimates.md)"""
 
@@ -146,3 +148,15 @@ def count_trainings(job: Mapping[str, Any]) -> int:
         first, last = job["chunk"]
         return int(last) - int(first)
     return int(job.get("takes", 1))
+
+
+def looks_ahead(method: Method) -> bool:
+    """Whether a method probes: it looks a few steps ahead of trainings that go on."""
+    return PROBING in method.options
+
+
+def tell_stepless(name: str, method: Method) -> str:
+    """Why a method is not for learners whose only step is a whole training; "" if it is."""
+    if not looks_ahead(method):
+        return ""
+    return f"{name!r} looks a few steps ahead, and this learner has none; take {DEFAULT!r}"

@@ -227,7 +227,7 @@ def run(
         fold=design.fold,
         skill=_each(found, "skill"),
         skill_error=_each(found, "skill_error"),
-        constant=_score_constants(scorers, starts),
+        constant=_score_constants(learner, labels, design, scorers if starts else []),
     )
 
 
@@ -275,17 +275,25 @@ def _score(scorer: Scorer, state: State) -> list[Measure | None]:
     ]
 
 
-def _score_constants(scorers: list[Scorer], starts: list[State]) -> Array:
-    """[fold, task]; nothing where no learner can tell, or nobody asks."""
-    learners = [learner for scorer in scorers for learner in scorer.values() if learner is not None]
-    if not starts or not learners or not hasattr(learners[0], "score_constant"):
-        return np.zeros((0, len(scorers[0])))
-
-    def score(learner: Any, task: str) -> Any:
-        return None if learner is None else learner.score_constant(starts[0], task)
-
-    rows = [[score(each, task) for task, each in scorer.items()] for scorer in scorers]
-    return _each(rows, "metric")
+def _score_constants(
+    learner: Learner, labels: Labels, design: Design, scorers: list[Scorer]
+) -> Array:
+    """[fold, task]: of the best answer that is the same everywhere, by the labels that the fold
+    leaves to trainings; nothing where no learner can tell, or nobody asks."""
+    if not hasattr(learner, "score_constant"):
+        return np.zeros((0, len(design.tasks)))
+    rows: list[list[Measure | None]] = []
+    for fold, scorer in enumerate(scorers):
+        left = design.leave_out(labels, fold)
+        state = learner.start(left, design.seed)
+        row: list[Measure | None] = []
+        for task, each in scorer.items():
+            if each is None or not len(left[task]):
+                row.append(None)
+            else:
+                row.append(each.score_constant(state, task))  # type: ignore[attr-defined]
+        rows.append(row)
+    return _each(rows, "metric").reshape(-1, len(design.tasks))
 
 
 def _each(rows: list[list[Measure | None]], key: str) -> Array:
@@ -345,7 +353,7 @@ def find_level(response: Response | None, task: str) -> Level | None:
         if len(np.unique(fold)) > 1:
             gaps = np.array([gaps[fold == each].mean() for each in np.unique(fold)])
         noise = math.sqrt(float(gaps.var(ddof=1)) / len(gaps))
-        return Level(score, float(constant.mean()), True, float(gaps.mean()) < 2 * noise)
+        return Level(score, float(constant.mean()), True, float(gaps.mean()) <= 2 * noise)
     start = response.untrained[:, at]
     start = start[np.isfinite(start)]
     if not len(start):
@@ -354,7 +362,7 @@ def find_level(response: Response | None, task: str) -> Level | None:
     noise = math.sqrt(
         sum(float(each.var(ddof=1)) / len(each) for each in (scores, start) if len(each) > 1)
     )
-    return Level(score, float(start.mean()), False, gap < 2 * noise)
+    return Level(score, float(start.mean()), False, gap <= 2 * noise)
 
 
 def find_scale(scores: Array, counts: Ints) -> float:

@@ -21,8 +21,8 @@ from allotment.estimates.curves import (
     law_of,
     resample,
     search,
-    student,
 )
+from allotment.quantiles import student
 
 FALSE_ALARM = 0.05
 """how often a good curve may be called falling or late, each, over all pairs of sizes that are

@@ -13,6 +13,7 @@ from allotment.data.dataset import Dataset
 from allotment.data.labels import Split
 from allotment.errors import InputError, Mistake
 from allotment.learners.learner import Learner
+from allotment.learners.tempering import tell_pictures
 
 USUAL_NETWORK = "usual"
 """the network that is for any data"""
@@ -29,6 +30,7 @@ def make_built_in(
     """The learner that `training` (keys of a Recipe, `network`) describes. A blank one is not to be
     trained: its weights are loaded, all of them."""
     try:
+        from allotment.learners.perceptrons import PerceptronsLearner
         from allotment.learners.recipe import Recipe
         from allotment.learners.torch_learner import TorchLearner
     except ImportError:
@@ -37,6 +39,10 @@ def make_built_in(
     keys = {field.name for field in fields(Recipe)}
     given = {key: value for key, value in training.items() if key in keys}
     network = training.get("network", USUAL_NETWORK)
+    if given.get("members", 1) > 1:
+        if what := tell_unfit(data, network):
+            raise InputError([Mistake("training: members", f"{what}; leave the line out")])
+        return PerceptronsLearner(data, split, Recipe(**given))
     if network == USUAL_NETWORK:
         return TorchLearner(data, split, Recipe(**given))
     from allotment.learners.setups import BACKBONES, find_setup, make_learner
@@ -52,3 +58,10 @@ def make_built_in(
         for module in blank.modules():
             mark_trained(module)  # which it will be once it is loaded
     return make_learner(setup, weights=weights, parts=split, data=data, backbone=blank)
+
+
+def tell_unfit(data: Dataset, network: str) -> str:
+    """Why trainings on these data can't have members; "" if they can."""
+    if network != USUAL_NETWORK:
+        return f"network {network!r} is trained alone"
+    return tell_pictures(data)

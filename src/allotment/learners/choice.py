@@ -10,15 +10,22 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 from allotment.data.dataset import Dataset
 from allotment.data.labels import Split
 from allotment.errors import InputError, Mistake, suggest
+from allotment.learners.estimators import check_estimator
 from allotment.learners.learner import BUILT_IN, LEARNER_VERBS, LEARNERS, Learner, MakeLearner
 
 VARIABLE = "ALLOT_LEARNER"
 """names a learner, as the option --learner does"""
+AUTO = "auto"
+"""in place of a learner's name: the best of those built in, by cross-validation on the labels at
+hand, which is chosen once"""
+SKLEARN = "sklearn:"
+"""before the name of an estimator of scikit-learn"""
 
 
 def find_learner(given: str | None) -> str | None:
@@ -26,6 +33,10 @@ def find_learner(given: str | None) -> str | None:
     where neither does."""
     named = given or os.environ.get(VARIABLE) or None
     if named is None or named in LEARNERS:
+        return named
+    if named.startswith(SKLEARN) or named == AUTO:
+        if what := check_learner(named):
+            raise InputError([Mistake("learner", what)])
         return named
     path, colon, function = named.rpartition(":")
     if colon and function.isidentifier():
@@ -38,7 +49,31 @@ def find_learner(given: str | None) -> str | None:
 
 def is_code(name: str) -> bool:
     """Whether this names a function in a file, and not an installed learner."""
-    return ":" in name or name.endswith(".py")
+    return not name.startswith(SKLEARN) and (":" in name or name.endswith(".py"))
+
+
+def is_own(name: str) -> bool:
+    """Whether this is a learner of allotment's own, which is scored on any labels that it is
+    told."""
+    return name == BUILT_IN or name.startswith(SKLEARN)
+
+
+def is_stepless(name: str) -> bool:
+    """Whether a training of this learner is one step."""
+    return name.startswith(SKLEARN)
+
+
+def check_learner(name: str) -> str:
+    """What is wrong with a learner that a file names; "" if nothing is."""
+    if name in LEARNERS:
+        return ""
+    if name.startswith(SKLEARN):
+        return check_estimator(name.removeprefix(SKLEARN))
+    if name == AUTO:
+        return "auto is settled once: allot init --learner auto, or allot learners for a campaign"
+    if is_code(name):
+        return "is code, which no file may name: give it with --learner or in ALLOT_LEARNER"
+    return LEARNERS.tell_unknown(name)
 
 
 def fingerprint_learner(name: str) -> str:
@@ -46,6 +81,10 @@ def fingerprint_learner(name: str) -> str:
     version, or "built-in"."""
     if name == BUILT_IN:
         return BUILT_IN
+    if name.startswith(SKLEARN):
+        if what := check_estimator(name.removeprefix(SKLEARN)):
+            raise InputError([Mistake("learner", what)])
+        return f"{name} of scikit-learn {version('scikit-learn')}"
     if not is_code(name):
         if name not in LEARNERS:  # on another machine, say
             raise InputError([Mistake("learner", LEARNERS.tell_unknown(name))])
@@ -59,9 +98,15 @@ def fingerprint_learner(name: str) -> str:
         ) from None
 
 
-def build_learner(name: str, data: Dataset, split: Split) -> Learner:
+def build_learner(name: str, data: Dataset, split: Split, members: int | None = None) -> Learner:
     """A learner that is not the built-in one, on these data; raises InputError unless it can be
-    used."""
+    used. Those of scikit-learn have so many members."""
+    if name.startswith(SKLEARN):
+        from allotment.learners.sklearn_learner import SklearnLearner
+        from allotment.learners.tempering import MEMBERS
+
+        count = MEMBERS if members is None or members < 2 else members
+        return SklearnLearner(data, split, name.removeprefix(SKLEARN), count)
     if is_code(name):
         path, _, maker = name.rpartition(":")
         make = _load_code(path, maker)

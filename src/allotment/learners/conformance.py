@@ -62,6 +62,10 @@ class LearnerTests:
         first, second = (self._answers(learner, state, labels) for state in (one, other))
         return max(float(np.abs(first[task] - second[task]).max()) for task in first)
 
+    def _trains_whole(self, learner: Learner) -> bool:
+        """Whether there are no mini-batches to look for."""
+        return bool(getattr(learner, "trains_whole", False))
+
     def _classes(self, learner: Learner) -> dict[str, int]:
         if self.classes is not None:
             return dict(self.classes)
@@ -232,6 +236,8 @@ class LearnerTests:
 
     def test_a_task_named_twice_gives_two_mini_batches(self) -> None:
         learner, labels = self.make()
+        if self._trains_whole(learner):
+            return
         task = labelled(learner, labels)[0]
         once = self._look(learner, self._run(learner, labels, tasks=[task]), labels)
         twice = self._look(learner, self._run(learner, labels, tasks=[task, task]), labels)
@@ -254,6 +260,8 @@ class LearnerTests:
 
     def test_mini_batches_do_not_depend_on_other_tasks(self) -> None:
         learner, labels = self.make()
+        if self._trains_whole(learner):
+            return
         *rest, task = labelled(learner, labels)
         given = self._given(learner, labels, task)
         mixed = [*rest, task, rest[0]]
@@ -261,6 +269,18 @@ class LearnerTests:
         beside = self._noticed(learner, labels, task, given, mixed, self.steps, seed=0)
         assert alone == beside, (
             f"a step on {mixed} takes other labels of {task!r} than a step on it alone"
+        )
+
+    def test_a_second_step_of_a_whole_training_changes_nothing(self) -> None:
+        learner, labels = self.make()
+        if not self._trains_whole(learner):
+            return
+        assert learner.steps(labels) == 1, "a whole training is one step"
+        tasks = labelled(learner, labels)
+        once = learner.step(learner.start(labels, 0), tasks)
+        before = self._look(learner, once, labels)
+        assert self._look(learner, learner.step(once, tasks), labels) == before, (
+            "a second step changes the answers, though `trains_whole`"
         )
 
     def test_a_whole_training_learns_something(self) -> None:
@@ -276,7 +296,8 @@ class LearnerTests:
     def test_training_a_fork_leaves_the_original_alone(self) -> None:
         learner, labels = self.make()
         tasks = labelled(learner, labels)
-        state = self._run(learner, labels)
+        is_new = self._trains_whole(learner)  # which learns nothing after its first step
+        state = learner.start(labels, 0) if is_new else self._run(learner, labels)
         before = self._look(learner, state, labels)
         fork = learner.fork(state)
         assert self._look(learner, fork, labels) == before, (

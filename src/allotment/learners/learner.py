@@ -85,6 +85,10 @@ class Learner(Protocol):
     - `stack(runs)`: the states at the end of many whole trainings `(labels, seed)`, in their order:
       the same but for rounding as one after the other. They are scored and asked for answers, and
       not trained on.
+    - `start_many(runs)`: a state that steps on all of these trainings at once, as `stack` does
+      inside, or None where they do not go together; a stack is timed by a few steps of it.
+    - `trains_whole`: True where the only step is a whole training: it goes over all labels of the
+      tasks named, once more changes nothing, and nothing can look a few steps ahead.
     - `split`: its `allotment.data.labels.Split`; where no `pool` is given, `taba` lets its ensemble
       answer for `train`.
     """

@@ -33,6 +33,9 @@ class Metric:
     """the metric of added tallies"""
     title: str = ""
     """as people write it; its name if empty"""
+    ranks: bool = False
+    """whether it looks at the order of answers alone: those of one model cannot be put in a row
+    with those of another"""
 
     def __call__(self, predictions: AnyArray, values: AnyArray) -> float:
         if not len(values):
@@ -343,13 +346,14 @@ _BUILT_IN_METRICS = (
         "balanced accuracy",
     ),
     Metric("f1", True, WITH_CLASSES, f1, confusion, _f1_of, "F1"),
-    Metric("roc_auc", True, ("classification", "multilabel"), roc_auc, title="AUC"),
+    Metric("roc_auc", True, ("classification", "multilabel"), roc_auc, title="AUC", ranks=True),
     Metric(
         "average_precision",
         True,
         ("classification", "multilabel"),
         average_precision,
         title="average precision",
+        ranks=True,
     ),
     Metric("log_loss", False, ("classification", "multilabel"), log_loss, title="log loss"),
     Metric("mae", False, ("regression", *PIXELS), mae, _absolute, _mean_of, "MAE"),

@@ -15,6 +15,8 @@ OPTIMISERS = ("sgd", "adam", "adamw")
 PRECISIONS = ("auto", "float32", "bfloat16")
 MOST_AT_ONCE = 1_000_000
 """instances of a mini-batch"""
+MOST_MEMBERS = 50
+"""networks of one training"""
 DEVICES = ("auto", "cpu", "cuda", "mps", "xpu", "hpu", "xla")
 """that torch can train on; a number may follow, as in cuda:1"""
 
@@ -37,6 +39,10 @@ class Recipe:
     """where the cosine ends (P12)"""
     momentum: float = 0.9
     weight_decay: float = 0.0
+    members: int = 1
+    """networks of one training on a table, each of which leaves out other labels; their answers are
+    drawn towards the best constant as far as these labels advise it. 1 trains one network, as it
+    is"""
     crop: int = 0
     """side of random crops, scaled and flipped at random, that images are trained on; 0 trains on
     them as they are"""
@@ -57,6 +63,7 @@ class Recipe:
                 ("epochs", 1),
                 ("batch_size", 1),
                 ("accumulate", 1),
+                ("members", 1),
                 ("crop", 0),
                 ("workers", 0),
             )
@@ -65,6 +72,10 @@ class Recipe:
         if self.batch_size > MOST_AT_ONCE:
             mistakes.append(
                 Mistake("batch_size", f"{self.batch_size} is above {MOST_AT_ONCE}; 32 is usual")
+            )
+        if self.members > MOST_MEMBERS:
+            mistakes.append(
+                Mistake("members", f"{self.members} is above {MOST_MEMBERS}; 4 is usual")
             )
         if self.steps is not None and self.steps < 0:
             mistakes.append(Mistake("steps", f"{self.steps} is below 0"))

@@ -18,19 +18,22 @@ from torch import Tensor, nn
 from allotment.data.augment import Augment
 from allotment.data.dataset import PIXEL_KINDS, Dataset, Instances, Target
 from allotment.data.labels import Labels, Split
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake
 from allotment.learners.batches import batch_places, hash_of
 from allotment.learners.feed import Cropped, Decoded, Wanted, to_labels
 from allotment.learners.layers import SafeConvolutions
-from allotment.learners.learner import Measure
+from allotment.learners.learner import Measure, labelled, train
 from allotment.learners.lookahead import Ends, look_ahead, turns_of
 from allotment.learners.losses import answer_of, constant_of, loss_of
-from allotment.learners.metrics import CHANCE_ERROR, SKILLS, Running, metric_of
+from allotment.learners.metrics import CHANCE_ERROR, SKILLS, Running
 from allotment.learners.networks import ImageNetwork, Perceptron, SmallTrunk
 from allotment.learners.optimiser import make_optimiser, set_rates
 from allotment.learners.recipe import Recipe
+from allotment.learners.scored import ScoredOnData
 from allotment.learners.weights import find_misfit, read_weights
 
+MakeNetwork = Callable[[tuple[int, ...], Sequence[Target], int], nn.Module]
+"""a network from the form of the inputs, the targets and how many runs are stacked"""
 STANDARDISED = ("regression", "depth")
 WEIGHTS_FILE = "weights.safetensors"
 """in the folder that a state is saved to"""
@@ -58,7 +61,7 @@ class Training:
         return len(self.seeds)
 
 
-class TorchLearner:
+class TorchLearner(ScoredOnData):
     """Multi-task training on partial labels, behind the `Learner` protocol.
 
     `network` makes the network from (data's inputs, targets, runs); None takes a perceptron for
@@ -70,19 +73,16 @@ class TorchLearner:
         data: Dataset,
         split: Split,
         recipe: Recipe | None = None,
-        network: Callable[[tuple[int, ...], Sequence[Target], int], nn.Module] | None = None,
+        network: MakeNetwork | None = None,
         frozen: nn.Module | None = None,
     ):
-        self.data, self.split, self.recipe = data, split, (recipe or Recipe()).settled()
-        self.targets = {target.name: target for target in data.targets}
-        self.metrics = {name: metric_of(target) for name, target in self.targets.items()}
+        super().__init__(data, split)
+        self.recipe = (recipe or Recipe()).settled()
         self.device = torch.device(self.recipe.device)
         self._feed = self._make_feed(frozen)
         self._tabular = len(self._feed.shape) == 1
         self._make = network or _usual_network
         self._is_foreign = network is not None and not self._tabular
-        self._scored: dict[str, Instances] = {}
-        """of each task the instances that it is scored on, where they are not the same for all"""
 
     def _make_feed(self, frozen: nn.Module | None) -> Decoded:
         if not self.recipe.crop:
@@ -97,10 +97,6 @@ class TorchLearner:
             )
         return Cropped(self.data, self.device, Augment(self.recipe.crop), self.recipe.workers)
 
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        return tuple(self.targets)
-
     def steps(self, labels: Labels) -> int:
         if self.recipe.steps is not None:
             return self.recipe.steps
@@ -108,21 +104,17 @@ class TorchLearner:
         return self.recipe.epochs * math.ceil(most / self.recipe.batch_size)
 
     def start(self, labels: Labels, seed: int) -> Training:
-        return self._start([labels], [seed])
+        return self.start_stack([labels], [seed], self.steps(labels))
 
-    def _start(self, labels: Sequence[Labels], seeds: Sequence[int]) -> Training:
+    def start_stack(self, labels: Sequence[Labels], seeds: Sequence[int], steps: int) -> Training:
+        """Many trainings of so many steps as one, where the network stacks."""
         for each in labels:
-            self._check(each)
+            self.check_labels(each)
         network = self.new_network(len(seeds))
         network.reset([torch.Generator().manual_seed(hash_of("weights", seed)) for seed in seeds])  # type: ignore[operator]
         network.to(self.device)
         if not self._tabular:
             network.to(memory_format=self._layout(network))  # type: ignore[call-overload]
-        steps = {self.steps(each) for each in labels}
-        if len(steps) > 1:
-            raise InputError(
-                [Mistake("labels", "runs of one stack must take the same number of steps")]
-            )
         scales = {}
         for name, target in self.targets.items():
             if target.kind in STANDARDISED:
@@ -132,7 +124,7 @@ class TorchLearner:
         given = {task: self._given(task, labels) for task in self.tasks}
         optimiser = make_optimiser(self.recipe, network)
         return Training(
-            network, optimiser, tuple(labels), tuple(seeds), steps.pop(), 0, orders, given, scales
+            network, optimiser, tuple(labels), tuple(seeds), steps, 0, orders, given, scales
         )
 
     def new_network(self, runs: int) -> nn.Module:
@@ -140,21 +132,6 @@ class TorchLearner:
         # modules draw their first weights from the global stream: leave it be
         with torch.random.fork_rng(devices=[]):
             return self._make(self._feed.shape, tuple(self.targets.values()), runs)
-
-    def _check(self, labels: Labels) -> None:
-        mistakes = [
-            Mistake(f"task {name!r}", f"is not one of the learner's; {suggest(name, self.tasks)}")
-            for name in labels
-            if name not in self.targets
-        ]
-        for name in self.tasks:
-            unknown = labels[name].instances[~labels[name].is_pseudo]
-            if len(unknown) and not self.data.known(name)[unknown].all():
-                mistakes.append(
-                    Mistake(f"task {name!r}", "a label is used that the data does not have")
-                )
-        if mistakes:
-            raise InputError(mistakes)
 
     def step(self, state: Training, tasks: Sequence[str]) -> Training:
         state.network.train()
@@ -297,42 +274,10 @@ class TorchLearner:
         """Of how many mini-batches `probe` computes gradients."""
         return len(turns_of(arms)) + (steps - 1) * sum(map(len, arms.values())) if steps else 0
 
-    @property
-    def validation(self) -> Instances:
-        """The instances that it is scored on."""
-        return self.split.validation
-
-    def with_validation(self, instances: Instances | Labels) -> TorchLearner:
-        """The same learner on the same data, scored on these instances' known labels only; their
-        states are the same.
-
-        Labels name the instances of each task, so that no task is scored on a label which is not
-        among them.
-        """
-        twin = copy.copy(self)
-        if isinstance(instances, Labels):
-            self._check(instances)
-            twin._scored = {task: np.sort(instances[task].instances) for task in self.tasks}
-            # a fold may have no label of any task: then nothing is scored, which is no mistake of
-            # anybody
-            chosen = np.unique(
-                np.concatenate([*twin._scored.values(), np.zeros(0, dtype=np.int64)])
-            )
-        else:
-            twin._scored = {}
-            chosen = _check_instances(instances, self.data.size)
-        twin.split = replace(self.split, validation=chosen)
-        return twin
-
     def score_gradients(self, task: str) -> float:
         """What it takes to score a task, in gradients of a mini-batch: half of one for as many,
         metric included."""
-        return len(self._known(task)) / self.recipe.batch_size / 2
-
-    def _known(self, task: str) -> Instances:
-        """Instances to score a task on."""
-        mine = self._scored.get(task, self.split.validation)
-        return mine[self.data.known(task)[mine]]
+        return len(self.list_scored(task)) / self.recipe.batch_size / 2
 
     def score(self, state: Training, task: str) -> Measure:
         (found,) = self.score_runs(state, task)
@@ -340,7 +285,7 @@ class TorchLearner:
 
     def score_runs(self, state: Training, task: str) -> list[Measure]:
         """The score of each run of a stack."""
-        return self._measure(state, task, self._outputs(state, task, self._known(task)))
+        return self._measure(state, task, self._outputs(state, task, self.list_scored(task)))
 
     def score_constant(self, state: Training, task: str) -> Measure:
         """The score of the best answer that is the same everywhere, by the labels that a state of
@@ -348,7 +293,7 @@ class TorchLearner:
         labels = state.labels[0][task].fill(lambda instances: self.data.values(task, instances))
         values = self._standardise(state, task, to_labels(self.targets[task], labels)[None])
         best = constant_of(self.targets[task], values[0].cpu()).to(self.device)
-        instances = self._known(task)
+        instances = self.list_scored(task)
         size = self._feed.values(task, instances[:1]).shape[1:] if len(instances) else ()
         pixels = size[-2:] if self.targets[task].kind in PIXEL_KINDS else ()
         best = best.view(1, 1, -1, *(1,) * len(pixels))
@@ -390,11 +335,15 @@ class TorchLearner:
         return found
 
     def predict(self, state: Training, task: str, instances: Instances) -> NDArray[Any]:
+        return np.asarray(self.predict_runs(state, task, instances)[0])
+
+    def predict_runs(self, state: Training, task: str, instances: Instances) -> NDArray[Any]:
+        """The answers of each run of a stack (runs, n, ...)."""
         parts = [
-            self._answer(state, task, outputs)[0]
+            self._answer(state, task, outputs)
             for _, outputs in self._outputs(state, task, instances)
         ]
-        return np.concatenate(parts)
+        return np.concatenate(parts, axis=1)
 
     def features(self, state: Training, task: str, instances: Instances) -> NDArray[Any]:
         """What the trunk makes of instances, for choosing among them."""
@@ -407,18 +356,28 @@ class TorchLearner:
     def stack(self, runs: Sequence[tuple[Labels, int]]) -> list[Training]:
         """Many whole trainings as one of a stacked network, taken apart again; one by one if it
         does not stack."""
-        from allotment.learners.learner import labelled, train
-
-        alike = {
-            (labelled(self, labels), self.steps(labels), self._soft(labels)) for labels, _ in runs
-        }
-        if not getattr(self.new_network(1), "stacks", False) or len(alike) > 1:
+        state = self.start_many(runs)
+        if state is None:
             return [train(self, labels, seed) for labels, seed in runs]
-        state = self._start([labels for labels, _ in runs], [seed for _, seed in runs])
         tasks = labelled(self, runs[0][0])
         for _ in range(state.steps if tasks else 0):
             state = self.step(state, tasks)
         return self.unstack(state)
+
+    def start_many(self, runs: Sequence[tuple[Labels, int]]) -> Training | None:
+        """The beginning of a stack of trainings, which are stepped on as one; None if they are no
+        stack."""
+        if not self.are_alike(runs):
+            return None
+        labels, seeds = zip(*runs, strict=True)
+        return self.start_stack(labels, seeds, self.steps(labels[0]))
+
+    def are_alike(self, runs: Sequence[tuple[Labels, int]]) -> bool:
+        """Whether trainings can be one stack: of the same tasks, steps and forms of labels."""
+        alike = {
+            (labelled(self, labels), self.steps(labels), self._soft(labels)) for labels, _ in runs
+        }
+        return len(alike) == 1 and bool(getattr(self.new_network(1), "stacks", False))
 
     def _soft(self, labels: Labels) -> tuple[int, ...]:
         """Which tasks train on probabilities: those of a stack must agree, since their labels lie
@@ -427,18 +386,19 @@ class TorchLearner:
             0 if (values := labels[task].values) is None else values.ndim for task in self.tasks
         )
 
-    def unstack(self, state: Training) -> list[Training]:
-        """Each run of a stack as a state of its own, ready to be scored; its momentum is not
-        kept."""
-        singles = []
-        for run, (labels, seed) in enumerate(zip(state.labels, state.seeds, strict=True)):
-            single = self._start([labels], [seed])
-            single.network.load_state_dict(
-                {key: part[run : run + 1] for key, part in state.network.state_dict().items()}
+    def unstack(self, state: Training, size: int = 1) -> list[Training]:
+        """Each run of a stack, or so many of them at a time, as a state of its own, ready to be
+        scored; its momentum is not kept."""
+        parts = []
+        for first in range(0, state.runs, size):
+            here = slice(first, first + size)
+            part = self.start_stack(state.labels[here], state.seeds[here], state.steps)
+            part.network.load_state_dict(
+                {key: value[here] for key, value in state.network.state_dict().items()}
             )
-            single.done = state.done
-            singles.append(single)
-        return singles
+            part.done = state.done
+            parts.append(part)
+        return parts
 
     def save(self, state: Training, folder: Path) -> None:
         """All that answers depend on, as one file of tensors; `load` of a learner on any data with
@@ -610,16 +570,6 @@ def _explain_memory(error: RuntimeError, recipe: Recipe) -> Exception:
         f" batch_size={max(1, recipe.batch_size // 2)}{crop} or bfloat16"
     )
     return InputError([Mistake("recipe", what)])
-
-
-def _check_instances(instances: Instances, size: int) -> Instances:
-    found = np.unique(np.asarray(instances))
-    if len(found) and found.dtype.kind in "iu" and found[0] >= 0 and found[-1] < size:
-        return found.astype(np.int64)
-    shown = f"{found[0]} to {found[-1]}" if len(found) else "nothing"
-    raise InputError(
-        [Mistake("instances", f"{shown} can't be scored on; name some of 0 to {size - 1}")]
-    )
 
 
 def _cut(instances: Instances, size: int) -> list[Instances]:

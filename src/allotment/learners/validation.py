@@ -16,6 +16,7 @@ from allotment.errors import InputError, Mistake, reading
 from allotment.formatting import number
 from allotment.learners.learner import Learner, State, train_many
 from allotment.learners.metrics import LOSS, METRICS, Metric, title_metric
+from allotment.quantiles import student
 
 PARTS = 5
 """parts of the labels at hand, each of which is asked of a model of the others"""
@@ -28,6 +29,9 @@ RESAMPLES = 1000
 DRAWN_AT_MOST = 20_000_000
 """instances that are drawn for an interval in all: of many instances fewer draws say as much"""
 FEWEST_RESAMPLES = 100
+WIDENED = 1.5
+"""times that an interval is as wide as drawing the scored instances anew makes it: models of all
+parts share most of their labels, and so their luck; by tuning tables (benchmarks/forecasts.py)"""
 NEVER_SEEN = 3.0
 """divided by a number of instances: the share at most, by 95 %, of what was in none of them"""
 PICTURES_LOOKED_AT = 200
@@ -95,6 +99,11 @@ class Scoreboard:
             if score.task == task:
                 return score
         raise KeyError(task)
+
+    def rename(self, names: Mapping[str, str]) -> Scoreboard:
+        """The same with other names for some tasks."""
+        scores = [replace(each, task=names.get(each.task, each.task)) for each in self.scores]
+        return replace(self, scores=tuple(scores))
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.scores))
@@ -356,7 +365,7 @@ def _score(
         return blank
     mean = compute(np.arange(len(asked)))
     units = asked if data.groups is None else np.unique(data.groups[asked], return_inverse=True)[1]
-    low, high = _find_interval(compute, units, seed)
+    low, high = _widen(mean, _find_interval(compute, units, seed))
     if low == high and metric.higher_is_better and 0 <= mean <= 1:
         # all answers are right, or all wrong, and so they are however they are drawn
         reach = NEVER_SEEN / len(np.unique(units))
@@ -385,7 +394,22 @@ def _from_answers(
         values = values.astype(np.float64)
     said = np.array([each for part in answers for each in part["said"]], dtype=np.float64)
     constants = [metric(_repeat(each, values), values) for each in find_constants(target, values)]
-    return lambda places: metric(said[places], values[places]), constants
+    if not metric.ranks:
+        return lambda places: metric(said[places], values[places]), constants
+    part_of = np.repeat(np.arange(len(answers)), [len(each["instances"]) for each in answers])
+
+    def rank_parts(places: Ints) -> float:
+        """The mean over parts of what each one's model makes of their order."""
+        found = []
+        for part in range(len(answers)):
+            mine = places[part_of[places] == part]
+            found.append((metric(said[mine], values[mine]), len(mine)))
+        known = [(value, count) for value, count in found if math.isfinite(value)]
+        if not known:  # hardly any labels: better than nothing
+            return metric(said[places], values[places])
+        return float(np.average([value for value, _ in known], weights=[n for _, n in known]))
+
+    return rank_parts, constants
 
 
 def _from_tallies(
@@ -433,7 +457,11 @@ def _score_losses(blank: TaskScore, answers: Sequence[Mapping[str, Any]]) -> Tas
     mean = float(np.average(losses, weights=sizes))
     reach = math.nan
     if len(losses) > 1:
-        reach = student(len(losses) - 1) * float(losses.std(ddof=1)) / math.sqrt(len(losses))
+        reach = (
+            student((1 - SCORE_LEVEL) / 2, len(losses) - 1)
+            * float(losses.std(ddof=1))
+            / math.sqrt(len(losses))
+        )
     constant = float(np.average(constants, weights=sizes))
     return replace(blank, mean=mean, low=mean - reach, high=mean + reach, constant=constant)
 
@@ -462,21 +490,13 @@ def _find_interval(compute: Compute, units: Ints, seed: int) -> tuple[float, flo
     return float(low), float(high)
 
 
-_STUDENT = (
-    *(6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812),
-    *(1.796, 1.782, 1.771, 1.761, 1.753, 1.746, 1.740, 1.734, 1.729, 1.725),
-)
-"""95 % quantiles of Student's t with 1, 2, ... degrees of freedom; beyond them 1.645 + 1.55 /
-freedom is as good"""
-
-
-def student(freedom: int) -> float:
-    """The 95 % quantile of Student's t.
-
-    >>> student(1), student(9), round(student(60), 2)
-    (6.314, 1.833, 1.67)
-    """
-    return _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else 1.645 + 1.55 / freedom
+def _widen(mean: float, interval: tuple[float, float]) -> tuple[float, float]:
+    """An interval as wide as it should be, within 0 and 1 if it is."""
+    low, high = interval
+    wide = mean - WIDENED * max(mean - low, 0.0), mean + WIDENED * max(high - mean, 0.0)
+    if low >= 0:
+        wide = max(wide[0], 0.0), wide[1]
+    return (wide[0], min(wide[1], 1.0)) if high <= 1 else wide
 
 
 def check_scorable(counts: Mapping[str, int]) -> None:

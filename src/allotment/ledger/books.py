@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
+from allotment.job import JSON
 from allotment.ledger.schema import damaged
 from allotment.ledger.store import Store, Value
 from allotment.orders.order import Order
@@ -93,21 +94,38 @@ def _read_name(path: Path) -> str:
         if path.suffix.lower() in (".jsonl", ".ndjson"):
             row = json.loads(lines[0])
         else:
-            names, cells = csv.reader(
-                lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ","
-            )
+            names, cells = csv.reader(lines, delimiter=_find_delimiter(path, lines[0]))
             row = dict(zip(names, cells, strict=False))
         return str(row.get("order", ""))
     except (OSError, ValueError, AttributeError, RecursionError, csv.Error):
         return ""
 
 
+def _find_delimiter(path: Path, head: str) -> str:
+    """Between the cells of a sheet, which a spreadsheet may have saved since with a semicolon."""
+    if path.suffix.lower() == ".tsv":
+        return "\t"
+    return ";" if head.count(";") > head.count(",") else ","
+
+
 def read_order(store: Store, value: Value) -> Order:
     """What an order on record asks for; raises InputError if that makes no sense."""
     try:
-        return Order.from_dict(value.body["order"])
+        return Order.from_dict(value.body["order"]).rename(store.names.now)
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(store.path, f"order {value.number} cannot be read: {error}") from None
+
+
+def write_order(store: Store, order: Order, terms: Iterable[Task]) -> dict[str, JSON]:
+    """An order as it is put on record. Where tasks were renamed it says its prices itself, since
+    its plan calls them otherwise than the record."""
+    names = store.names
+    body: dict[str, JSON] = {"order": order.rename(names.was).to_dict()}
+    asked = {task for task, _ in order.items}
+    if asked & names.was.keys():
+        plain = [task.to_dict() for task in terms if task.name in asked]
+        body["terms"] = [each | {"name": names.keep(each["name"])} for each in plain]
+    return body
 
 
 def find_terms(store: Store, value: Value) -> dict[str, Task] | None:
@@ -121,10 +139,13 @@ def find_terms(store: Store, value: Value) -> dict[str, Task] | None:
         tasks = value.body.get("terms") or (
             [] if plan is None else plan.body["plan"]["problem"]["tasks"]
         )
-        terms = {task["name"]: Task.from_dict(task) for task in tasks if task["name"] in asked}
+        terms = {task["name"]: task for task in tasks if task["name"] in asked}
+        if set(terms) != asked:
+            return None
+        named = [task | {"name": store.names.call(name)} for name, task in terms.items()]
+        return {task["name"]: Task.from_dict(task) for task in named}
     except (AttributeError, KeyError, TypeError, ValueError):  # an archive may hold anything
         return None
-    return terms if set(terms) == asked else None
 
 
 class Balance(NamedTuple):
@@ -161,7 +182,7 @@ def balance(store: Store) -> Balance:
 
 def _judge_order(store: Store, value: Value, items: list[tuple[str, str]]) -> Iterator[str]:
     try:
-        order = Order.from_dict(value.body["order"])
+        order = Order.from_dict(value.body["order"]).rename(store.names.now)
     except (KeyError, TypeError, ValueError) as error:
         yield f"order {value.number} cannot be read ({type(error).__name__}: {error})"[:200]
         return

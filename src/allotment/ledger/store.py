@@ -25,6 +25,7 @@ from allotment.ledger.schema import (
     translate,
 )
 from allotment.orders.order import LONGEST_NAME
+from allotment.renames import Renames
 
 VALUE_KINDS = ("estimates", "plan", "evaluation", "diagnosis")
 """what is put on record as a value: what was found or decided"""
@@ -134,6 +135,10 @@ class Store(Ledger):
     """Open until the end of a `with`. Whoever reads sees one moment; whoever writes is the only one
     who does."""
 
+    names = Renames()
+    """tasks that are called otherwise by now: rows are kept under their first names, and whoever
+    asks and is answered need not know these"""
+
     # Settings
 
     def add_settings(self, text: str) -> int:
@@ -148,6 +153,15 @@ class Store(Ledger):
         """The text that was noted last."""
         rows = self._rows("SELECT text FROM settings ORDER BY number DESC LIMIT 1")
         return str(rows[0][0]) if rows else None
+
+    def list_settings(self) -> list[str]:
+        """All texts that were ever noted, the oldest first."""
+        return [str(text) for (text,) in self._rows("SELECT text FROM settings ORDER BY number")]
+
+    def list_labelled(self) -> set[str]:
+        """The names under which labels are on record, ordered or delivered."""
+        sql = "SELECT task FROM items UNION SELECT task FROM labels UNION SELECT task FROM held"
+        return {str(task) for (task,) in self._rows(f"{sql} UNION SELECT task FROM corrections")}
 
     # Jobs
 
@@ -176,6 +190,11 @@ class Store(Ledger):
             "SELECT key, needs, body FROM results WHERE kind = ? ORDER BY number", kind
         )
         return [(key, self._parse(needs), self._parse(body)) for key, needs, body in rows]
+
+    def list_needs(self, kind: str) -> list[JSON]:
+        """What every job of a kind that was done needed."""
+        rows = self._rows("SELECT needs FROM results WHERE kind = ? ORDER BY number", kind)
+        return [self._parse(needs) for (needs,) in rows]
 
     def last_result(self, kind: str) -> tuple[str, JSON, JSON] | None:
         """(key, needs, body) of the job of a kind that was done last."""
@@ -239,7 +258,8 @@ class Store(Ledger):
             (order,) = self._rows(
                 "SELECT id FROM records WHERE kind = 'order' AND number = ?", value.number
             )[0]
-            rows = ((order, position, *item) for position, item in enumerate(items))
+            keep = self.names.keep
+            rows = ((order, at, keep(task), instance) for at, (task, instance) in enumerate(items))
             self._insert_all("items", ("order_id", "position", "task", "instance"), rows)
             return value
 
@@ -269,7 +289,11 @@ class Store(Ledger):
             "SELECT records.number, task, instance FROM items JOIN records ON records.id = order_id"
             " ORDER BY order_id, position"
         )
-        return [(number, task, instance) for number, task, instance in self._rows(sql)]
+        return self._list_items(sql)
+
+    def _list_items(self, sql: str) -> list[tuple[int, str, str]]:
+        call = self.names.call
+        return [(number, call(task), instance) for number, task, instance in self._rows(sql)]
 
     def orders(self) -> list[Value]:
         """All orders, cancelled ones too, from the first to the last."""
@@ -283,7 +307,8 @@ class Store(Ledger):
             " cancellations) OR EXISTS (SELECT 1 FROM labels WHERE labels.task = items.task AND"
             " labels.instance = items.instance)) ORDER BY order_id, position"
         )
-        return list(dict.fromkeys(instance for (instance,) in self._rows(sql, task)))
+        kept = self.names.keep(task)
+        return list(dict.fromkeys(instance for (instance,) in self._rows(sql, kept)))
 
     def open_items(self) -> list[tuple[int, str, str]]:
         """(number of the order, task, instance) of everything that was ordered and has not come
@@ -294,7 +319,7 @@ class Store(Ledger):
             " FROM labels WHERE labels.task = items.task AND labels.instance = items.instance)"
             " ORDER BY order_id, position"
         )
-        return [(number, task, instance) for number, task, instance in self._rows(sql)]
+        return self._list_items(sql)
 
     def kept_items(self, has: Callable[[str, str], bool]) -> list[tuple[int, str, str]]:
         """(number of the order, task, instance) of all that is to be paid: what came, and what is
@@ -311,7 +336,8 @@ class Store(Ledger):
             " position"
         )
         owner: dict[tuple[str, str], int] = {}
-        for number, task, instance, given_up in self._rows(sql):
+        for number, kept, instance, given_up in self._rows(sql):
+            task = self.names.call(kept)
             if not given_up or has(task, instance):
                 # that of an order in force, if it was ordered again
                 owner.setdefault((task, instance), number)
@@ -377,7 +403,10 @@ class Store(Ledger):
             self._insert_all(
                 "held",
                 ("delivery", "task", "instance", "value", "place", "reason"),
-                ((number, *_write_held(place, row)) for place, row in enumerate(held)),
+                (
+                    (number, *_write_held(place, (self.names.keep(task), *rest)))
+                    for place, (task, *rest) in enumerate(held)
+                ),
             )
             return self._delivery(number)
 
@@ -391,7 +420,7 @@ class Store(Ledger):
         here: set[tuple[str, str, str]] = set()
         for place, (task, instance, value) in enumerate(accepted):
             pair = (
-                _check_text(task, f"label {place + 1}: task"),
+                self.names.keep(_check_text(task, f"label {place + 1}: task")),
                 _check_text(instance, f"label {place + 1}: instance"),
             )
             if pair not in known:
@@ -459,7 +488,8 @@ class Store(Ledger):
         found: dict[str, list[JSON]] = {}
         void = self._void(task)
         for instance, text, delivery in self._rows(
-            "SELECT instance, value, delivery FROM labels WHERE task = ? ORDER BY id", task
+            "SELECT instance, value, delivery FROM labels WHERE task = ? ORDER BY id",
+            self.names.keep(task),
         ):
             value = self._parse(text)
             if instance not in void or void[instance].admits(value, delivery):
@@ -475,7 +505,7 @@ class Store(Ledger):
         for instance, each in last.items():
             rows = self._rows(
                 "SELECT value FROM labels WHERE task = ? AND instance = ? AND delivery <= ?",
-                *(task, instance, each.after),
+                *(self.names.keep(task), instance, each.after),
             )
             refused = {tell_sense(self._parse(text)) for (text,) in rows} | {tell_sense(each.was)}
             found[instance] = _Said(each.value, each.after, frozenset(refused))
@@ -490,8 +520,8 @@ class Store(Ledger):
             " task, instance FROM labels GROUP BY task, instance HAVING COUNT(DISTINCT value) > 1)"
             " AND (task, instance) NOT IN (SELECT task, instance FROM corrections) ORDER BY id"
         )
-        for task, instance, text, number in self._rows(sql):
-            value = self._parse(text)
+        for kept, instance, text, number in self._rows(sql):
+            task, value = self.names.call(kept), self._parse(text)
             held = found.setdefault((task, instance), {}).setdefault(tell_sense(value), (value, []))
             held[1].append(number)
         return [
@@ -504,7 +534,7 @@ class Store(Ledger):
         """Every label that was ever delivered, from the first to the last."""
         sql = "SELECT task, instance, value, delivery FROM labels ORDER BY id"
         return [
-            DeliveredLabel(task, instance, self._parse(text), delivery)
+            DeliveredLabel(self.names.call(task), instance, self._parse(text), delivery)
             for task, instance, text, delivery in self._rows(sql)
         ]
 
@@ -522,8 +552,8 @@ class Store(Ledger):
             " held.instance AND corrections.after >= held.delivery) ORDER BY id"
         )
         found: dict[tuple[str, str, str], HeldLabel] = {}
-        for number, delivery, task, instance, text, place, reason in self._rows(sql):
-            value = self._parse(text)
+        for number, delivery, kept, instance, text, place, reason in self._rows(sql):
+            task, value = self.names.call(kept), self._parse(text)
             one = HeldLabel(number, delivery, task, instance, value, place, reason)
             found[task, instance, tell_sense(value)] = one  # of the same answer twice the last
         return list(found.values())
@@ -536,7 +566,7 @@ class Store(Ledger):
             rows = []
             for place, (task, instance, was, value) in enumerate(said):
                 where = f"correction {place + 1}"
-                names = [_check_text(name, where) for name in (task, instance)]
+                names = [_check_text(name, where) for name in (self.names.keep(task), instance)]
                 texts = [_write(each, where) for each in (was, value)]
                 rows.append((*names, *texts, after, _check_text(why, "reason", None), _now()))
             self._insert_all(
@@ -547,10 +577,11 @@ class Store(Ledger):
     def corrections(self) -> list[Correction]:
         """All that were made, from the first to the last."""
         sql = "SELECT id, task, instance, was, value, after, why, at FROM corrections ORDER BY id"
-        return [
-            Correction(number, task, instance, self._parse(was), self._parse(value), after, why, at)
-            for number, task, instance, was, value, after, why, at in self._rows(sql)
-        ]
+        found = []
+        for number, kept, instance, was, value, after, why, at in self._rows(sql):
+            task, before, now = self.names.call(kept), self._parse(was), self._parse(value)
+            found.append(Correction(number, task, instance, before, now, after, why, at))
+        return found
 
     def find_outdated(self, is_own: Callable[[str, str], bool]) -> frozenset[str]:
         """The keys of estimates that were made with a label which was corrected since; `is_own`
@@ -571,7 +602,7 @@ class Store(Ledger):
                 " labels WHERE task = ? AND instance = ? AND delivery <= ?)"
             )
             first, came = self._rows(sql, task, instance, after)[0]
-            own, now = is_own(task, instance), lines["corrections", number]
+            own, now = is_own(self.names.call(task), instance), lines["corrections", number]
             # of a label that was held back, the first correction is where it begins
             since = begun.setdefault((task, instance), now)
             for record, key, at in made:
@@ -651,7 +682,7 @@ def _write(value: JSON, where: str) -> str:
     return text
 
 
-def _write_held(place: int, row: tuple[str, str, JSON, str, str]) -> tuple[str, ...]:
+def _write_held(place: int, row: Sequence[Any]) -> tuple[str, ...]:
     """The cells of a label that is held back."""
     task, instance, value, where, reason = row
     names = [_check_text(each, f"held label {place + 1}") for each in (task, instance)]

@@ -15,10 +15,19 @@ from allotment.data.augment import fit_image
 from allotment.data.columns import Column, has_commas
 from allotment.data.csv_file import Layout
 from allotment.data.dataset import BaseData, Dataset, Instances, Target
-from allotment.data.encoders import Encoder, fit_encoder, read_encoder, write_encoder
+from allotment.data.embedding import Embedding
+from allotment.data.encoders import (
+    Encoder,
+    PictureEncoder,
+    fit_encoder,
+    fit_pictures,
+    read_encoder,
+    write_encoder,
+)
 from allotment.data.folder import FolderData
 from allotment.data.pictures import PICTURE_SUFFIXES, load_images
 from allotment.data.pixels import read_rgb
+from allotment.data.renamed import find_base
 from allotment.data.source import Rows
 from allotment.data.table_file import TableFile, find_layout_of, open_table_file
 from allotment.errors import InputError, Mistake, make_hints
@@ -93,11 +102,42 @@ class ModelTable:
     def shape(self) -> tuple[int, ...]:
         return (self.width,)
 
+    @property
+    def is_pictures(self) -> bool:
+        """Whether it is nothing but pictures, so that a folder of them will do."""
+        return [each.form for each in self.columns.values()] == ["image"]
+
+    @property
+    def network(self) -> Embedding | None:
+        """The trained network that its pictures are seen through, if there is one."""
+        for encoder in self.columns.values():
+            if isinstance(encoder, PictureEncoder) and encoder.network:
+                return encoder.embedding
+        return None
+
+    def with_network(self, weights: Path) -> ModelTable:
+        """The same with the network of a file, where there is to be one."""
+        if self.network is None:
+            return self
+        from allotment.learners.frozen import FrozenNetwork  # torch takes a second to load
+
+        network = FrozenNetwork.open(weights)
+        columns = dict(self.columns)
+        for name, encoder in self.columns.items():
+            if not isinstance(encoder, PictureEncoder) or not encoder.network:
+                continue
+            if encoder.network != network.kind or encoder.width != network.width:
+                what = (
+                    f"holds a {network.kind}, and the model sees pictures through another network"
+                )
+                raise InputError([Mistake(str(weights), what)])
+            columns[name] = replace(encoder, embedding=network)
+        return replace(self, columns=columns)
+
     def open(self, source: Any, delimiter: str | None = None) -> AskedInstances:
         """The rows of a table; raises InputError with all that is wrong with it."""
         if isinstance(source, str | os.PathLike) and Path(source).is_dir():
-            what = "is a folder, and the model was trained on a table; give a table"
-            raise InputError([Mistake(repr(str(source)), what)])
+            return self._open_folder(Path(source))
         numeric = [name for name, encoder in self.columns.items() if encoder.form == "numeric"]
         table, written = _open_table(source, delimiter, numeric)
         hint, wrong = make_hints(table.names), Collected()
@@ -106,6 +146,8 @@ class ModelTable:
                 wrong.add(f"column {name!r}", f"is missing, and the model needs it; {hint(name)}")
         wrong.raise_all()
         named = [self.id] if self.id is not None and self.id in table.names else []
+        if not named and self.is_pictures:
+            named = list(self.columns)  # whose cells are names as well
         words = [name for name, encoder in self.columns.items() if encoder.form != "numeric"]
         held = table.read({*self.columns, *named}, {*words, *named})
         count = len(held[next(iter(self.columns))].missing)
@@ -114,15 +156,19 @@ class ModelTable:
         names = held[named[0]].texts if named else [str(row + 1) for row in range(count)]
         try:
             notes = self._list_notes(held, count)
+            pictures = self._see_pictures(held, table.folder)
         except InputError as error:
             file = str(source) if isinstance(source, str | os.PathLike) else table.name
             raise InputError(_name_line(each, file) for each in error.mistakes) from None
 
         def see(instances: Instances) -> NDArray[Any]:
             rows = instances.tolist()
-            parts = [
-                encoder.encode(held[name].pick(rows)) for name, encoder in self.columns.items()
-            ]
+            parts = []
+            for name, encoder in self.columns.items():
+                if name in pictures:
+                    parts.append(pictures[name][rows])
+                else:
+                    parts.append(encoder.encode(held[name].pick(rows)))
             return np.concatenate(parts, axis=1)
 
         at_once = max(1, NUMBERS_AT_ONCE // self.width)
@@ -130,11 +176,41 @@ class ModelTable:
             tuple(names), named[0] if named else "row", see, at_once, (*written, *notes)
         )
 
+    def _open_folder(self, root: Path) -> AskedInstances:
+        """The pictures in a folder, for a model of nothing but pictures."""
+        encoder = next(iter(self.columns.values()))
+        if not self.is_pictures or not isinstance(encoder, PictureEncoder):
+            what = "is a folder, and the model was trained on a table; give a table"
+            raise InputError([Mistake(repr(str(root)), what)])
+        names = _list_pictures(root)
+        bound = replace(encoder, root=root)
+
+        def see(instances: Instances) -> NDArray[Any]:
+            words = [names[place] for place in instances.tolist()]
+            return bound.encode(Column("picture", words=words))
+
+        return AskedInstances(names, "picture", see, max(1, NUMBERS_AT_ONCE // self.width))
+
+    def _see_pictures(
+        self, held: Mapping[str, Column], folder: Path | None
+    ) -> dict[str, NDArray[np.float32]]:
+        """What the model sees of the pictures that a table names: of all at once, since that takes
+        long and shows which won't do."""
+        found: dict[str, NDArray[np.float32]] = {}
+        wrong = Collected()
+        for name, encoder in self.columns.items():
+            if isinstance(encoder, PictureEncoder):
+                seen = wrong.attempt(replace(encoder, root=folder).encode, held[name])
+                found |= {} if seen is None else {name: seen}
+        wrong.raise_all()
+        return found
+
     def _list_notes(self, held: Mapping[str, Column], count: int) -> list[str]:
         """What the model never saw; raises InputError for cells that are nothing at all."""
         notes, wrong = [], Collected()
         for name, encoder in self.columns.items():
-            if wrong.attempt(encoder.encode, held[name]) is None:
+            is_picture = isinstance(encoder, PictureEncoder)
+            if is_picture or wrong.attempt(encoder.encode, held[name]) is None:
                 continue
             if new := encoder.count_new(held[name]):
                 kind = "are empty" if encoder.form == "numeric" else "are empty or new"
@@ -253,7 +329,7 @@ def find_inputs(data: Dataset, rows: Rows | None) -> ModelInputs:
     if len(shape) == 3:
         forms = [column for column in data.columns if column.form == "image"]
         column = forms[0].name if forms and rows is not None else None
-        return ModelPictures(shape[1], shape[2], column, isinstance(data, FolderData))
+        return ModelPictures(shape[1], shape[2], column, isinstance(find_base(data), FolderData))
     if rows is None or not data.columns:
         what = "are features of their own making, which no model can make of other data"
         raise InputError([Mistake("data", what)])
@@ -262,10 +338,16 @@ def find_inputs(data: Dataset, rows: Rows | None) -> ModelInputs:
 
 def _fit_table(data: Dataset, rows: Rows) -> ModelTable:
     words = {column.name for column in data.columns if column.form != "numeric"}
-    held = rows.open().read({column.name for column in data.columns}, words)
-    wrong, columns = Collected(), {}
+    table = rows.open()
+    held = table.read({column.name for column in data.columns}, words)
+    wrong = Collected()
+    columns: dict[str, Encoder] = {}
     for column in data.columns:
-        encoder = wrong.attempt(fit_encoder, held[column.name], column.form)
+        encoder: Encoder | None
+        if column.form == "image" and rows.seen is not None:
+            encoder = fit_pictures(held[column.name], table.folder, rows.seen)
+        else:
+            encoder = wrong.attempt(fit_encoder, held[column.name], column.form)
         if encoder is not None:
             columns[column.name] = encoder
     wrong.raise_all()
@@ -330,9 +412,16 @@ def describe_inputs(inputs: ModelInputs) -> str:
     if isinstance(inputs, ModelPictures):
         how = "whole, in the middle of a square" if inputs.is_padded else "stretched"
         return f"pictures of {inputs.width} x {inputs.height} pixels ({how})"
-    return f"{several(len(inputs.columns), 'column')} of a table"
+    pictures = [each for each in inputs.columns.values() if isinstance(each, PictureEncoder)]
+    if not pictures:
+        return f"{several(len(inputs.columns), 'column')} of a table"
+    how = f"the network {pictures[0].network}" if pictures[0].network else "features of our own"
+    side = pictures[0].side
+    beside = len(inputs.columns) - len(pictures)
+    more = f" beside {several(beside, 'other column')} of a table" if beside else ""
+    return f"pictures of {side} x {side} pixels (stretched), seen through {how}{more}"
 
 
 def tell_source(inputs: ModelInputs) -> str:
     """What is to be typed after --root, as a placeholder."""
-    return "TABLE" if isinstance(inputs, ModelTable) else "FOLDER"
+    return "TABLE" if isinstance(inputs, ModelTable) and not inputs.is_pictures else "FOLDER"

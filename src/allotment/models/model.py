@@ -22,7 +22,14 @@ from allotment.errors import InputError, Mistake
 from allotment.files import check_free, clear_halves_of, fill, plainly, sign
 from allotment.job import parse
 from allotment.learners.built_in import make_built_in
-from allotment.learners.choice import build_learner, find_learner, fingerprint_learner, is_code
+from allotment.learners.choice import (
+    build_learner,
+    check_learner,
+    find_learner,
+    fingerprint_learner,
+    is_code,
+    is_stepless,
+)
 from allotment.learners.learner import BUILT_IN, LEARNERS, Learner, State
 from allotment.learners.recipe import Recipe
 from allotment.machine import settled, sync_folder
@@ -30,6 +37,7 @@ from allotment.models.card import CARD_FILE, Card, write_card
 from allotment.models.inputs import (
     AskedInstances,
     ModelInputs,
+    ModelTable,
     UnlabelledData,
     describe_inputs,
     read_inputs,
@@ -43,6 +51,8 @@ LEARNER_FOLDER = "learner"
 """below the folder of a model: what the learner itself wrote"""
 MODEL_FORMAT = 1
 """version of the form of a model's folder"""
+NETWORK_FILE = "pictures.safetensors"
+"""in the folder of a model: the weights of the trained network that it sees pictures through"""
 LARGEST_MODEL_FILE = 20_000_000
 """bytes of MODEL_FILE"""
 MOST_TARGETS = 10_000
@@ -82,7 +92,10 @@ class TrainedModel:
 
         `learner` is FILE.py:FUNCTION, where the model was trained by code of the user's own.
         """
-        asked = self.inputs.open(source, delimiter)
+        inputs = self.inputs
+        if isinstance(inputs, ModelTable):
+            inputs = inputs.with_network(self.folder / NETWORK_FILE)
+        asked = inputs.open(source, delimiter)
         parts: dict[str, list[AnyArray]] = {target.name: [] for target in self.targets}
         total = len(asked.names)
         with settled():
@@ -117,7 +130,7 @@ class TrainedModel:
         if self.learner == BUILT_IN:
             return make_built_in({**self.training, **PREDICTING}, data, split, is_blank=True)
         if self.learner != OWN_CODE:
-            return build_learner(self.learner, data, split)
+            return build_learner(self.learner, data, split, self.training.get("members"))
         named = find_learner(code)
         if named is None:
             what = "was trained by code of your own, which no file may name; add --learner"
@@ -172,11 +185,23 @@ def save_model(
         own.mkdir()
         learner.save(state, own)  # type: ignore[attr-defined]
         _check_files(own)
+        _save_network(inputs, half / NETWORK_FILE)
         fill(half / MODEL_FILE, _write_json(plain))
         fill(half / CARD_FILE, write_card(card, targets, describe_inputs(inputs)).encode())
         for each in (own, half):
             sync_folder(each)
     return load_model(place)
+
+
+def _save_network(inputs: ModelInputs, path: Path) -> None:
+    """The trained network that pictures are seen through, where there is one."""
+    network = inputs.network if isinstance(inputs, ModelTable) else None
+    if network is None:
+        return
+    from allotment.learners.frozen import FrozenNetwork  # torch takes a second to load
+
+    assert isinstance(network, FrozenNetwork)
+    network.save(path)
 
 
 @contextlib.contextmanager
@@ -267,8 +292,8 @@ def _read_model(folder: Path, plain: Mapping[str, Any]) -> TrainedModel:
     learner = plain["learner"]
     if not isinstance(learner, str) or (learner != OWN_CODE and is_code(learner)):
         raise InputError([Mistake("learner", "is not a name; no file may name code")])
-    if learner not in (BUILT_IN, OWN_CODE):
-        LEARNERS.load(learner)
+    if learner not in (BUILT_IN, OWN_CODE) and (what := check_learner(learner)):
+        raise InputError([Mistake("learner", what)])
     training = plain["training"]
     kinds = (str, int, float, bool)
     if not isinstance(training, Mapping) or not all(
@@ -345,5 +370,10 @@ def describe_learner(name: str) -> str:
     if is_code(name):
         return (
             f"{OWN_CODE} ({Path(name).name}, {fingerprint_learner(name).rpartition(' ')[2][:12]})"
+        )
+    if is_stepless(name):
+        return (
+            f"{fingerprint_learner(name)} (which has no weights to keep: {LEARNER_FOLDER} holds the"
+            " rows and labels that it was fitted to, and it is fitted again each time it is asked)"
         )
     return LEARNERS.describe(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +21,7 @@ from allotment.orders.strategy import (
     select,
 )
 from allotment.problem import show_exact
+from allotment.renames import rename_keys
 
 LONGEST_NAME = 1000
 """letters of an instance's id or a task's name"""
@@ -80,6 +81,11 @@ class Order:
     def of(self, task: str) -> list[str]:
         """The instances to be labelled for one task."""
         return [instance for named, instance in self.items if named == task]
+
+    def rename(self, names: Mapping[str, str]) -> Order:
+        """The same with other names for some tasks."""
+        items = tuple((names.get(task, task), instance) for task, instance in self.items)
+        return replace(self, items=items, costs=rename_keys(self.costs, names))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; `from_dict` reads them back."""

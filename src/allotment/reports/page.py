@@ -160,7 +160,9 @@ def _show_decision(given: Values) -> Html:
         sentence = words.decide(plan, outlook, equal)
     else:
         sentence = escape(words.NOTHING_TO_DECIDE)
+    scores = words.say_scores(plan["tasks"]) if plan and "decision" not in given else Html()
     parts = [tag("p", sentence, class_="sentence"), _warn(given)]
+    parts += [tag("p", scores)] if scores else []
     if "stale" in given:
         parts.insert(0, tag("p", f"{words.OUT_OF_DATE}: {given['stale']}"))
     if outlook:
@@ -243,8 +245,7 @@ def _show_scores(tasks: Sequence[Values]) -> Html:
 
 
 def _say_span(score: Values, when: str) -> str:
-    widths = [score[each]["high"] - score[each]["low"] for each in ("now", "after")]
-    span, places = score[when], find_places(min(widths))
+    span, places = score[when], words.find_score_places(score)
     middle = words.say_number(span["middle"], places)
     return f"{middle} ({words.say_range(span['low'], span['high'], places)})"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from allotment.amounts import exact, show
 from allotment.formatting import find_places, percent
+from allotment.learners.metrics import title_metric
 from allotment.reports.markup import Content, Html, fill, join, name
 from allotment.standing import PERCENT, Standing
 
@@ -49,7 +50,7 @@ NOTES = {
         " such models lie between the two in brackets."
     ),
     "ahead": (
-        "Ahead: by how many {unit} this plan is expected to be better than the other, with the"
+        "Ahead: by how much this plan is expected to be better than the other, in {unit}, with the"
         " {level} interval; chance: that it is better at all. Both follow from what was measured;"
         " nothing was retrained for them."
     ),
@@ -70,7 +71,10 @@ NOTES = {
         "Only cells that are told from 0 have a colour, and say whether the labels help or harm."
     ),
     "curves": "By the number of labels of the task itself.",
-    "d_t": "D_T is the weighted mean over tasks of the gain in % of each task's score.",
+    "d_t": (
+        "% of score: the weighted mean over tasks of the gain in % of each task's score, which the"
+        " paper calls D_T."
+    ),
     "own": (
         "Labels: the weighted mean over tasks of what each gains, in labels of its own; this method"
         " does not say how much score that is."
@@ -130,7 +134,8 @@ SCORE_TABLE = "What tasks score"
 TOGETHER = "Together"
 NO_TASKS = "There are no tasks to buy labels for."
 NOT_MEASURED = "Nothing was measured here."
-POINTS_OF_D_T = "points of D_T"
+OF_SCORE = "% of score"
+"""the unit of gains over all tasks, as on every other page"""
 EQUAL = "equal budget"
 BY_DEFINITION = "(by definition)"
 NOT_KNOWN = "–"
@@ -215,12 +220,12 @@ def say_deviation(mean: float | None, deviation: float | None, places: int) -> s
 
 
 def say_expected(expected: Any) -> str:
-    """What a round is expected to bring: a text, points of D_T, or those with an interval."""
+    """What a round is expected to bring: a text, % of score, or that with an interval."""
     if expected is None or isinstance(expected, str):
         return expected or NOT_KNOWN
     if isinstance(expected, list | tuple):
-        return f"{say_interval(*expected)} {POINTS_OF_D_T}"
-    return f"{say_number(expected, find_places(expected), sign=True)} {POINTS_OF_D_T}"
+        return f"{say_interval(*expected)} {OF_SCORE}"
+    return f"{say_number(expected, find_places(expected), sign=True)} {OF_SCORE}"
 
 
 def say_value(value: Any) -> str:
@@ -298,6 +303,35 @@ def decide(
     return fill(_SAME if counts == equal else _SENTENCES[find_standing(outlook)], **parts)
 
 
+def say_scores(tasks: Sequence[Mapping[str, Any]]) -> Html:
+    """What tasks score in their own metrics, now and with the plan; nothing of those of which that
+    is not known."""
+    known = [task for task in tasks if task.get("score")]
+    parts = []
+    for task in known[:MOST_TASKS_NAMED]:
+        score, places = task["score"], find_score_places(task["score"])
+        after = score["after"]
+        parts.append(
+            fill(
+                "{task} {metric} {now} now, {middle} ({range}) with the plan",
+                task=name(task["name"], 40),
+                metric=title_metric(score["metric"]),
+                now=say_number(score["now"]["middle"], places),
+                middle=say_number(after["middle"], places),
+                range=say_range(after["low"], after["high"], places),
+            )
+        )
+    if not parts:
+        return Html()
+    more = "; the others below" if len(known) > MOST_TASKS_NAMED else ""
+    return fill("{scores}{more}.", scores=join(parts, "; "), more=more)
+
+
+def find_score_places(score: Mapping[str, Any]) -> int:
+    """Decimals by which both spans of a score keep two digits."""
+    return find_places(min(score[each]["high"] - score[each]["low"] for each in ("now", "after")))
+
+
 _SENTENCES = {
     Standing.BETTER: "{buy}; expected to beat equal budget by {by} ({range}), {chance}.",
     Standing.LIKELY_BETTER: (
@@ -340,12 +374,12 @@ def _places_of(outlook: Mapping[str, Any]) -> int:
 
 
 def _unit_of(outlook: Mapping[str, Any]) -> str:
-    return POINTS_OF_D_T if outlook.get("unit") in (None, PERCENT) else str(outlook["unit"])
+    return OF_SCORE if outlook.get("unit") in (None, PERCENT) else str(outlook["unit"])
 
 
 def explain_unit(outlook: Mapping[str, Any]) -> str:
     """What the differences are counted in."""
-    return {POINTS_OF_D_T: NOTES["d_t"], "labels": NOTES["own"]}.get(_unit_of(outlook), "")
+    return {OF_SCORE: NOTES["d_t"], "labels": NOTES["own"]}.get(_unit_of(outlook), "")
 
 
 def explain_ahead(outlook: Mapping[str, Any]) -> str:
@@ -387,9 +421,7 @@ def sum_up_evaluation(evaluation: Mapping[str, Any]) -> Html:
         "This plan {outcome} {other}{by}{over} ({level}: {range}).",
         outcome=_OUTCOMES[outcome],
         other=name(line["name"], 40),
-        by=""
-        if outcome is Standing.EQUAL
-        else f" by {say_number(abs(mean), places)} {POINTS_OF_D_T}",
+        by="" if outcome is Standing.EQUAL else f" by {say_number(abs(mean), places)} {OF_SCORE}",
         over=f" over {say_count(repeats)} retrainings" if repeats else "",
         level=say_level_of(evaluation),
         range=say_range(low, high, places),

@@ -3,6 +3,7 @@ every key."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shlex
@@ -16,13 +17,15 @@ from typing import Any
 
 from allotment.amounts import short
 from allotment.data.dataset import KINDS, Target
+from allotment.data.embedded import EMBEDDED_FOLDER
+from allotment.data.embedding import Embedding
 from allotment.data.source import SOURCES, DataSettings, Source, find_networks
 from allotment.errors import InputError, Mistake, cut, make_hints, suggest
-from allotment.estimates.method import DEFAULT, METHODS, Method
+from allotment.estimates.method import DEFAULT, METHODS, Method, tell_stepless
 from allotment.estimates.request import FOLDS
 from allotment.learners.built_in import USUAL_NETWORK
-from allotment.learners.choice import is_code
-from allotment.learners.learner import BUILT_IN, LEARNERS
+from allotment.learners.choice import check_learner, is_stepless
+from allotment.learners.learner import BUILT_IN
 from allotment.learners.metrics import METRICS, check_metric, find_metric_name, name_metric
 from allotment.learners.recipe import check_recipe
 from allotment.ledger.schema import STORE_FILE
@@ -30,6 +33,7 @@ from allotment.ledger.store import CONFLICT_RULES
 from allotment.mistakes import Place, Placed
 from allotment.orders.strategy import RANDOM, STRATEGIES
 from allotment.problem import Cap, Problem, Task
+from allotment.renames import Renames, rename_keys
 from allotment.toml import find_lines, parse_toml, read_text, refuse_nesting
 
 SETTINGS_FILE = "campaign.toml"
@@ -45,6 +49,7 @@ TRAINING: dict[str, type] = {
     "trunk_rate": float,
     "head_rate": float,
     "weight_decay": float,
+    "members": int,
     "device": str,
     "precision": str,
 }
@@ -54,6 +59,8 @@ ODD_RULES = (HOLD, "mark", "take")
 """what may become of labels that look wrong: they wait, are taken and listed, or are taken"""
 TARGET: dict[str, type] = {"kind": str, "classes": list, "metric": str, "loss_weight": float}
 """keys of a task that say what it predicts, beside those that say what it costs"""
+WAS = "was"
+"""the key of a task that had another name before: that name"""
 TOP = (
     *("budget", "method", "trainings", "seed", "strategy", "conflicts", "odd_labels"),
     *("data", "training", "task", "cap"),
@@ -102,6 +109,10 @@ class Settings:
     looks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """of each task, the metrics that are looked at beside the one that is planned with; no training
     depends on them"""
+    renames: Renames = field(default_factory=Renames)
+    """tasks that had another name before"""
+    data_names: Renames = field(default_factory=Renames)
+    """where tasks are called as they are on record: the same, since the data may have either"""
     text: str = field(default="", repr=False, compare=False)
     """that they were read from"""
 
@@ -112,6 +123,25 @@ class Settings:
         lines, place = find_lines(self.text), ("task", self.names.index(task))
         line = lines.get((*place, key), lines.get(place, 1))
         return f"{folder / SETTINGS_FILE}:{line}: task {task!r}: {key}"
+
+    @cached_property
+    def kept(self) -> Settings:
+        """The same with every task under the name that it is on record by: what was trained and
+        bought before a task was renamed is found by that."""
+        if not self.renames:
+            return self
+        was = self.renames.was
+        plain = [task.to_dict() | {"name": was.get(task.name, task.name)} for task in self.tasks]
+        return replace(
+            self,
+            tasks=tuple(map(Task.from_dict, plain)),
+            caps=tuple(Cap(cap.name, cap.limit, rename_keys(cap.use, was)) for cap in self.caps),
+            starts=rename_keys(self.starts, was),
+            targets=rename_keys(self.targets, was),
+            looks=rename_keys(self.looks, was),
+            renames=Renames(),
+            data_names=self.renames,
+        )
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -132,6 +162,21 @@ class Settings:
         options = {key: value for key, value in self.data.items() if key not in ("name", "root")}
         tasks = {name: self.targets.get(name, {}) for name in self.names}
         return DataSettings(options, root, tasks)
+
+    def find_aliases(self, given: DataSettings) -> dict[str, str]:
+        """Of tasks that were renamed, what the data call them: the table's column may have kept its
+        old name, and be renamed later."""
+        renames = self.renames or self.data_names
+        if not renames:
+            return {}
+        with SOURCES.calling(self.data["name"]):
+            known = self.source.list_names(given)
+        found: dict[str, str] = {}
+        for name, old in renames.was.items():
+            # of data that do not tell, which do not change either, the old one
+            called = name if name in known or (known and old not in known) else old
+            found |= {name: called, old: called}
+        return found
 
     @property
     def recipe(self) -> dict[str, Any]:
@@ -172,7 +217,7 @@ def read_settings(folder: Path) -> tuple[Settings, DataSettings]:
     text = _read_text(folder / SETTINGS_FILE)
     try:
         settings, wrong = parse_settings(text), Placed()
-        given = settings.data_settings(find_root(settings, folder))
+        given = find_data(settings, folder)
         _check_root(settings, given, wrong)
         if wrong.found:
             raise InputError(wrong.located(find_lines(text)))
@@ -241,11 +286,13 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     source, data = _read_data(plain.get("data"), wrong)
     training = _read_training(plain.get("training", {}), source, wrong)
     tasks, starts, targets, looks = _read_tasks(plain.get("task", []), source, wrong)
+    renames = _read_renames(plain.get("task", []), wrong)
     caps = _read_caps(plain.get("cap", []), wrong)
     method = plain.get("method", DEFAULT)
     found = _find_method(method, wrong)
     least = 1 if found is None else found.least(len(tasks), FOLDS)
     _check_trainings(plain.get("trainings"), method, least, wrong)
+    _check_steps(training, str(method), found, wrong)
     seed = plain.get("seed", 0)
     if type(seed) is not int or seed < 0:
         wrong.add(("seed",), "seed", f"{short(seed)} is not a whole number of 0 or more")
@@ -284,7 +331,17 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         starts=starts,
         targets=targets,
         looks=looks,
+        renames=renames,
     )
+
+
+def _check_steps(
+    training: Mapping[str, Any], name: str, method: Method | None, wrong: Placed
+) -> None:
+    """That the learner has steps where the method looks some of them ahead."""
+    stepless = is_stepless(str(training.get("learner", BUILT_IN)))
+    if stepless and method is not None and (what := tell_stepless(name, method)):
+        wrong.add(("method",), "method", what)
 
 
 def _list_places(plain: Mapping[str, Any]) -> list[tuple[str, Place]]:
@@ -359,20 +416,11 @@ def _read_training(given: Any, source: Source | None, wrong: Placed) -> dict[str
     found = _read_keys(given, TRAINING, "training", wrong)
     if what := _check_network(found.get("network", USUAL_NETWORK), source):
         wrong.add(("training", "network"), "training: network", what)
-    if what := _check_learner(found.get("learner", BUILT_IN)):
+    if what := check_learner(found.get("learner", BUILT_IN)):
         wrong.add(("training", "learner"), "training: learner", what)
     for mistake in check_recipe(found):
         wrong.add(("training", mistake.where), f"training: {mistake.where}", mistake.what)
     return found
-
-
-def _check_learner(name: str) -> str:
-    """What is wrong with it; "" if nothing is."""
-    if name in LEARNERS:
-        return ""
-    if is_code(name):
-        return "is code, which no file may name: give it with --learner or in ALLOT_LEARNER"
-    return LEARNERS.tell_unknown(name)
 
 
 def _check_network(network: str, source: Source | None) -> str:
@@ -444,7 +492,7 @@ def _read_tasks(
         rest = {
             key: value
             for key, value in row.items()
-            if key not in TARGET and key not in SETTINGS_HINTS
+            if key not in (*TARGET, WAS) and key not in SETTINGS_HINTS
         }
         try:
             task = Task.from_dict(rest)
@@ -452,7 +500,9 @@ def _read_tasks(
             wrong.adopt(error.mistakes, ("task", number), label)
             continue
         tasks.append(task)
-        _check_target(("task", number), task.name, said | {"metric": metrics}, source, wrong)
+        called = row.get(WAS, task.name) if source is not None and source.tasks else task.name
+        said_of_it = said | {"metric": metrics}
+        _check_target(("task", number), task.name, str(called), said_of_it, source, wrong)
         if said:
             targets[task.name] = said
         if metrics[1:]:
@@ -462,6 +512,32 @@ def _read_tasks(
     complete = source is not None and source.complete
     _check_starts([task.name for task in tasks], starts, complete, wrong)
     return tasks, starts, targets, looks
+
+
+def _read_renames(given: Any, wrong: Placed) -> Renames:
+    """Which tasks had another name, as far as the settings alone tell whether that can be."""
+    rows = _tables(given, "task", Placed())
+    names = {row.get("name") for _, row in rows if isinstance(row.get("name"), str)}
+    found: dict[str, str] = {}
+    owners: dict[str, str] = {}
+    for number, row in rows:
+        name, old = row.get("name"), row.get(WAS)
+        if WAS not in row or not isinstance(name, str):
+            continue
+        what = ""
+        if not isinstance(old, str) or not old.strip():
+            what = f"{short(old)} is not the name that the task had before, in quotes"
+        elif old == name:
+            what = "is the name that it has; leave it out"
+        elif old in names:
+            what = f"{old!r} is a task of its own here; only one of them can be that one"
+        elif old in owners:
+            what = f"{old!r} is what {owners[old]!r} was, too; only one of them can be that one"
+        if what:
+            wrong.add(("task", number, WAS), f"task {name!r}: {WAS}", what)
+        else:
+            found[name], owners[str(old)] = str(old), name
+    return Renames(found)
 
 
 def _read_target(
@@ -490,11 +566,13 @@ def _read_metrics(given: Any) -> tuple[str, ...]:
 def _check_target(
     place: Place,
     name: str,
+    called: str,
     said: Mapping[str, Any],
     source: Source | None,
     wrong: Placed,
 ) -> None:
-    """What a task says of its labels, as far as that can be told without them."""
+    """What a task says of its labels, as far as that can be told without them; `called` is what the
+    data call it, where they have names of their own."""
 
     def add(key: str, what: str) -> None:
         wrong.add((*place, key), f"task {name!r}: {key}", what)
@@ -506,7 +584,7 @@ def _check_target(
     if source.tasks:
         for key in said.keys() & {"kind", "classes"}:
             add(key, f"is settled by {source.name}; leave it out")
-        kind = source.tasks[name].kind if name in source.tasks else None
+        kind = source.tasks[called].kind if called in source.tasks else None
     elif kind is not None and kind not in kinds:
         add("kind", f"a target of a {source.name} can't be {kind!r}; {suggest(kind, kinds)}")
         return
@@ -532,17 +610,36 @@ def _check_root(settings: Settings, given: DataSettings, wrong: Placed) -> None:
     for place, mistake in found:
         wrong.add(place, mistake.where, mistake.what)
     if not found:
+        _check_columns(settings, given, wrong)
         _check_metrics(settings, given, wrong)
+
+
+def _check_columns(settings: Settings, given: DataSettings, wrong: Placed) -> None:
+    """That of a task's two names the data have one: the other would be learned from."""
+    if not settings.renames:
+        return
+    with SOURCES.calling(settings.data["name"]):
+        known = settings.source.list_names(given)
+    dropped = given.options.get("drop", ())
+    for number, name in enumerate(settings.names):
+        old = settings.renames.was.get(name)
+        if old is not None and {name, old} <= {*known} and old not in dropped:
+            what = (
+                f"the data have both {name!r} and {old!r}; take one of the two columns out, or"
+                f" leave it out with drop = [{json.dumps(old, ensure_ascii=False)}]"
+            )
+            wrong.add(("task", number, WAS), f"task {name!r}: {WAS}", what)
 
 
 def _check_metrics(settings: Settings, given: DataSettings, wrong: Placed) -> None:
     """That tasks whose kind is found in the data are scored as such a kind can be."""
     for number, name in enumerate(settings.names):
         said = settings.targets.get(name, {})
-        if "metric" not in said or "kind" in said or name in settings.source.tasks:
+        called = given.call(name)
+        if "metric" not in said or "kind" in said or called in settings.source.tasks:
             continue
         with SOURCES.calling(settings.data["name"]):
-            kind = settings.source.guess_kind(given, name)
+            kind = settings.source.guess_kind(given, called)
         kinds = (settings.source.kinds or KINDS) if kind is None else [kind]
         for metric in (said["metric"], *settings.looks.get(name, ())):
             if what := check_metric(metric, *kinds):
@@ -552,6 +649,31 @@ def _check_metrics(settings: Settings, given: DataSettings, wrong: Placed) -> No
 def find_root(settings: Settings, folder: Path) -> Path | None:
     """Where the data lie; None for a source that has no root."""
     return find_path(folder, settings.data["root"]) if settings.source.root else None
+
+
+def find_data(settings: Settings, folder: Path) -> DataSettings:
+    """What the source of a campaign in this folder is given, with every file where it lies."""
+    given = settings.data_settings(find_root(settings, folder))
+    aliases = settings.find_aliases(given)
+    files = {
+        key.name: str(find_path(folder, given.options[key.name]))
+        for key in settings.source.keys
+        if key.is_path and key.name in given.options
+    }
+    keep = folder / EMBEDDED_FOLDER
+    options = {**given.options, **files}
+    tasks = rename_keys(given.tasks, aliases)
+    found = replace(given, options=options, tasks=tasks, aliases=aliases)
+    return replace(found, open_network=_open_network, keep=keep)
+
+
+def _open_network(weights: Path) -> Embedding:
+    try:
+        from allotment.learners.frozen import FrozenNetwork
+    except ImportError:
+        what = "a trained network needs torch: pip install 'allotment[train]'"
+        raise InputError([Mistake("data: pictures", what)]) from None
+    return FrozenNetwork.open(weights)
 
 
 def find_path(folder: Path, path: str) -> Path:

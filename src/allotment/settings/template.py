@@ -13,6 +13,14 @@ from allotment.estimates.method import METHODS, describe_methods
 COMMENTS = {
     "root": "where the data lie; a path that does not begin with / begins at this file's folder",
     "network": "the built-in one, or one of your own on the command line: --learner mine.py:make",
+    "learner": (
+        "what trains: built-in, or one of scikit-learn such as sklearn:HistGradientBoosting; allot"
+        " learners compares them"
+    ),
+    "members": (
+        "models of one training, each without some of the labels: these say how far answers are to"
+        " be trusted"
+    ),
     "weights": "trained weights for the backbone",
     "steps": (
         "of one training; it takes longer with more of them, and comes closer to your final"
@@ -76,7 +84,10 @@ def write_template(
 def _task(name: str, keys: Mapping[str, Any], first: bool) -> list[str]:
     lines = ["[[task]]"]
     if first:
-        lines.append("# what is predicted: a column of the table, or a task of the data set")
+        lines.append(
+            "# what is predicted: a column of the table, or a task of the data set; below another"
+            ' name write its first one: was = "..."'
+        )
     lines.append(f"name = {_quoted(name)}")
     if first:
         lines.append(

@@ -136,6 +136,7 @@ class SourceTests:
             assert stock.oracle == source.complete
             for task in stock.targets:
                 free = stock.candidates(task)
+                assert stock.count_candidates(task) == len(free)
                 assert len(set(free)) == len(free)
                 assert not any(stock.has(task, name) for name in free)
                 if source.complete:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,8 @@ def keep_rows(store: Store, settings: Settings, stock: Stock) -> None:
     last, id_ = _find_last(store), table.id
     digest, columns = "", list[str]()
     if id_ is None and stock.data.size <= MOST_FINGERPRINTED:
-        digest, columns = table.open().digest(), _list_features(settings, table)
+        digest = table.open().digest()
+        columns = _list_features([*settings.names, *stock.called.values()], table)
     if (
         last is not None
         and last.id == id_
@@ -270,9 +271,9 @@ def _tell_way_out(folder: Path, table: Rows, digest: str) -> str:
     )
 
 
-def _list_features(settings: Settings, table: Rows) -> list[str]:
-    left_out = {*settings.names, *table.left_out}
-    several_columns = tuple(name[:-1] for name in settings.names if name.endswith(":*"))
+def _list_features(tasks: Sequence[str], table: Rows) -> list[str]:
+    left_out = {*tasks, *table.left_out}
+    several_columns = tuple(name[:-1] for name in tasks if name.endswith(":*"))
     names = [name for name in table.open().names if name.strip() and name not in left_out]
     return [name for name in names if not several_columns or not name.startswith(several_columns)]
 
@@ -284,7 +285,8 @@ def _fingerprint_rows(table: Rows, names: Sequence[str]) -> Fingerprints:
     columns = table.open().read(names, ())
     fingerprints = np.zeros(len(columns[names[0]].missing), dtype=np.uint64)
     for name in names:
-        fingerprints = _mix(fingerprints ^ _fingerprint_cells(columns[name]))
+        fingerprints ^= _fingerprint_cells(columns[name])
+        _mix(fingerprints)
     return fingerprints & np.uint64(2 ** (8 * FINGERPRINT_BYTES) - 1)
 
 
@@ -292,29 +294,46 @@ def _fingerprint_cells(column: Column) -> Fingerprints:
     """The same for numbers that are equal, however they are written and whatever else the column
     holds."""
     if column.numbers is not None and not column.boolean:
-        # one kind of NaN, and no -0
-        cells = np.where(np.isnan(column.numbers), np.nan, column.numbers + 0.0)
-        return _mix(cells.view(np.uint64))
-    known = {text: _fingerprint_text(text) for text in set(column.texts)}
-    return np.fromiter(
-        (known[text] for text in column.texts), dtype=np.uint64, count=len(column.texts)
-    )
+        return _fingerprint_numbers(column.numbers)
+    known = _fingerprint_texts(set(column.texts))
+    found = map(known.__getitem__, column.texts)
+    return np.fromiter(found, dtype=np.uint64, count=len(column.texts))
 
 
-def _fingerprint_text(text: str) -> int:
+def _fingerprint_numbers(numbers: NDArray[np.float64]) -> Fingerprints:
+    cells = numbers + 0.0  # no -0
+    cells[np.isnan(cells)] = np.nan  # of which there is one kind only
+    return _mix(cells.view(np.uint64))
+
+
+def _fingerprint_texts(texts: Iterable[str]) -> dict[str, int]:
+    numbers: dict[str, float] = {}
+    words: dict[str, bytes] = {}
+    for text in texts:
+        number = _read_number(text)
+        if number is not None:
+            numbers[text] = number
+        else:
+            letters = text.encode(errors="replace")
+            words[text] = hashlib.blake2b(letters, digest_size=8).digest()
+    cells = _fingerprint_numbers(np.array(list(numbers.values()), dtype=np.float64))
+    hashes = np.frombuffer(b"".join(words.values()), dtype="<u8")
+    found = dict(zip(numbers, cells.tolist(), strict=True))
+    return found | dict(zip(words, hashes.tolist(), strict=True))
+
+
+def _read_number(text: str) -> float | None:
+    if ":" in text:  # a time is none, and trying takes long
+        return None
     try:
-        number = np.array([float(text) if text else np.nan])
+        return float(text) if text else np.nan
     except ValueError:
-        return int.from_bytes(
-            hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest(), "little"
-        )
-    return int(_fingerprint_cells(Column("", number))[0])
+        return None
 
 
 def _mix(values: Fingerprints) -> Fingerprints:
-    """Every bit of each value spread over all the others, by odd factors and shifts, which undo
-    nothing."""
-    values = values.copy()
+    """Every bit of each value spread over all the others in its place, by odd factors and shifts,
+    which undo nothing."""
     for factor, shift in (
         (0x9E3779B97F4A7C15, 29),
         (0xC2B2AE3D27D4EB4F, 31),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 from allotment.connect.guard import show_value
 from allotment.connect.masks import to_array
 from allotment.data.dataset import PIXEL_KINDS, Dataset, Instances, Size, Target
-from allotment.data.labels import Labels, Split, draw
+from allotment.data.labels import Labels, Split, TaskLabels, draw
+from allotment.data.renamed import rename_targets
 from allotment.data.roles import TARGET_KINDS
 from allotment.data.source import SOURCES, DataSettings, Rows
 from allotment.errors import InputError, Mistake, suggest
 from allotment.job import JSON, canonical
 from allotment.ledger.disk import MASK_FOLDER
-from allotment.settings.settings import Settings, find_root
+from allotment.renames import rename_keys
+from allotment.settings.settings import Settings, find_data
 
 OWN = {"own": True}
 """the value of a label that was bought from the data set itself: it is the one that the data
@@ -59,11 +61,13 @@ class Stock:
     """of the campaign, for delivered masks"""
     rows: Rows | None = field(default=None, repr=False)
     """the table that the data are read from, if they are"""
+    called: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """of tasks that the data call otherwise, their name there"""
 
     @cached_property
     def place(self) -> dict[str, int]:
         """Of each instance, by its name."""
-        return {name: number for number, name in enumerate(self.ids)}
+        return dict(zip(self.ids, range(len(self.ids)), strict=True))
 
     @cached_property
     def targets(self) -> dict[str, Target]:
@@ -74,18 +78,27 @@ class Stock:
         """All labels at hand now."""
         found = {}
         for task in self.targets:
-            came = [self.place[name] for name in self.given.get(task, {}) if name in self.place]
-            fresh = np.intersect1d(np.array(came, dtype=np.int64), self.parts.train)
-            found[task] = np.union1d(self.own(task), fresh).tolist()
+            is_there = self._mark(self._find_places(self.given.get(task, {})))
+            is_there &= self._mark(self.parts.train)
+            is_there[self.own(task)] = True
+            found[task] = TaskLabels(np.flatnonzero(is_there))
         return Labels(found)
+
+    def _find_places(self, names: Iterable[str]) -> Instances:
+        """Of those of the names that are still there."""
+        places = [self.place[name] for name in names if name in self.place]
+        return np.array(places, dtype=np.int64)
+
+    def _mark(self, places: Instances) -> NDArray[np.bool_]:
+        """Of each instance, whether it is one of these: sets of places take far longer."""
+        marks = np.zeros(self.data.size, dtype=bool)
+        marks[places] = True
+        return marks
 
     def own(self, task: str) -> Instances:
         """Instances with a label that was at hand from the start and was not corrected since."""
-        start = self.start[task].instances
-        names = [name for name in self.corrected.get(task, ()) if name in self.place]
-        if not names:
-            return start
-        return np.setdiff1d(start, np.array([self.place[name] for name in names], dtype=np.int64))
+        start, corrected = self.start[task].instances, self.corrected.get(task, ())
+        return np.setdiff1d(start, self._find_places(corrected)) if corrected else start
 
     @cached_property
     def have(self) -> dict[str, int]:
@@ -107,11 +120,21 @@ class Stock:
 
     def candidates(self, task: str, ordered: Collection[str] = ()) -> list[str]:
         """Instances that could be labelled for the task: neither labelled nor on order."""
-        free = np.setdiff1d(self.parts.train, self.labels[task].instances)
+        ids = self.ids
+        return [ids[place] for place in np.flatnonzero(self._mark_free(task, ordered)).tolist()]
+
+    def count_candidates(self, task: str, ordered: Collection[str] = ()) -> int:
+        """How many these are."""
+        return int(self._mark_free(task, ordered).sum())
+
+    def _mark_free(self, task: str, ordered: Collection[str]) -> NDArray[np.bool_]:
+        is_free = self._mark(self.parts.train)
+        is_free[self.labels[task].instances] = False
         if self.oracle:  # nobody could deliver the others
-            free = free[self.data.known(task)[free]]
-        taken = set(ordered)
-        return [self.ids[place] for place in free.tolist() if self.ids[place] not in taken]
+            is_free &= self.data.known(task)
+        if ordered:
+            is_free[self._find_places(ordered)] = False
+        return is_free
 
     def inputs(self, names: Sequence[str]) -> NDArray[Any]:
         """What a model would see of these instances."""
@@ -137,6 +160,21 @@ class Stock:
             return self.data.fingerprint
         plain = tuple(replace(target, metric="") for target in self.data.targets)
         return self.data.with_targets(plain).fingerprint
+
+    def rename(self, names: Mapping[str, str]) -> Stock:
+        """The same with other names for some tasks."""
+        if not names:
+            return self
+        columns = {name: self.called.get(name, name) for name in self.targets}
+        called = rename_keys(columns, names)
+        return replace(
+            self,
+            data=rename_targets(self.data, names),
+            start=Labels(rename_keys(self.start, names)),
+            given=rename_keys(self.given, names),
+            corrected=rename_keys(self.corrected, names),
+            called={name: column for name, column in called.items() if name != column},
+        )
 
     def open(self) -> Dataset:
         """The data to train on: labels that are not at hand are not known."""
@@ -199,10 +237,22 @@ def open_stock(
 
     `said` is what the settings say of the data, if something was read of these a moment ago.
     """
-    said = settings.data_settings(find_root(settings, folder)) if said is None else said
+    said = find_data(settings, folder) if said is None else said
+    stock = _open_kept(settings.kept, folder, said).rename(settings.renames.now)
+    stock = replace(stock, corrected=corrected or {})
+    stock = replace(stock, given=_without_own(stock, given or {}, settings.conflicts))
+    _check_given(stock, settings)
+    return stock
+
+
+def _open_kept(settings: Settings, folder: Path, said: DataSettings) -> Stock:
+    """The data with what was at hand from the start. Tasks are called as they are on record: which
+    labels are drawn to begin with depends on their names."""
     with SOURCES.calling(settings.data["name"]):
         opened, rows = said.once(settings.source.open), settings.source.rows(said)
-    data = _choose_targets(opened, settings)
+    aliases = {name: said.call(name) for name in settings.names}
+    names = {called: name for name, called in aliases.items() if name != called}
+    data = _choose_targets(rename_targets(opened, names), settings)
     ids = _name_instances(data)
     oracle = bool(settings.starts)
     if not oracle:
@@ -212,10 +262,8 @@ def open_stock(
         # labels at hand score themselves, so none are for validation
         parts = data.split(settings.seed, validation=0.0, test=TEST)
         start = _draw_start(data, parts.train, settings, folder)
-    stock = Stock(data, ids, parts, start, {}, corrected or {}, oracle, folder, rows)
-    stock = replace(stock, given=_without_own(stock, given or {}, settings.conflicts))
-    _check_given(stock, settings)
-    return stock
+    called = {name: each for each, name in names.items()}
+    return Stock(data, ids, parts, start, {}, {}, oracle, folder, rows, called)
 
 
 def _draw_start(data: Dataset, train: Instances, settings: Settings, folder: Path) -> Labels:
@@ -325,7 +373,7 @@ def _name_instances(data: Dataset) -> tuple[str, ...]:
     """Names for orders and deliveries: the data's own, or the number of the row, the first being
     1."""
     if not data.ids:
-        return tuple(str(number + 1) for number in range(data.size))
+        return tuple(map(str, range(1, data.size + 1)))
     seen: dict[str, int] = {}
     mistakes = []
     for number, name in enumerate(data.ids, 1):

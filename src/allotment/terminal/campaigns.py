@@ -369,8 +369,9 @@ def show_scores(page: Page, board: Scoreboard) -> None:
     page.text(
         f"Cross-validated: the labels at hand in {board.parts} parts, each asked of a model that"
         " was trained on the others; a model of all labels should be no worse. The interval comes"
-        " from drawing the scored instances anew (bootstrap). Best constant: the best answer that"
-        " is the same for every instance."
+        " from drawing the scored instances anew (bootstrap), half as wide again, since models"
+        " share most of their labels and so their luck. Best constant: the best answer that is the"
+        " same for every instance."
     )
     for row in rows:
         if not row.is_known:

@@ -100,7 +100,7 @@ def _tell_target(target: Target, is_guessed: bool) -> str:
 
 
 def _tell_feature(column: FeatureColumn) -> str:
-    if column.form in ("numeric", "image"):
+    if column.form == "numeric" or (column.form == "image" and column.width == 1):
         return visible(column.name)
     order = DATE_ORDERS.get(column.form, "")
     return f"{visible(column.name)} ({order}{several(column.width, 'number')})"

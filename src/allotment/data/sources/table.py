@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allotment.data.source import DataSettings, Key, Rows, Source
-from allotment.errors import InputError, Mistake
+from allotment.errors import InputError, Mistake, cut, suggest
 from allotment.mistakes import Collected, Place
 
 if TYPE_CHECKING:
     from allotment.data.dataset import Dataset
+    from allotment.data.embedding import SeenPictures
     from allotment.data.roles import Roles
     from allotment.data.table_file import TableFile
 
@@ -37,6 +38,13 @@ class Table(Source):
         Key("sheet", str, "the sheet of a workbook; its first one unless said"),
         Key("columns", list, f"what columns hold: NAME={'|'.join(TOLD_FORMS)}"),
         Key("drop", list, "columns to leave out"),
+        Key(
+            "pictures",
+            str,
+            'what is seen of images: small "features" of our own, or what a trained "network"'
+            ' answers (weights); with "pixels" one is trained on them alone, which takes long',
+        ),
+        Key("weights", str, "the file of the trained network's weights", is_path=True),
         Key("image_size", int, "pixels on each side that images are brought to"),
         Key("rows", str, "how the digest of a file begins whose rows stand where they stood"),
     )
@@ -50,11 +58,10 @@ class Table(Source):
         try:
             opened, roles = given.once(_open_file), _assign(given)
             size = given.options.get("image_size", IMAGE_SIZE)
-            if size < 1:
-                raise InputError([Mistake("data: image_size", f"{size} is not 1 or more")])
+            seen = _find_seen(given)
         except InputError as error:
             raise InputError(map(tell, error.mistakes)) from None
-        inputs = TableInputs(opened, roles, None, size, True, tell)
+        inputs = TableInputs(opened, roles, None, size, True, tell, seen)
         try:
             return read_labels(opened, roles, inputs)
         except InputError as error:
@@ -62,8 +69,18 @@ class Table(Source):
             wrong.attempt(lambda: inputs.survey)  # so that all mistakes are said at once
             raise InputError([*wrong.found, *map(tell, error.mistakes)]) from None
 
+    def list_names(self, given: DataSettings) -> Sequence[str]:
+        """Its columns; none of a file that can't be read, which is said elsewhere."""
+        try:
+            return given.once(_open_file).names
+        except InputError:
+            return ()
+
     def check(self, given: DataSettings) -> Sequence[tuple[Place, Mistake]]:
-        """That the table's head has the columns that are named."""
+        """That the table's head has the columns that are named, and that what is to be seen of
+        pictures is clear."""
+        if wrong := _check_pictures(given.options):
+            return wrong
         try:
             given.once(_open_file)
         except InputError as error:
@@ -105,6 +122,7 @@ class Table(Source):
             given.options.get("id"),
             tuple(given.options.get("drop", ())),
             given.options.get("rows", ""),
+            _find_seen(given),
         )
 
 
@@ -113,6 +131,63 @@ def _open_file(given: DataSettings) -> TableFile:
     from allotment.data.table_file import open_table_file
 
     return open_table_file(given.path, layout_of(given.options))
+
+
+def _check_pictures(options: Mapping[str, Any]) -> list[tuple[Place, Mistake]]:
+    """What is wrong with the keys `pictures` and `weights`."""
+    from allotment.data.embedding import BY_NETWORK, BY_PIXELS, PICTURE_WAYS
+
+    way, weights = options.get("pictures", BY_PIXELS), options.get("weights")
+    key, what = "pictures", ""
+    if way not in PICTURE_WAYS:
+        what = f"unknown {cut(repr(way), 60)}; {suggest(way, PICTURE_WAYS)}"
+    elif way == BY_NETWORK and weights is None:
+        what = (
+            "a trained network is in a file: name it (weights = ...), or take features of our own"
+            ' (pictures = "features")'
+        )
+    elif way != BY_NETWORK and weights is not None:
+        key, what = "weights", 'is for pictures = "network" alone; write that, or leave it out'
+    elif weights is not None and not Path(weights).is_file():
+        key, what = "weights", f"{_show(weights)}: there is no such file; write where it lies now"
+    else:
+        key, what = "image_size", _check_size(options.get("image_size", IMAGE_SIZE), way)
+    return [(("data", key), Mistake(f"data: {key}", what))] if what else []
+
+
+def _show(path: Any) -> str:
+    return cut(repr(str(path)), 200)
+
+
+def _check_size(size: int, way: str) -> str:
+    """Why pictures can't be brought to this size to be seen in this way; "" if they can."""
+    from allotment.data.embedding import BY_PIXELS, LARGEST_EMBEDDED_SIDE, SMALLEST_SEEN
+
+    least = SMALLEST_SEEN[way]
+    if size < least:
+        return f"{size} is not {least} or more pixels"
+    if way != BY_PIXELS and size > LARGEST_EMBEDDED_SIDE:
+        return f"{size} is more than the {LARGEST_EMBEDDED_SIDE} pixels that are looked at"
+    return ""
+
+
+def _find_seen(given: DataSettings) -> SeenPictures | None:
+    """How pictures are seen; None where that is as they are."""
+    from allotment.data.embedding import BY_FEATURES, BY_PIXELS, OwnFeatures, SeenPictures
+
+    if wrong := _check_pictures(given.options):
+        raise InputError(mistake for _, mistake in wrong)
+    way = given.options.get("pictures", BY_PIXELS)
+    if way == BY_PIXELS:
+        return None
+    side = given.options.get("image_size", IMAGE_SIZE)
+    if way == BY_FEATURES:
+        return SeenPictures(OwnFeatures, side, given.keep)
+    if given.open_network is None:
+        what = "networks are opened by campaigns alone; here pictures are seen by features"
+        raise InputError([Mistake("data: pictures", what)])
+    open_network = partial(given.open_network, Path(given.options["weights"]))
+    return SeenPictures(open_network, side, given.keep)
 
 
 def _assign(given: DataSettings) -> Roles:
