@@ -1,0 +1,183 @@
+"""Any way to plan, judged by what is kept: in seconds, and without the data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from corpus.campaigns import AGAIN, PURCHASES, Campaign, Counts, list_baselines, train_missing
+from corpus.surfaces import Surface
+from corpus.ways import BASES, Choice, Known, find_way, know, list_kept_ways, load
+
+NEUTRAL, EQUAL = BASES[:2]
+
+
+@dataclass
+class Judged:
+    """What one way to plan reached in every setting."""
+
+    name: str
+    values: dict[str, float] = field(default_factory=dict)
+    """of each setting, D_T meant over its campaigns"""
+    beside: dict[str, dict[str, float]] = field(default_factory=dict)
+    """of each base plan and setting, that base's D_T in the same campaigns"""
+    regrets: dict[str, float] = field(default_factory=dict)
+    """in % of the range, against the best that is picked in one half of the purchases"""
+    chances: list[float] = field(default_factory=list)
+    """stated, of beating equal budget, campaign by campaign"""
+    won: list[float] = field(default_factory=list)
+    """whether it did"""
+    held: list[float] = field(default_factory=list)
+    """whether the stated span holds the measured lead over equal budget"""
+    told: list[float] = field(default_factory=list)
+    """the stated lead"""
+    leads: list[float] = field(default_factory=list)
+    """the measured one"""
+    seconds: list[float] = field(default_factory=list)
+    trained: int = 0
+    """plans that were really trained"""
+    read: int = 0
+    """plans whose worth is read between trained ones"""
+
+
+def list_choices(surface: Surface, name: str) -> dict[int, Choice]:
+    """What a way plans in each campaign."""
+    found = {}
+    for number in surface.campaigns:
+        if name in list_kept_ways():
+            choice = load(surface.kept.get(number, name))
+        else:
+            known = know(surface.kept, surface.setting, number)
+            choice = None if known is None else _time(find_way(name), known)
+        if choice is not None:
+            found[number] = choice
+    return found
+
+
+def _time(way: Callable[[Known], Choice], known: Known) -> Choice:
+    begin = time.process_time()
+    choice = way(known)
+    return Choice(choice.counts, time.process_time() - begin, choice.chance, choice.span)
+
+
+def find_value(surface: Surface, campaign: int, plan: Counts) -> tuple[float, bool]:
+    """D_T of a plan in a campaign, and whether it was really trained there.
+
+    What is read between trained plans is a mean over campaigns, so the campaign's own level comes
+    on top.
+    """
+    found = [surface.gain(campaign, plan, each) for each in PURCHASES]
+    if np.isfinite(found).all():
+        return float(np.mean(found)), True
+    place = surface.campaigns.index(campaign)
+    level = float(surface.values[place].mean() - surface.values.mean())
+    return surface.read(plan) + level, False
+
+
+def judge(name: str, surfaces: Sequence[Surface], trained_only: bool = False) -> Judged:
+    """What a way reaches in all settings; `trained_only` leaves out what was not trained out."""
+    found = Judged(name)
+    for surface in surfaces:
+        bases = {each: list_baselines(surface.setting)[each] for each in BASES}
+        rows: list[tuple[float, dict[str, float]]] = []
+        for number, choice in list_choices(surface, name).items():
+            value, is_trained = find_value(surface, number, choice.counts)
+            if trained_only and not is_trained:
+                continue
+            found.trained += is_trained
+            found.read += not is_trained
+            beside = {each: find_value(surface, number, plan)[0] for each, plan in bases.items()}
+            rows.append((value, beside))
+            found.seconds.append(choice.seconds)
+            _hold(found, choice, value - beside[EQUAL])
+        if rows:
+            _add(found, surface, rows)
+    return found
+
+
+def _hold(found: Judged, choice: Choice, lead: float) -> None:
+    """What was stated against what came."""
+    if choice.chance is None or choice.span is None:
+        return
+    low, mean, high = choice.span
+    found.chances.append(choice.chance)
+    found.won.append(float(lead > 0))
+    found.held.append(float(low <= lead <= high))
+    found.told.append(mean)
+    found.leads.append(lead)
+
+
+def _add(found: Judged, surface: Surface, rows: Sequence[tuple[float, dict[str, float]]]) -> None:
+    name = surface.setting.name
+    found.values[name] = float(np.mean([value for value, _ in rows]))
+    for base in BASES:
+        mean = float(np.mean([beside[base] for _, beside in rows]))
+        found.beside.setdefault(base, {})[name] = mean
+    # neutral is in every campaign, so that a way which is judged in some of them is held against
+    # the best at their level
+    level = found.beside[NEUTRAL][name] - surface.read(list_baselines(surface.setting)[NEUTRAL])
+    best = surface.best[0] + level
+    if surface.range > 0:
+        found.regrets[name] = (best - found.values[name]) / surface.range * 100
+
+
+def judge_itself(surfaces: Sequence[Surface], less: float = 0.0) -> Judged:
+    """The neutral plan in other purchases, less some points: a way of which is known how it
+    compares."""
+    found = Judged("neutral again")
+    for surface in surfaces:
+        neutral = list_baselines(surface.setting)[NEUTRAL]
+        rows = []
+        for number in surface.campaigns:
+            again = [surface.gain(number, neutral, each) for each in AGAIN]
+            if np.isfinite(again).all():
+                beside = {NEUTRAL: find_value(surface, number, neutral)[0]}
+                rows.append((float(np.mean(again)) - less, beside))
+        if rows:
+            name = surface.setting.name
+            found.values[name] = float(np.mean([value for value, _ in rows]))
+            mean = float(np.mean([beside[NEUTRAL] for _, beside in rows]))
+            found.beside.setdefault(NEUTRAL, {})[name] = mean
+    return found
+
+
+def train_choices(surface: Surface, names: Sequence[str]) -> None:
+    """Train out what ways plan, in the purchases of the surface."""
+    for number in surface.campaigns:
+        plans = []
+        for name in names:
+            choice = list_choices_of(surface, name, number)
+            if choice is not None:
+                plans.append(choice.counts)
+        runs = [(plan, each) for plan in plans for each in PURCHASES]
+        train_missing(surface.kept, Campaign(surface.setting, number), runs)
+
+
+def list_choices_of(surface: Surface, name: str, number: int) -> Choice | None:
+    """What a way plans in one campaign."""
+    one = Surface(surface.setting, surface.kept, (number,))
+    return list_choices(one, name).get(number)
+
+
+def summarise(found: Judged) -> Mapping[str, Any]:
+    """Figures over all campaigns."""
+
+    def mean(values: Sequence[float]) -> float | None:
+        return float(np.mean(values)) if len(values) else None
+
+    correlation = None
+    if len(found.told) > 2 and np.std(found.told) > 0 and np.std(found.leads) > 0:
+        correlation = float(np.corrcoef(found.told, found.leads)[0, 1])
+    return {
+        "chance": mean(found.chances),
+        "won": mean(found.won),
+        "held": mean(found.held),
+        "correlation": correlation,
+        "seconds": mean(found.seconds),
+        "trained": found.trained,
+        "read": found.read,
+    }

@@ -1,0 +1,254 @@
+"""The tables and the picture of docs/results/corpus.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from corpus.campaigns import list_baselines
+from corpus.judge import Difference, compare, compare_settings
+from corpus.replay import EQUAL, NEUTRAL, Judged, judge, judge_itself, summarise
+from corpus.settings import Setting, is_of_classes
+from corpus.surfaces import Surface
+from corpus.tables import ODD, find_cluster
+from corpus.ways import WAYS, list_kept_ways
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "results"
+PLANTED = 0.5
+"""points by which a way is made worse than neutral, to see whether the judge finds it"""
+KINDS: dict[str, Callable[[Setting], bool]] = {
+    "all": lambda _: True,
+    "no odd task": lambda each: not each.odd,
+    **{kind: lambda each, kind=kind: each.odd == kind for kind in ODD},  # type: ignore[misc]
+    "as many labels of each": lambda each: each.is_equal,
+    "unequal labels": lambda each: not each.is_equal,
+    "one price": lambda each: len(set(each.costs)) == 1,
+    "several prices": lambda each: len(set(each.costs)) > 1,
+    "classes": is_of_classes,
+    "numbers": lambda each: not is_of_classes(each),
+}
+"""of settings"""
+
+
+SPENT = {
+    "response": "the trainings of the default method",
+    "surfaces": "these, and plans of the surfaces",
+    "long": "`taba`, `taba-pooled` and rounds",
+    "plans": "plans of all ways",
+}
+"""parts of what was measured"""
+
+
+def order_ways() -> list[str]:
+    return [*WAYS, *list_kept_ways()]
+
+
+def show_ways(found: Sequence[Judged], surfaces: Sequence[Surface]) -> str:
+    """A row for each way: how far it is ahead, what it misses, and what it said."""
+    lines = [
+        "| way | over neutral | over equal budget | regret, % of range | chance stated, won |"
+        " span held | CPU s beside trainings | settings | trained, read |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for each in found:
+        if not each.values:
+            continue
+        over = {
+            base: compare_settings(each.values, each.beside[base], surfaces)
+            for base in (NEUTRAL, EQUAL)
+        }
+        regret = compare(
+            {
+                one.setting.name: (find_cluster(one.setting.table), each.regrets[one.setting.name])
+                for one in surfaces
+                if one.setting.name in each.regrets
+            }
+        )
+        figures = summarise(each)
+        stated = "-"
+        if figures["chance"] is not None:
+            stated = f"{figures['chance']:.0%}, {figures['won']:.0%}"
+        held = "-" if figures["held"] is None else f"{figures['held']:.0%}"
+        lines.append(
+            f"| {each.name} | {_mark(over[NEUTRAL])} | {_mark(over[EQUAL])} | {regret.mean:.0f} ±"
+            f" {regret.reach:.0f} | {stated} | {held} | {figures['seconds']:.1f} |"
+            f" {len(each.values)} | {each.trained}, {each.read} |"
+        )
+    return "\n".join(lines)
+
+
+def _mark(difference: Difference) -> str:
+    """In bold where the interval allows to say which is better."""
+    return str(difference) if difference.verdict == "open" else f"**{difference}**"
+
+
+def show_clusters(found: Sequence[Judged], surfaces: Sequence[Surface], base: str) -> str:
+    """A row for each way, a column for each data set."""
+    differences = [compare_settings(each.values, each.beside[base], surfaces) for each in found]
+    names = sorted({name for each in differences for name in each.by_cluster})
+    lines = ["| way | " + " | ".join(names) + " |", "|---" * (1 + len(names)) + "|"]
+    for each, difference in zip(found, differences, strict=True):
+        cells = [
+            f"{difference.by_cluster[name]:+.2f}" if name in difference.by_cluster else "-"
+            for name in names
+        ]
+        lines.append(f"| {each.name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def show_kinds(found: Sequence[Judged], surfaces: Sequence[Surface], base: str) -> str:
+    """A row for each kind of setting, a column for each way."""
+    lines = [
+        "| settings | how many | " + " | ".join(each.name for each in found) + " |",
+        "|---" * (2 + len(found)) + "|",
+    ]
+    for kind, belongs in KINDS.items():
+        some = [each for each in surfaces if belongs(each.setting)]
+        if not some:
+            continue
+        cells = [str(compare_settings(each.values, each.beside[base], some)) for each in found]
+        lines.append(f"| {kind} | {len(some)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def show_room(surfaces: Sequence[Surface]) -> str:
+    """How much there is to win: the cross-fitted best over what trains nothing."""
+    lines = [
+        "| settings | how many | best over neutral | best over equal budget | range |",
+        "|---|---|---|---|---|",
+    ]
+    for kind, belongs in KINDS.items():
+        some = [each for each in surfaces if belongs(each.setting)]
+        if not some:
+            continue
+        cells = []
+        for base in (NEUTRAL, EQUAL):
+            more = {
+                each.setting.name: (
+                    find_cluster(each.setting.table),
+                    each.best[0] - _value(each, base),
+                )
+                for each in some
+            }
+            cells.append(str(compare(more)))
+        span = float(np.mean([each.range for each in some]))
+        lines.append(f"| {kind} | {len(some)} | " + " | ".join(cells) + f" | {span:.1f} |")
+    return "\n".join(lines)
+
+
+def _value(surface: Surface, base: str) -> float:
+    return surface.read(list_baselines(surface.setting)[base])
+
+
+def show_planted(surfaces: Sequence[Surface]) -> str:
+    """What the judge says of ways of which is known how they compare."""
+    lines = []
+    for name, less in (("neutral, bought again", 0.0), (f"the same less {PLANTED}", PLANTED)):
+        found = judge_itself(surfaces, less)
+        difference = compare_settings(found.values, found.beside[NEUTRAL], surfaces)
+        lines.append(f"- {name}: {difference} over neutral, called {difference.verdict}")
+    return "\n".join(lines)
+
+
+def show_surfaces(surfaces: Sequence[Surface]) -> str:
+    """What is asked in each setting, and how well it is known."""
+    lines = [
+        "| setting | tasks | prices | labels at hand | odd task | campaigns | range | best over"
+        " neutral | error between plans | noise of a plan |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for each in surfaces:
+        mine = each.setting
+        more = each.best[0] - _value(each, NEUTRAL)
+        lines.append(
+            f"| {mine.name} | {len(mine.tasks)} | {_span(mine.costs)} | {_span(mine.have)} |"
+            f" {mine.odd or '-'} | {len(each.campaigns)} | {each.range:.1f} | {more:+.2f} |"
+            f" {each.error:.2f} | {each.noise:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def _span(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def show_cost(surfaces: Sequence[Surface]) -> str:
+    """What it took, and what is kept."""
+    lines = []
+    for part, what in SPENT.items():
+        name = f"seconds of {part}"
+        spent = [each.kept.get(number, name) for each in surfaces for number in each.campaigns]
+        known = [float(each) for each in spent if each is not None]
+        if known:
+            lines.append(f"- {what}: {sum(known) / 3600:.1f} hours of CPU ({len(known)} campaigns)")
+    size = sum(each.kept.path.stat().st_size for each in surfaces)
+    lines.append(f"- kept: {size / 1e6:.1f} MB in {len(surfaces)} files")
+    return "\n".join(lines)
+
+
+def draw(found: Sequence[Judged], surfaces: Sequence[Surface], path: Path) -> None:
+    """Each way beside neutral: its interval, and a dot for each data set."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "corpus"
+    from matplotlib import pyplot as plots
+
+    rows = []
+    for each in found:
+        if each.values and each.name != NEUTRAL:
+            rows.append((each.name, compare_settings(each.values, each.beside[NEUTRAL], surfaces)))
+    rows.sort(key=lambda row: row[1].mean)
+    figure, axes = plots.subplots(figsize=(8, 0.42 * len(rows) + 1.6))
+    axes.axvline(0, color="0.4", linewidth=1)
+    colours = {"better": "#1a7f4b", "worse": "#b3261e", "open": "#5b6b7b"}
+    for place, (_, difference) in enumerate(rows):
+        colour = colours[difference.verdict]
+        dots = list(difference.by_cluster.values())
+        axes.scatter(dots, [place] * len(dots), s=14, color=colour, alpha=0.35, linewidths=0)
+        axes.errorbar(
+            difference.mean, place, xerr=difference.reach, fmt="o", color=colour, capsize=3
+        )
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+    axes.set_xlabel("points of D_T ahead of the neutral plan, which trains nothing")
+    axes.set_title("left of 0: worse than training nothing", loc="left", fontsize=10)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    figure.patch.set_facecolor("white")
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    plots.close(figure)
+
+
+def make_report(surfaces: Sequence[Surface]) -> Mapping[str, str]:
+    """The parts of the document that figures are in, by their heading."""
+    found = [judge(name, surfaces) for name in order_ways()]
+    found = [each for each in found if each.values]
+    main = [each for each in found if each.name in ("default", "slopes", "band, else neutral")]
+    draw(found, surfaces, DOCUMENT / "corpus.svg")
+    return {
+        "All ways": show_ways(found, surfaces),
+        "By data set, over neutral": show_clusters(found, surfaces, NEUTRAL),
+        "By kind of setting, over neutral": show_kinds(main, surfaces, NEUTRAL),
+        "By kind of setting, over equal budget": show_kinds(main, surfaces, EQUAL),
+        "How much there is to win": show_room(surfaces),
+        "Planted differences": show_planted(surfaces),
+        "What it took": show_cost(surfaces),
+        "Settings": show_surfaces(surfaces),
+    }
+
+
+def write_report(surfaces: Sequence[Surface]) -> None:
+    """Put the figures into the document, below what is written by hand."""
+    path = DOCUMENT / "corpus.md"
+    by_hand = path.read_text().split(BEGIN)[0]
+    parts = [f"## {head}\n\n{body}\n" for head, body in make_report(surfaces).items()]
+    path.write_text(by_hand + BEGIN + "\n\n" + "\n".join(parts))
+
+
+BEGIN = "<!-- below: python -m corpus report -->"
+"""in the document, where figures begin"""

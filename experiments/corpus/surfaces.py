@@ -1,0 +1,155 @@
+"""What plans of a setting were worth when they were trained out, and what those between them would
+be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.campaigns import BEFORE, PURCHASES, Counts, list_surface, name_run
+from corpus.kept import Kept
+from corpus.settings import Setting, is_of_classes
+
+Array = NDArray[np.float64]
+POWERS = (0.15, 0.5, 1.5)
+"""of labels, in which each task's own curve is a sum"""
+RIDGE = 0.003
+NEAR = 0.15
+"""distance in shares of money within which what the curves leave of a trained plan counts for
+another"""
+HALVES = len(PURCHASES)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """D_T of the plans of one setting, in points: gains in % of the score before, meant over
+    tasks."""
+
+    setting: Setting
+    kept: Kept
+    campaigns: tuple[int, ...]
+    """that are trained out"""
+
+    @cached_property
+    def plans(self) -> tuple[Counts, ...]:
+        """That every campaign trained out in every purchase."""
+        return tuple(list_surface(self.setting))
+
+    @cached_property
+    def values(self) -> Array:
+        """[campaign, purchase, plan]"""
+        return np.array(
+            [
+                [[self.gain(number, plan, each) for plan in self.plans] for each in PURCHASES]
+                for number in self.campaigns
+            ]
+        )
+
+    def gain(self, campaign: int, plan: Counts, purchase: int) -> float:
+        """D_T of one plan in one purchase; not a number if it was not trained."""
+        scores = self.kept.get(campaign, "plans").get(name_run(plan, purchase))
+        if scores is None:
+            return float("nan")
+        before, sign = self._before[campaign], 1 if is_of_classes(self.setting) else -1
+        return float(np.mean(sign * (np.array(scores) - before) / before * 100))
+
+    @cached_property
+    def _before(self) -> dict[int, Array]:
+        """What each task scores with the labels at hand."""
+        nothing = (0,) * len(self.setting.tasks)
+        return {
+            number: np.mean(
+                [self.kept.get(number, "plans")[name_run(nothing, each)] for each in range(BEFORE)],
+                axis=0,
+            )
+            for number in self.campaigns
+        }
+
+    @cached_property
+    def means(self) -> Array:
+        """[plan]: over campaigns and purchases."""
+        return np.asarray(self.values.mean(axis=(0, 1)))
+
+    @cached_property
+    def best(self) -> tuple[float, float]:
+        """(best, worst) plan of the surface, picked by one half of the purchases and scored in the
+        other."""
+        halves = self.values.mean(axis=0)
+        best, worst = [], []
+        for half in range(HALVES):
+            others = np.delete(halves, half, axis=0).mean(axis=0)
+            best.append(halves[half][others.argmax()])
+            worst.append(halves[half][others.argmin()])
+        return float(np.mean(best)), float(np.mean(worst))
+
+    @property
+    def range(self) -> float:
+        """From the worst way to spend to the best."""
+        return self.best[0] - self.best[1]
+
+    def read(self, plan: Counts, without: int | None = None) -> float:
+        """D_T of any plan, meant over campaigns: its own where it is one of the surface, else by
+        curves for each task that are fitted to all, and what they leave of the plans nearby.
+
+        `without` leaves out one plan of the surface, to see how far off that is.
+        """
+        if without is None and plan in self.plans:
+            return float(self.means[self.plans.index(plan)])
+        kept = [place for place in range(len(self.plans)) if place != without]
+        weights = self._fit(kept)
+        rows, money = self._rows(self.plans), self._money(self.plans)
+        left = self.means[kept] - rows[kept] @ weights
+        apart = np.abs(money[kept] - self._money([plan])).sum(axis=1) / 2
+        near = np.exp(-((apart / NEAR) ** 2))
+        shift = float(near @ left / (near.sum() + 1.0))
+        return float((self._rows([plan]) @ weights)[0]) + shift
+
+    def _fit(self, kept: Sequence[int]) -> Array:
+        rows = self._rows([self.plans[place] for place in kept])
+        size = RIDGE * np.eye(rows.shape[1]) * len(kept)
+        size[0, 0] = 0.0
+        return np.asarray(np.linalg.solve(rows.T @ rows + size, rows.T @ self.means[kept]))
+
+    def _rows(self, plans: Iterable[Counts]) -> Array:
+        more = np.array(list(plans), dtype=float) / np.array(self.setting.have)
+        curves = [1 - (1 + more) ** -power for power in POWERS]
+        return np.concatenate([np.ones((len(more), 1)), *curves], axis=1)
+
+    def _money(self, plans: Iterable[Counts]) -> Array:
+        money = np.array(list(plans)) * np.array(self.setting.costs)
+        return np.asarray(money / self.setting.budget)
+
+    @cached_property
+    def error(self) -> float:
+        """How far off `read` is for plans that it was not fitted to (root mean square, in points),
+        the noise of their own trainings included."""
+        off = [
+            self.read(plan, without=place) - self.means[place]
+            for place, plan in enumerate(self.plans)
+        ]
+        return float(np.sqrt(np.mean(np.square(off))))
+
+    @cached_property
+    def noise(self) -> float:
+        """Standard error of a trained plan's mean beside that of another of the same campaigns."""
+        centred = self.values - self.values.mean(axis=2, keepdims=True)
+        each = centred.reshape(-1, centred.shape[2])
+        return float(np.sqrt((each.var(axis=0, ddof=1) / len(each)).mean()))
+
+
+def open_surface(setting: Setting, campaigns: int, kept: Kept | None = None) -> Surface | None:
+    """What is kept of a setting; None if no campaign is whole."""
+    kept = kept or Kept(setting.name)
+    nothing = (0,) * len(setting.tasks)
+    wanted = [name_run(nothing, each) for each in range(BEFORE)]
+    wanted += [name_run(plan, each) for plan in list_surface(setting) for each in PURCHASES]
+    whole = []
+    for number in range(campaigns):
+        there = kept.get(number, "plans") or {}
+        if kept.get(number, "response") is not None and all(each in there for each in wanted):
+            whole.append(number)
+    return Surface(setting, kept, tuple(whole)) if whole else None

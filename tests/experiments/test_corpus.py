@@ -1,0 +1,235 @@
+"""The judge of ways to plan: it finds what is there and nothing else, and reads what is kept."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).parents[2] / "experiments"))
+
+from corpus.campaigns import (
+    AGAIN,
+    BEFORE,
+    PURCHASES,
+    list_baselines,
+    list_surface,
+    make_problem,
+    name_run,
+    spend,
+)
+from corpus.judge import compare, compare_settings
+from corpus.kept import FOLDER, Kept
+from corpus.replay import NEUTRAL, judge, judge_itself
+from corpus.report import show_planted, show_room, show_ways
+from corpus.settings import (
+    CAMPAIGNS,
+    Setting,
+    is_of_classes,
+    list_settings,
+    load_settings,
+)
+from corpus.surfaces import Surface, open_surface
+from corpus.tables import OPEN, TABLES
+
+NAMES = ("a", "b", "c")
+
+
+def make_setting(table: str = "tox21", number: int = 0) -> Setting:
+    return Setting(
+        f"{table}-{number}", table, NAMES, (1, 2, 4), (100, 150, 100), (900, 900, 900), 1200
+    )
+
+
+def find_truth(
+    counts: Sequence[int], worths: Sequence[float], is_class: bool = True
+) -> list[float]:
+    """Scores of the tasks: a power law in all labels, and some help of the first task's."""
+    have = np.array([100, 150, 100])
+    gains = have**-0.4 - (have + np.array(counts)) ** -0.4
+    more = np.array(worths) * gains + 0.1 * gains[0]
+    return list(0.6 * (1 + more if is_class else 1 - more))
+
+
+def fill(folder: Path, setting: Setting, noise: float, seed: int) -> Kept:
+    """What would be kept of a setting whose truth is known."""
+    rng = np.random.default_rng(seed)
+    worths = rng.uniform(0.3, 1.5, 3)
+    kept = Kept(setting.name, folder)
+    neutral = list_baselines(setting)["neutral"]
+    runs = [((0, 0, 0), each) for each in range(BEFORE)]
+    runs += [(plan, each) for plan in list_surface(setting) for each in PURCHASES]
+    runs += [(neutral, each) for each in AGAIN]
+    for number in range(CAMPAIGNS):
+        level, plans = 1 + 0.02 * rng.normal(size=3), {}
+        for run in runs:
+            true = level * find_truth(run[0], worths, is_of_classes(setting))
+            plans[name_run(*run)] = (true * (1 + noise * rng.normal(size=3))).tolist()
+        kept.put(number, "plans", plans)
+        kept.put(number, "response", make_response())
+    return kept
+
+
+def make_response() -> dict[str, Any]:
+    blank = [[None] * 3] * 2
+    return {
+        "tasks": list(NAMES),
+        "have": [100, 150, 100],
+        "counts": [[75, 110, 75]] * 2,
+        "scores": [[0.6, 0.6, 0.6]] * 2,
+        "untrained": blank,
+        "higher_is_better": [True] * 3,
+        "fold": [0, 1],
+        "skill": blank,
+        "skill_error": blank,
+        "constant": [],
+    }
+
+
+def fill_all(folder: Path, noise: float) -> list[Surface]:
+    found = []
+    for place, table in enumerate(OPEN):
+        for number in range(2):
+            setting = make_setting(table, number)
+            kept = fill(folder, setting, noise, 10 * place + number)
+            surface = open_surface(setting, CAMPAIGNS, kept)
+            assert surface is not None
+            found.append(surface)
+    return found
+
+
+def test_half_a_point_less_is_called_worse_and_the_same_is_not_called_better(
+    tmp_path: Path,
+) -> None:
+    surfaces = fill_all(tmp_path, noise=0.01)
+    same, less = judge_itself(surfaces), judge_itself(surfaces, 0.5)
+    found = [compare_settings(each.values, each.beside[NEUTRAL], surfaces) for each in (same, less)]
+    assert [each.verdict for each in found] == ["open", "worse"]
+    assert found[1].mean == pytest.approx(found[0].mean - 0.5)
+    assert "called worse" in show_planted(surfaces)
+
+
+def test_what_is_the_same_is_called_otherwise_as_rarely_as_said() -> None:
+    rng = np.random.default_rng(5)
+    wrong = 0
+    for _ in range(400):
+        # settings of a data set lean to one side together
+        lean = rng.normal(size=7)
+        differences = {
+            f"{place} {number}": (str(place), float(lean[place] + rng.normal()))
+            for place in range(7)
+            for number in range(4)
+        }
+        wrong += compare(differences).verdict != "open"
+    assert 0.02 < wrong / 400 < 0.08
+
+
+def test_a_data_set_counts_once_however_many_settings_it_has() -> None:
+    many = {f"a {number}": ("a", 1.0) for number in range(50)}
+    found = compare(many | {"b": ("b", -1.0), "c": ("c", 0.0)})
+    assert found.mean == 0
+    assert found.by_cluster == {"a": 1.0, "b": -1.0, "c": 0.0}
+    assert compare(many).verdict == "open"  # one data set says nothing of others
+
+
+def test_plans_between_trained_ones_are_read_as_far_off_as_is_said(tmp_path: Path) -> None:
+    setting = make_setting()
+    kept = fill(tmp_path, setting, 1e-4, 3)
+    surface = open_surface(setting, CAMPAIGNS, kept)
+    assert surface is not None
+    worths = np.random.default_rng(3).uniform(0.3, 1.5, 3)
+    before = np.array(find_truth((0, 0, 0), worths))
+    rng = np.random.default_rng(1)
+    off = []
+    for _ in range(40):
+        plan = spend(setting, rng.dirichlet(np.ones(3)))
+        true = float(np.mean((np.array(find_truth(plan, worths)) / before - 1) * 100))
+        off.append(surface.read(plan) - true)
+    assert np.sqrt(np.mean(np.square(off))) < 1.5 * surface.error + 0.02
+    assert surface.error < 0.05 * surface.range
+
+
+def test_the_best_is_not_picked_by_what_scores_it(tmp_path: Path) -> None:
+    setting = make_setting()
+    kept = fill(tmp_path, setting, 0.05, 4)
+    surface = open_surface(setting, CAMPAIGNS, kept)
+    assert surface is not None
+    picked = surface.values.mean(axis=(0, 1)).max()
+    assert surface.best[0] < picked  # the highest of many noisy means flatters itself
+
+
+def test_any_way_is_judged_by_what_is_kept(tmp_path: Path) -> None:
+    surfaces = fill_all(tmp_path / "kept", noise=0.003)[:4]
+    mine = tmp_path / "mine.py"
+    mine.write_text("def plan(known):\n    return {task: 10 for task in known.setting.tasks}\n")
+    found = [judge(name, surfaces) for name in ("neutral", "default", f"{mine}:plan")]
+    neutral, default, poor = (
+        compare_settings(each.values, each.beside[NEUTRAL], surfaces) for each in found
+    )
+    assert neutral.mean == 0
+    assert abs(default.mean) < 1.0
+    assert poor.mean < -2  # hardly anything is bought
+    assert found[0].trained == 4 * CAMPAIGNS
+    assert found[2].read == 4 * CAMPAIGNS
+    assert "| default |" in show_ways(found, surfaces)
+    assert "| all | 4 |" in show_room(surfaces)
+
+
+def test_what_was_cut_off_is_left_out_and_goes_on(tmp_path: Path) -> None:
+    kept = Kept("some", tmp_path)
+    kept.put(0, "plans", {"a": [1.0]})
+    kept.put(0, "plans", {"b": [2.0]})
+    kept.put(1, "plans", {"a": [3.0]})
+    data = kept.path.read_bytes()
+    kept.path.write_bytes(data[:-20])
+    again = Kept("some", tmp_path)
+    assert again.get(0, "plans") == {"a": [1.0], "b": [2.0]}
+    assert again.get(1, "plans") is None
+    again.put(2, "plans", {"a": [4.0]})
+    assert Kept("some", tmp_path).get(2, "plans") == {"a": [4.0]}
+    with gzip.open(kept.path, "rt") as file:
+        assert sum(1 for _ in file) == 3
+
+
+def test_surfaces_spend_the_money_and_hold_what_people_would_do_anyway() -> None:
+    for setting in load_settings():
+        plans = list_surface(setting)
+        assert 2 * len(setting.tasks) < len(plans) <= 36
+        assert len(set(plans)) == len(plans)
+        problem = make_problem(setting)
+        assert set(list_baselines(setting).values()) <= set(plans)
+        for plan in plans:
+            named = dict(zip(setting.tasks, plan, strict=True))
+            assert problem.price(named) <= setting.budget
+            assert all(count <= problem[task].pool for task, count in named.items())
+
+
+def test_settings_are_as_the_protocol_says() -> None:
+    settings = load_settings()
+    assert len(settings) == 62
+    assert sum(bool(each.odd) for each in settings) == 31
+    assert {each.table for each in settings} == set(TABLES)
+    for each in settings:
+        assert 2 <= len(each.tasks) <= 8
+        assert min(each.have) >= 60
+        assert max(each.costs) <= 30 * min(each.costs)
+        spent = sum(cost * have for cost, have in zip(each.costs, each.have, strict=True))
+        assert 0.45 <= each.budget / spent <= 4
+
+
+def test_nothing_of_a_locked_table_is_kept() -> None:
+    kept = {path.name.split("-")[0] for path in FOLDER.glob("*.gz")}
+    assert kept <= set(OPEN)
+    assert len(OPEN) == len(TABLES) - 6
+
+
+@pytest.mark.long
+@pytest.mark.skipif("ALLOT_TEST_DATA" not in os.environ, reason="needs the data sets")
+def test_settings_are_drawn_again_as_they_are() -> None:
+    assert list_settings() == load_settings()
