@@ -107,9 +107,14 @@ class Campaign:
         """The labels at hand and as many more; two plans of one purchase share what both buy."""
         found = {}
         for task, have, count in zip(self.setting.tasks, self.setting.have, counts, strict=True):
-            rest = shuffle(self.queues[task][have:], "purchase", self.number, purchase, task)
+            rest = self._shuffle_rest(task, have, purchase)
             found[task] = np.concatenate([self.queues[task][:have], rest[:count]])
         return Labels(found)
+
+    @cache  # noqa: B019  a campaign lives as long as its trainings
+    def _shuffle_rest(self, task: str, have: int, purchase: int) -> NDArray[np.int64]:
+        """What can be bought of a task, in the order in which this purchase takes it."""
+        return shuffle(self.queues[task][have:], "purchase", self.number, purchase, task)
 
     def respond(self, labels: Labels, seed: int) -> Response:
         """The trainings of the default method."""
