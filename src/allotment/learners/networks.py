@@ -35,8 +35,9 @@ class _RunProduct(torch.autograd.Function):
     def forward(ctx: Any, batch: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         ctx.save_for_backward(batch, weight)
         out = batch.new_empty(batch.shape[0], batch.shape[1], weight.shape[2])
-        for run in range(batch.shape[0]):
-            torch.addmm(bias[run], batch[run], weight[run], out=out[run])
+        runs = zip(bias.unbind(), batch.unbind(), weight.unbind(), out.unbind(), strict=True)
+        for mine, rows, columns, place in runs:
+            torch.addmm(mine, rows, columns, out=place)
         return out
 
     @staticmethod
@@ -45,10 +46,14 @@ class _RunProduct(torch.autograd.Function):
         grad = grads[0].contiguous()
         for_weight = torch.empty_like(weight)
         for_batch = torch.empty_like(batch) if ctx.needs_input_grad[0] else None
-        for run in range(batch.shape[0]):
-            torch.mm(batch[run].T, grad[run], out=for_weight[run])
-            if for_batch is not None:
-                torch.mm(grad[run], weight[run].T, out=for_batch[run])
+        parts = grad.unbind()  # once for all runs: picking them one by one took as long as a product
+        for rows, part, place in zip(batch.mT.unbind(), parts, for_weight.unbind(), strict=True):
+            torch.mm(rows, part, out=place)
+        if for_batch is not None:
+            for part, columns, place in zip(
+                parts, weight.mT.unbind(), for_batch.unbind(), strict=True
+            ):
+                torch.mm(part, columns, out=place)
         return for_batch, for_weight, grad.sum(dim=1, keepdim=True)
 
 
