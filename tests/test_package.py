@@ -29,7 +29,7 @@ ROOMS = (
     "standing", "problem", "toml", "gains", "problem_file", "limits", "solver", "plan", "worth",
     "overview", "frontiers", "curve_conformance", "data",
     "learners", "estimates", "advice", "orders", "job", "runs", "models", "connect", "ledger",
-    "settings", "stock", "campaign", "reports", "terminal", "cli",
+    "settings", "stock", "campaign", "experiment", "reports", "terminal", "cli",
 )  # fmt: skip
 # Within some rooms the modules lean one way too.
 INSIDE = {
@@ -62,9 +62,13 @@ INSIDE = {
         "doubts", "intake", "corrections", "origins", "export", "placing", "work", "jobs",
         "choosing", "summary", "campaign", "starting",
     ),
+    "experiment": (
+        "case", "ground", "record", "work", "outcomes", "sheet", "entrants", "exhibit",
+        "comparison", "drawings", "running",
+    ),
     "terminal": ("page", "plans", "datasets", "contests", "campaigns", "labels"),
     "cli": ("group", "inputs", "output", "planning", "files", "sources", "learners",
-    "campaign", "labels", "demo", "datasets", "model"),
+    "campaign", "labels", "demo", "datasets", "model", "experiment"),
 }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from allotment.cli.campaign import (
 )
 from allotment.cli.datasets import data
 from allotment.cli.demo import demo
+from allotment.cli.experiment import experiment
 from allotment.cli.files import check, example
 from allotment.cli.group import main
 from allotment.cli.labels import correct, export, history
@@ -31,5 +32,6 @@ _CAMPAIGN = (
     learners, train, predict, backtest, report, verify, restore, pack, unpack,
 )  # fmt: skip
 _PROBLEM = (example, frontier, score, cheapest, data)
-for _command in (*_CAMPAIGN, *_PROBLEM):  # as --help lists them
+_PAPER = (experiment,)
+for _command in (*_CAMPAIGN, *_PROBLEM, *_PAPER):  # as --help lists them
     main.add_command(_command)

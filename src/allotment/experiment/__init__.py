@@ -1,0 +1,2 @@
+"""The paper's experiments: its tables and figures on its own data, at its size or one for two
+cores."""

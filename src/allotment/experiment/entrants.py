@@ -1,0 +1,175 @@
+"""What is compared in the paper's tables: its baselines, its method, ours, and the best of a
+grid."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from allotment.arrays import Array
+from allotment.estimates.method import DEFAULT
+from allotment.experiment.case import Case, Prices
+from allotment.experiment.outcomes import Plans
+from allotment.experiment.sheet import Sheet
+from allotment.experiment.work import VALIDATION, Inquiry
+from allotment.job import JSON
+from allotment.plan import allocate, baselines
+from allotment.problem import Problem, Task
+
+SHARES = tuple(range(0, 101, 10))
+"""of the budget on the first of two tasks, in %"""
+NEUTRAL, EQUAL_BUDGET, EQUAL_IMAGES = "neutral", "equal budget", "equal images"
+SAME = "*"
+"""after the name of a plan: labels of all tasks are of the same instances"""
+GRID_BEST = "grid's best"
+
+
+def make_problem(case: Case, prices: Prices, pool: int) -> Problem:
+    """What is planned: the same in every seed set."""
+    tasks = [Task(name, cost=prices.costs[name], have=case.have, pool=pool) for name in case.tasks]
+    return Problem(tasks, budget=prices.budget)
+
+
+class Entrant(Protocol):
+    """A row of a table."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def same(self) -> bool:
+        """Whether all tasks are labelled on the same instances."""
+
+    def list_inquiries(self, case: Case) -> list[Inquiry]:
+        """What must be measured before it can plan, for each seed set."""
+
+    def plan(self, sheet: Sheet, prices: Prices) -> Plans:
+        """The labels to buy in each seed set, as far as that is known."""
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A plan that trains nothing."""
+
+    name: str
+    base: str = ""
+    """its name among baselines, if that is another"""
+    same: bool = False
+
+    def list_inquiries(self, case: Case) -> list[Inquiry]:
+        return []
+
+    def plan(self, sheet: Sheet, prices: Prices) -> Plans:
+        problem = make_problem(sheet.case, prices, sheet.pool)
+        return sheet.outcomes.repeat(baselines(problem)[self.base or self.name])
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A plan from what a method measures in each seed set."""
+
+    name: str
+    method: str
+    options: Mapping[str, JSON] = field(default_factory=dict)
+    trainings: int | None = None
+    score_on: str = ""
+    same: bool = False
+
+    def list_inquiries(self, case: Case) -> list[Inquiry]:
+        return [
+            Inquiry(self.method, seed_set, self.trainings, self.options, self.score_on)
+            for seed_set in range(case.seed_sets)
+        ]
+
+    def plan(self, sheet: Sheet, prices: Prices) -> Plans:
+        problem = make_problem(sheet.case, prices, sheet.pool)
+        found = {}
+        for asked in self.list_inquiries(sheet.case):
+            estimates = sheet.find_estimates(asked)
+            if estimates is not None:
+                found[asked.seed_set] = allocate(problem, estimates).counts
+        return found
+
+
+def list_singles(case: Case) -> list[Fixed]:
+    """All of the budget on one task; labels of one that bring those of another with them are of the
+    same instances."""
+    return [
+        Fixed(f"100 % {task}" + (SAME if task in case.implies else ""), f"all on {task}")
+        for task in case.tasks
+    ]
+
+
+def list_baselines(case: Case) -> list[Fixed]:
+    """The paper's, and the neutral plan (P15)."""
+    return [
+        Fixed(EQUAL_IMAGES),
+        Fixed(EQUAL_IMAGES + SAME, EQUAL_IMAGES, same=True),
+        *list_singles(case),
+        Fixed(EQUAL_BUDGET),
+        Fixed(NEUTRAL),
+    ]
+
+
+AHEAD = (1, 5, 10)
+"""the paper's m, which it leaves open"""
+
+
+def list_taba(case: Case, ahead: Sequence[int] = AHEAD) -> list[Measured]:
+    """Algorithm 1 to the letter, for each m."""
+    runs = {} if not case.looked_at else {"runs": case.looked_at, "repetitions": case.looked_at}
+    return [
+        Measured(f"TABA, m = {steps}", "taba", {"ahead": steps, **runs}, score_on=VALIDATION)
+        for steps in ahead
+    ]
+
+
+def list_ours() -> list[Measured]:
+    return [Measured("allotment", DEFAULT)]
+
+
+def spread_budget(case: Case, prices: Prices) -> Iterator[tuple[str, dict[str, int]]]:
+    """A grid over the shares of the budget: tenths for two tasks; for more of them all on one,
+    halves on two, and the same money for all."""
+    size = len(case.tasks)
+    rows: list[tuple[float, ...]]
+    if size == 2:
+        rows = [(share / 100, 1 - share / 100) for share in SHARES]
+    else:
+        rows = [tuple(map(float, row)) for row in np.eye(size)]
+        rows += [
+            tuple(float(place in pair) / 2 for place in range(size))
+            for pair in itertools.combinations(range(size), 2)
+        ]
+        rows.append((1 / size,) * size)
+    for shares in rows:
+        counts = {
+            task: int(share * prices.budget / prices.costs[task] + 1e-9)
+            for task, share in zip(case.tasks, shares, strict=True)
+        }
+        yield " : ".join(f"{share:.0%}" for share in shares), counts
+
+
+def find_best(totals: Array) -> Array:
+    """[seed set, purchase]: what the best plan of a grid comes to, picked in the other seed sets
+    (or purchases, where there is one seed set) than those in which it is scored.
+
+    `totals` are by plan, seed set and purchase.
+    """
+    plans, seed_sets, purchases = totals.shape
+    rows = totals.reshape(plans, -1)
+    unit = np.repeat(np.arange(seed_sets), purchases)
+    if seed_sets == 1:
+        unit = np.arange(purchases)
+    found = np.full(rows.shape[1], np.nan)
+    for each in np.unique(unit):
+        others = rows[:, unit != each]
+        known = np.isfinite(others).all(axis=1)
+        if others.size and known.any():
+            best = np.flatnonzero(known)[others[known].mean(axis=1).argmax()]
+            found[unit == each] = rows[best, unit == each]
+    return found.reshape(seed_sets, purchases)

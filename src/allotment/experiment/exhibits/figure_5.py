@@ -1,0 +1,55 @@
+"""Figure 5: what each way to spend the budget comes to on VOC, at three ratios of prices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allotment.experiment.case import RATIOS, Case
+from allotment.experiment.comparison import Comparison, list_inquiries
+from allotment.experiment.drawings import draw_bars
+from allotment.experiment.entrants import Entrant, list_baselines, list_ours, list_taba
+from allotment.experiment.exhibit import Exhibit, Shown
+from allotment.experiment.outcomes import find_mean
+from allotment.experiment.sheet import Sheet
+from allotment.experiment.work import Inquiry
+from allotment.job import Job
+
+
+class Figure5(Exhibit):
+    about = "bars of D_T on VOC at 1:3, 1:20 and 1:30, all ways to plan"
+    data = "voc"
+
+    def list_entrants(self, case: Case) -> list[Entrant]:
+        return [*list_baselines(case), *list_taba(case), *list_ours()]
+
+    def list_inquiries(self, case: Case) -> list[Inquiry]:
+        return list_inquiries(case, self.list_entrants(case))
+
+    def compare(self, sheet: Sheet) -> dict[str, Comparison]:
+        entrants = self.list_entrants(sheet.case)
+        return {name: Comparison(sheet, sheet.case.find_prices(name), entrants) for name in RATIOS}
+
+    def list_trainings(self, sheet: Sheet) -> list[Job]:
+        return [job for each in self.compare(sheet).values() for job in each.list_trainings()]
+
+    def show(self, sheet: Sheet) -> Shown:
+        found = self.compare(sheet)
+
+        def draw(figure: Any) -> None:
+            axes = figure.subplots(1, len(found), sharey=True)
+            for each, (name, comparison) in zip(axes, found.items(), strict=True):
+                bars = {one.name: find_mean(one.totals) for one in comparison.entries.values()}
+                draw_bars(each, bars, [one for one in bars if one.startswith("TABA")])
+                each.set_title(f"classes : masks = {name}", fontsize=10)
+                each.set_xlabel("D_T, %")
+
+        return Shown(
+            "Figure 5: ways to spend the budget on VOC",
+            tuple(each.show(f"Prices {name}") for name, each in found.items()),
+            values={name: each.to_dict() for name, each in found.items()},
+            draw=draw,
+            size=(11.0, 4.6),
+        )
+
+
+EXHIBIT = Figure5()

@@ -1,0 +1,104 @@
+"""Experiments from the first job to the written page: resumable, since what is on record is not
+done again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from allotment.experiment.case import Case
+from allotment.experiment.drawings import save_picture
+from allotment.experiment.exhibit import Exhibit, Shown
+from allotment.experiment.record import Record
+from allotment.experiment.sheet import Sheet
+from allotment.experiment.work import (
+    MEASURING,
+    PERFORM,
+    TRAINING,
+    Inquiry,
+    Place,
+    open_ground,
+)
+from allotment.job import Job, canonical
+from allotment.progress import Progress
+from allotment.runs.runner import RUNNERS, run_jobs
+
+
+def list_inquiries(exhibits: Iterable[Exhibit], case: Case) -> list[Inquiry]:
+    """What methods are asked for all of these, each once."""
+    found = {
+        canonical(vars(asked)): asked for each in exhibits for asked in each.list_inquiries(case)
+    }
+    return list(found.values())
+
+
+def list_missing(exhibits: Sequence[Exhibit], sheet: Sheet) -> list[Job]:
+    """Jobs that are not on record: first measurements, since plans wait for them."""
+    jobs: list[Job] = []
+    for asked in list_inquiries(exhibits, sheet.case):
+        jobs += sheet.list_measurings(asked)
+    for each in exhibits:
+        jobs += each.list_trainings(sheet)
+    return [job for job in dict.fromkeys(jobs) if not sheet.record.has(job)]
+
+
+def guess_seconds(jobs: Sequence[Job], record: Record) -> float | None:
+    """CPU seconds that jobs take, by those on record of the same kind and method; None where there
+    are none of some."""
+    spent: dict[tuple[str, str], list[float]] = {}
+    for kind in (TRAINING, MEASURING):
+        for needs, result in record.list_results(kind):
+            spent.setdefault((kind, needs.get("method", "")), []).append(float(result["seconds"]))
+    total = 0.0
+    for job in jobs:
+        known = spent.get((job.kind, job.needs.get("method", "")))
+        if known is None:
+            return None
+        total += sum(known) / len(known)
+    return total
+
+
+def run(
+    exhibits: Sequence[Exhibit],
+    place: Place,
+    record: Record,
+    *,
+    workers: int | None = None,
+    on: str | None = None,
+    watch: Callable[[Sequence[Job]], AbstractContextManager[Progress | None]] | None = None,
+) -> Sheet:
+    """Do what is missing, stage after stage: plans that are measured are trained out once they are
+    known. `watch` is told what each stage has to do, and gives what its progress is told to."""
+    sheet = Sheet(place.case, record, open_ground(place))
+    while missing := list_missing(exhibits, sheet):
+        with nullcontext() if watch is None else watch(missing) as progress:
+            run_jobs(
+                missing,
+                PERFORM,
+                place.to_dict(),
+                runner=None if on is None else RUNNERS.load(on),
+                workers=workers,
+                done=record.put,
+                progress=progress,
+            )
+        for asked in list_inquiries(exhibits, place.case):
+            sheet.conclude(asked)
+    return sheet
+
+
+def write(name: str, shown: Shown, folder: Path, pictures: bool = True) -> list[Path]:
+    """An exhibit as JSON, Markdown and picture; the files that were written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = [folder / f"{name}.json", folder / f"{name}.md"]
+    plain = {"title": shown.title, "values": dict(shown.values)}
+    found[0].write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    picture = ""
+    if pictures and shown.draw is not None:
+        path = folder / f"{name}.svg"
+        save_picture(shown, path)
+        found.append(path)
+        picture = path.name
+    found[1].write_text(shown.to_markdown(picture), encoding="utf-8")
+    return found

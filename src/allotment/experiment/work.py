@@ -1,0 +1,204 @@
+"""What a job of an experiment does, in whichever process: train out a purchase and score it on the
+test part, or measure a piece of what a method asks for."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from allotment.data.labels import Labels
+from allotment.estimates.estimates import Estimates
+from allotment.estimates.method import METHODS
+from allotment.estimates.request import FOLDS, Request
+from allotment.experiment.case import Case
+from allotment.experiment.ground import Ground
+from allotment.job import JSON, Job, canonical, parse
+from allotment.learners.learner import Learner, train
+from allotment.learners.setups import find_setup
+
+PERFORM = "allotment.experiment.work:perform"
+TRAINING, MEASURING = "training", "measuring"
+"""kinds of jobs"""
+ESTIMATES, POOL = "estimates", "pool"
+"""kinds of what else is on record: what measurements add up to, and how many labels can be had"""
+VALIDATION, TEST = "validation", "test"
+"""the part that scores what a method measures; the paper takes the test part"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A case, and where its files lie on this machine."""
+
+    case: Case
+    root: str
+    weights: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"case": self.case.to_dict(), "root": self.root, "weights": self.weights}
+
+
+def make_place(case: Case, root: str | Path, weights: str | Path | None) -> Place:
+    """The place of files that are given as paths."""
+    return Place(case, os.path.abspath(root), None if weights is None else os.path.abspath(weights))
+
+
+@lru_cache(maxsize=1)
+def _open(text: str) -> Ground:
+    plain = parse(text)
+    weights = None if plain["weights"] is None else Path(plain["weights"])
+    return Ground(Case.from_dict(plain["case"]), Path(plain["root"]), weights)
+
+
+def open_ground(place: Place) -> Ground:
+    """The ground of a place, opened once."""
+    return _open(canonical(place.to_dict()))
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """A plan of one seed set that is bought and trained out."""
+
+    seed_set: int
+    purchase: int
+    counts: Mapping[str, int]
+    same: bool = False
+    """all tasks on the same instances"""
+    tasks: tuple[str, ...] = ()
+    """that are trained; all if empty. A task that is trained alone gets no labels that come with
+    those of another"""
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """What a method is asked about one seed set."""
+
+    method: str
+    seed_set: int
+    trainings: int | None = None
+    """the method's own number if None"""
+    options: Mapping[str, JSON] = field(default_factory=dict)
+    score_on: str = ""
+    """VALIDATION or TEST; "" for methods that score on folds of the labels at hand"""
+
+
+def name_setup(case: Case) -> str:
+    """The set-up of a case, told apart from others that had the same name."""
+    text = canonical(asdict(find_setup(case.setup)))
+    return f"{case.setup} {hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def name_training(case: Case, bought: Purchase) -> Job:
+    """The job that trains out a purchase."""
+    counts = {task: int(bought.counts.get(task, 0)) for task in case.tasks}
+    needs = _share(case) | asdict(replace(bought, counts=counts))
+    if not any(counts.values()):
+        needs["same"] = False
+    return Job(TRAINING, needs | {"tasks": list(bought.tasks or case.tasks)})
+
+
+def _share(case: Case) -> dict[str, JSON]:
+    return {"data": case.data, "setup": name_setup(case), "have": case.have}
+
+
+def name_estimates(case: Case, asked: Inquiry) -> Job:
+    """What the measurements of an inquiry add up to."""
+    return Job(ESTIMATES, _describe(case, asked))
+
+
+def name_pool(case: Case) -> Job:
+    """How many labels of a task can be bought."""
+    return Job(POOL, _share(case))
+
+
+def _describe(case: Case, asked: Inquiry) -> dict[str, JSON]:
+    trainings = asked.trainings
+    if trainings is None:
+        trainings = METHODS.load(asked.method).trainings
+    shared = _share(case) | asdict(replace(asked, trainings=trainings))
+    return shared | ({"validation": case.validation} if asked.score_on == VALIDATION else {})
+
+
+def make_request(ground: Ground, asked: Inquiry) -> Request:
+    """The request that a method gets: the labels at hand of a seed set, and what scores them."""
+    method = METHODS.load(asked.method)
+    labels = ground.complete(ground.draw_seed_set(asked.seed_set))
+
+    def open_bench() -> tuple[Learner, Labels]:
+        return _find_scored(ground, asked), labels
+
+    return Request(
+        open_bench,
+        seed=asked.seed_set,
+        trainings=method.trainings if asked.trainings is None else asked.trainings,
+        folds=1 if asked.score_on else FOLDS,
+        options=dict(asked.options),
+        per_job=1,
+    )
+
+
+def _find_scored(ground: Ground, asked: Inquiry) -> Learner:
+    """The learner of a seed set, scored on what the inquiry says."""
+    if asked.score_on == TEST:
+        return ground.tested
+    learner = ground.untested
+    if asked.score_on == VALIDATION:
+        return learner.with_validation(ground.draw_validation(asked.seed_set))
+    return learner
+
+
+def list_measurings(ground: Ground, asked: Inquiry) -> list[Job]:
+    """The jobs of an inquiry, in their order."""
+    method, request = METHODS.load(asked.method), make_request(ground, asked)
+    with METHODS.calling(asked.method):
+        found = method.jobs(request)
+    shared = _describe(ground.case, asked)
+    return [Job(MEASURING, shared | {"job": job}) for job in found]
+
+
+def conclude(ground: Ground, asked: Inquiry, results: Sequence[JSON]) -> Estimates:
+    """The estimates that finished jobs of an inquiry add up to."""
+    with METHODS.calling(asked.method):
+        return METHODS.load(asked.method).conclude(make_request(ground, asked), results)
+
+
+def perform(context: JSON, kind: str, needs: JSON) -> JSON:
+    """One job: a pure function of its needs and of the files that the context names."""
+    ground = _open(canonical(context))
+    begin = time.process_time()
+    if kind == TRAINING:
+        found = _train(ground, needs)
+    else:
+        keys = ("method", "seed_set", "trainings", "options", "score_on")
+        asked = Inquiry(**{key: needs[key] for key in keys})
+        method = METHODS.load(asked.method)
+        found = {"plain": method.do(make_request(ground, asked), needs["job"])}
+    return found | {"seconds": round(time.process_time() - begin, 2)}
+
+
+def _train(ground: Ground, needs: JSON) -> dict[str, JSON]:
+    """Scores on the test part after a purchase."""
+    bought = ground.buy(needs["seed_set"], needs["purchase"], needs["counts"], needs["same"])
+    tasks = needs["tasks"]
+    # a task that is trained alone shows what it learns from labels of its own
+    alone = len(tasks) < len(ground.case.tasks)
+    labels = bought.only(*tasks) if alone else ground.complete(bought)
+    learner = ground.tested
+    state = train(learner, labels, seed=1000 * needs["seed_set"] + needs["purchase"])
+    scores = {task: learner.score(state, task) for task in tasks}
+    return {
+        "metrics": {task: _plain(each.metric) for task, each in scores.items()},
+        "losses": {task: _plain(each.loss) for task, each in scores.items()},
+        "higher": {task: each.higher_is_better for task, each in scores.items()},
+    }
+
+
+def _plain(value: float) -> float | None:
+    return float(f"{value:.6g}") if np.isfinite(value) else None

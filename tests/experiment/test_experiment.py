@@ -1,0 +1,228 @@
+"""The paper's experiments: what is bought for them, what is kept of them, and what they show."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.tiny_voc import TINY, make_tiny_backbone, write_voc
+
+from allotment.errors import InputError
+from allotment.experiment.case import CASES, FULL, LARGER, SMALL, Case, Prices, find_case
+from allotment.experiment.entrants import find_best, list_baselines, spread_budget
+from allotment.experiment.exhibit import list_exhibits
+from allotment.experiment.exhibits.figure_2 import EXHIBIT as FIGURE_2
+from allotment.experiment.ground import Ground
+from allotment.experiment.outcomes import find_mean
+from allotment.experiment.record import Record
+from allotment.experiment.running import list_missing, run, write
+from allotment.experiment.sheet import Sheet
+from allotment.experiment.work import Purchase, make_place, name_training
+from allotment.job import Job
+from allotment.learners.setups import BACKBONES, SETUPS
+
+CASE = Case(
+    "voc",
+    "tiny",
+    ("classes", "segmentation"),
+    6,
+    2,
+    1,
+    (Prices("1:20", {"classes": 1, "segmentation": 20}, 40),),
+    validation=4,
+    implies={"segmentation": ("classes",)},
+)
+
+
+@pytest.fixture(autouse=True)
+def _tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SETUPS, "tiny", TINY)
+    monkeypatch.setitem(BACKBONES, "tiny", make_tiny_backbone)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_voc(tmp_path_factory.mktemp("voc"), train=80, test=12)
+
+
+@pytest.fixture
+def ground(folder: Path) -> Ground:
+    return Ground(CASE, folder, None)
+
+
+def test_sizes_of_full_are_the_papers() -> None:
+    voc, taskonomy = CASES["voc", FULL], CASES["taskonomy", FULL]
+    assert (voc.have, voc.purchases, taskonomy.have, taskonomy.purchases) == (300, 10, 10_000, 5)
+    assert {each.name: each.budget for each in voc.prices} == {
+        "1:3": 1200, "1:20": 6300, "1:30": 9300, LARGER: 9300,
+    }  # fmt: skip
+    (only,) = taskonomy.prices
+    assert (only.budget, tuple(only.costs.values())) == (210_000, (10, 3, 3, 2, 3))
+
+
+def test_budgets_of_small_buy_as_many_of_each_as_are_there() -> None:
+    for data in ("voc", "taskonomy"):
+        case = find_case(data, SMALL)
+        first = case.prices[0]
+        assert first.budget == case.have * sum(first.costs.values())
+
+
+@pytest.mark.parametrize("given", [("voc", "smal"), ("vox", "small")])
+def test_an_unknown_case_is_refused_with_what_was_meant(given: tuple[str, str]) -> None:
+    with pytest.raises(InputError, match="did you mean"):
+        find_case(*given)
+
+
+def test_a_case_comes_back_from_plain_values() -> None:
+    for case in CASES.values():
+        assert Case.from_dict(json.loads(json.dumps(case.to_dict()))) == case
+
+
+def test_tasks_begin_with_different_instances(ground: Ground) -> None:
+    for number in range(2):
+        labels = ground.draw_seed_set(number)
+        assert labels.counts == {"classes": 6, "segmentation": 6}
+        both = np.concatenate([each.instances for each in labels.values()])
+        assert len(np.unique(both)) == 12
+    first, second = (ground.draw_seed_set(number)["classes"].instances for number in (0, 1))
+    assert not np.array_equal(first, second)
+
+
+def test_purchases_are_nested_paired_and_on_different_instances(ground: Ground) -> None:
+    few = ground.buy(0, 0, {"classes": 10, "segmentation": 3})
+    many = ground.buy(0, 0, {"classes": 40, "segmentation": 8})
+    other = ground.buy(0, 1, {"classes": 10, "segmentation": 3})
+    for task in CASE.tasks:
+        mine, more = few[task].instances, many[task].instances
+        assert np.array_equal(more[: len(mine)], mine)
+        assert not np.array_equal(mine[6:], other[task].instances[6:])
+    bought = [many[task].instances for task in CASE.tasks]
+    assert not np.intersect1d(*bought).size
+
+
+def test_the_whole_pool_can_go_to_one_task_and_no_more(ground: Ground) -> None:
+    whole = ground.buy(1, 0, {"classes": ground.pool})
+    assert len(whole["classes"]) == 6 + ground.pool
+    with pytest.raises(InputError, match="the pool has"):
+        ground.buy(1, 0, {"classes": ground.pool + 1})
+
+
+def test_the_same_instances_for_all_tasks_on_request(ground: Ground) -> None:
+    labels = ground.buy(0, 0, {"classes": 7, "segmentation": 5}, same=True)
+    new = [labels[task].instances[6:] for task in CASE.tasks]
+    assert np.array_equal(new[0][:5], new[1])
+
+
+def test_a_mask_brings_its_classes_for_training(ground: Ground) -> None:
+    labels = ground.complete(ground.draw_seed_set(0))
+    assert labels.counts == {"classes": 12, "segmentation": 6}
+    assert labels.bought.counts == {"classes": 6, "segmentation": 6}
+
+
+def test_methods_see_no_test_label(ground: Ground) -> None:
+    test = set(ground.parts.test.tolist())
+    assert not test & set(ground.untested.split.validation.tolist())
+    validation = ground.draw_validation(0)
+    for each in (*validation.values(), *ground.draw_seed_set(0).values()):
+        assert not test & set(each.instances.tolist())
+    assert set(ground.tested.split.validation.tolist()) == test
+
+
+def test_a_record_keeps_what_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    first, second = Job("training", {"n": 1}), Job("training", {"n": 2})
+    Record(path).put(first, {"score": 0.5})
+    with path.open("a") as file:
+        file.write('{"kind": "trai')
+    again = Record(path)
+    assert again.get("training", {"n": 1}) == {"score": 0.5}
+    assert not again.has(second)
+    again.put(second, {"score": 0.6})
+    assert [result for _, result in Record(path).list_results("training")] == [
+        {"score": 0.5},
+        {"score": 0.6},
+    ]
+
+
+def test_a_set_up_that_changed_is_not_mistaken_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from dataclasses import replace
+
+    bought = Purchase(0, 0, {"classes": 1})
+    before = name_training(CASE, bought)
+    monkeypatch.setitem(SETUPS, "tiny", replace(TINY, width=16))
+    assert name_training(CASE, bought) != before
+
+
+def test_means_are_over_seed_sets() -> None:
+    values = np.array([[1.0, 3.0], [4.0, 4.0], [5.0, 7.0]])
+    found = find_mean(values)
+    assert found.value == 4
+    # of 2, 4 and 6: t with two degrees of freedom, 4.303, times 2 over the root of 3
+    assert found.reach == pytest.approx(4.303 * 2 / math.sqrt(3), rel=1e-3)
+    assert find_mean(np.array([[1.0, 2.0, 3.0]])).value == 2
+    assert math.isnan(find_mean(np.full((2, 2), np.nan)).value)
+
+
+def test_the_best_of_a_grid_is_scored_where_it_was_not_picked() -> None:
+    rng = np.random.default_rng(3)
+    leads = []
+    for _ in range(300):
+        totals = rng.normal(size=(10, 5, 3))  # all plans alike
+        leads.append(find_best(totals).mean())
+    assert abs(np.mean(leads)) < 0.06
+    better = np.zeros((3, 5, 3))
+    better[1] = 1
+    assert (find_best(better) == 1).all()
+
+
+def test_the_grid_spends_the_budget() -> None:
+    for data in ("voc", "taskonomy"):
+        case = find_case(data, SMALL)
+        prices = case.prices[-1]
+        for _, counts in spread_budget(case, prices):
+            spent = sum(prices.costs[task] * count for task, count in counts.items())
+            assert prices.budget - sum(prices.costs.values()) < spent <= prices.budget
+
+
+def test_the_papers_baselines_are_there() -> None:
+    names = [each.name for each in list_baselines(find_case("voc", SMALL))]
+    assert names == [
+        "equal images", "equal images*", "100 % classes", "100 % segmentation*", "equal budget",
+        "neutral",
+    ]  # fmt: skip
+    assert {"figure-2", "figure-4a", "figure-5", "table-1", "table-2"} <= list_exhibits().keys()
+
+
+def test_a_figure_from_the_first_training_to_the_page(folder: Path, tmp_path: Path) -> None:
+    place = make_place(CASE, folder, None)
+    record = Record(tmp_path / "voc.jsonl")
+    told: list[int] = []
+    sheet = run([FIGURE_2], place, record, workers=0, watch=lambda jobs: _Watch(told, len(jobs)))
+    assert len(told) == 1
+    assert told[0] > 2 * 11
+    assert list_missing([FIGURE_2], sheet) == []
+    # what is on record is enough to show it, and is not trained again
+    later = Sheet(CASE, Record(record.path))
+    shown = FIGURE_2.show(later)
+    paths = write("figure-2", shown, tmp_path / "out")
+    assert [path.suffix for path in paths] == [".json", ".md", ".svg"]
+    text = paths[1].read_text()
+    assert "| 40 % |" in text
+    assert "Range of D_T" in text
+    assert paths[2].read_text().startswith("<?xml")
+    again = write("figure-2", FIGURE_2.show(later), tmp_path / "again")
+    assert [path.read_bytes() for path in paths] == [path.read_bytes() for path in again]
+
+
+class _Watch:
+    def __init__(self, told: list[int], count: int):
+        told.append(count)
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None: ...
