@@ -36,10 +36,10 @@ TRAININGS = 60
 """that the default method runs"""
 BEFORE = 4
 """trainings on the labels at hand alone, whose mean is what gains are counted from"""
-PURCHASES = (0, 1)
-"""in each of which a plan is trained out"""
-AGAIN = (2, 3)
-"""purchases in which the neutral plan is trained once more, for a comparison of a plan with
+PURCHASE = 0
+"""in which a plan is trained out, another one in each campaign"""
+AGAIN = 1
+"""the purchase in which the neutral plan is trained once more, for a comparison of a plan with
 itself"""
 PLANS = 36
 """of a surface"""
@@ -220,6 +220,6 @@ def measure(kept: Kept, campaign: Campaign) -> None:
         kept.put(number, "seconds of response", time.process_time() - begin)
     nothing = (0,) * len(setting.tasks)
     runs = [(nothing, purchase) for purchase in range(BEFORE)]
-    runs += [(plan, each) for each in PURCHASES for plan in list_surface(setting)]
-    runs += [(list_baselines(setting)["neutral"], each) for each in AGAIN]
+    runs += [(plan, PURCHASE) for plan in list_surface(setting)]
+    runs.append((list_baselines(setting)["neutral"], AGAIN))
     train_missing(kept, campaign, runs)

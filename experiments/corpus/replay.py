@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from corpus.campaigns import AGAIN, PURCHASES, Campaign, Counts, list_baselines, train_missing
+from corpus.campaigns import AGAIN, PURCHASE, Campaign, Counts, list_baselines, train_missing
 from corpus.surfaces import Surface
 from corpus.ways import BASES, Choice, Known, find_way, know, list_kept_ways, load
 
 NEUTRAL, EQUAL = BASES[:2]
+WIDE = 1.645
+"""standard deviations that 90 % lie within"""
 
 
 @dataclass
@@ -33,6 +36,8 @@ class Judged:
     """whether it did"""
     held: list[float] = field(default_factory=list)
     """whether the stated span holds the measured lead over equal budget"""
+    held_widened: list[float] = field(default_factory=list)
+    """the same, with the error of the measurement added to the span"""
     told: list[float] = field(default_factory=list)
     """the stated lead"""
     leads: list[float] = field(default_factory=list)
@@ -70,9 +75,9 @@ def find_value(surface: Surface, campaign: int, plan: Counts) -> tuple[float, bo
     What is read between trained plans is a mean over campaigns, so the campaign's own level comes
     on top.
     """
-    found = [surface.gain(campaign, plan, each) for each in PURCHASES]
-    if np.isfinite(found).all():
-        return float(np.mean(found)), True
+    found = surface.gain(campaign, plan)
+    if np.isfinite(found):
+        return found, True
     place = surface.campaigns.index(campaign)
     level = float(surface.values[place].mean() - surface.values.mean())
     return surface.read(plan) + level, False
@@ -93,13 +98,13 @@ def judge(name: str, surfaces: Sequence[Surface], trained_only: bool = False) ->
             beside = {each: find_value(surface, number, plan)[0] for each, plan in bases.items()}
             rows.append((value, beside))
             found.seconds.append(choice.seconds)
-            _hold(found, choice, value - beside[EQUAL])
+            _hold(found, choice, value - beside[EQUAL], surface.error_of_lead)
         if rows:
             _add(found, surface, rows)
     return found
 
 
-def _hold(found: Judged, choice: Choice, lead: float) -> None:
+def _hold(found: Judged, choice: Choice, lead: float, error: float) -> None:
     """What was stated against what came."""
     if choice.chance is None or choice.span is None:
         return
@@ -107,6 +112,11 @@ def _hold(found: Judged, choice: Choice, lead: float) -> None:
     found.chances.append(choice.chance)
     found.won.append(float(lead > 0))
     found.held.append(float(low <= lead <= high))
+    wider = [
+        mean - math.hypot(mean - low, WIDE * error),
+        mean + math.hypot(high - mean, WIDE * error),
+    ]
+    found.held_widened.append(float(wider[0] <= lead <= wider[1]))
     found.told.append(mean)
     found.leads.append(lead)
 
@@ -133,10 +143,10 @@ def judge_itself(surfaces: Sequence[Surface], less: float = 0.0) -> Judged:
         neutral = list_baselines(surface.setting)[NEUTRAL]
         rows = []
         for number in surface.campaigns:
-            again = [surface.gain(number, neutral, each) for each in AGAIN]
-            if np.isfinite(again).all():
+            again = surface.gain(number, neutral, AGAIN)
+            if np.isfinite(again):
                 beside = {NEUTRAL: find_value(surface, number, neutral)[0]}
-                rows.append((float(np.mean(again)) - less, beside))
+                rows.append((again - less, beside))
         if rows:
             name = surface.setting.name
             found.values[name] = float(np.mean([value for value, _ in rows]))
@@ -153,7 +163,7 @@ def train_choices(surface: Surface, names: Sequence[str]) -> None:
             choice = list_choices_of(surface, name, number)
             if choice is not None:
                 plans.append(choice.counts)
-        runs = [(plan, each) for plan in plans for each in PURCHASES]
+        runs = [(plan, PURCHASE) for plan in plans]
         train_missing(surface.kept, Campaign(surface.setting, number), runs)
 
 
@@ -176,6 +186,7 @@ def summarise(found: Judged) -> Mapping[str, Any]:
         "chance": mean(found.chances),
         "won": mean(found.won),
         "held": mean(found.held),
+        "held, widened": mean(found.held_widened),
         "correlation": correlation,
         "seconds": mean(found.seconds),
         "trained": found.trained,

@@ -49,7 +49,7 @@ def show_ways(found: Sequence[Judged], surfaces: Sequence[Surface]) -> str:
     """A row for each way: how far it is ahead, what it misses, and what it said."""
     lines = [
         "| way | over neutral | over equal budget | regret, % of range | chance stated, won |"
-        " span held | CPU s beside trainings | settings | trained, read |",
+        " span held, widened | CPU s beside trainings | settings | trained, read |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for each in found:
@@ -70,7 +70,9 @@ def show_ways(found: Sequence[Judged], surfaces: Sequence[Surface]) -> str:
         stated = "-"
         if figures["chance"] is not None:
             stated = f"{figures['chance']:.0%}, {figures['won']:.0%}"
-        held = "-" if figures["held"] is None else f"{figures['held']:.0%}"
+        held = "-"
+        if figures["held"] is not None:
+            held = f"{figures['held']:.0%}, {figures['held, widened']:.0%}"
         lines.append(
             f"| {each.name} | {_mark(over[NEUTRAL])} | {_mark(over[EQUAL])} | {regret.mean:.0f} ±"
             f" {regret.reach:.0f} | {stated} | {held} | {figures['seconds']:.1f} |"

@@ -10,7 +10,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.campaigns import BEFORE, PURCHASES, Counts, list_surface, name_run
+from corpus.campaigns import (
+    AGAIN,
+    BEFORE,
+    PURCHASE,
+    Counts,
+    list_baselines,
+    list_surface,
+    name_run,
+)
 from corpus.kept import Kept
 from corpus.settings import Setting, is_of_classes
 
@@ -21,7 +29,8 @@ RIDGE = 0.003
 NEAR = 0.15
 """distance in shares of money within which what the curves leave of a trained plan counts for
 another"""
-HALVES = len(PURCHASES)
+HALVES = 2
+"""of the campaigns, each with its own purchase: one picks, the other scores"""
 
 
 @dataclass(frozen=True)
@@ -36,20 +45,17 @@ class Surface:
 
     @cached_property
     def plans(self) -> tuple[Counts, ...]:
-        """That every campaign trained out in every purchase."""
+        """That every campaign trained out."""
         return tuple(list_surface(self.setting))
 
     @cached_property
     def values(self) -> Array:
-        """[campaign, purchase, plan]"""
+        """[campaign, plan]"""
         return np.array(
-            [
-                [[self.gain(number, plan, each) for plan in self.plans] for each in PURCHASES]
-                for number in self.campaigns
-            ]
+            [[self.gain(number, plan) for plan in self.plans] for number in self.campaigns]
         )
 
-    def gain(self, campaign: int, plan: Counts, purchase: int) -> float:
+    def gain(self, campaign: int, plan: Counts, purchase: int = PURCHASE) -> float:
         """D_T of one plan in one purchase; not a number if it was not trained."""
         scores = self.kept.get(campaign, "plans").get(name_run(plan, purchase))
         if scores is None:
@@ -71,20 +77,25 @@ class Surface:
 
     @cached_property
     def means(self) -> Array:
-        """[plan]: over campaigns and purchases."""
-        return np.asarray(self.values.mean(axis=(0, 1)))
+        """[plan]: over campaigns."""
+        return np.asarray(self.values.mean(axis=0))
 
     @cached_property
     def best(self) -> tuple[float, float]:
-        """(best, worst) plan of the surface, picked by one half of the purchases and scored in the
-        other."""
-        halves = self.values.mean(axis=0)
+        """(best, worst) plan of the surface, picked by one half of the campaigns and scored in the
+        other, as many points above and below all plans' mean there; not numbers with one
+        campaign."""
+        if len(self.campaigns) < HALVES:
+            return float("nan"), float("nan")
+        centred = self.values - self.values.mean(axis=1, keepdims=True)
+        halves = [centred[half::HALVES].mean(axis=0) for half in range(HALVES)]
         best, worst = [], []
         for half in range(HALVES):
-            others = np.delete(halves, half, axis=0).mean(axis=0)
+            others = halves[1 - half]
             best.append(halves[half][others.argmax()])
             worst.append(halves[half][others.argmin()])
-        return float(np.mean(best)), float(np.mean(worst))
+        level = float(self.values.mean())
+        return level + float(np.mean(best)), level + float(np.mean(worst))
 
     @property
     def range(self) -> float:
@@ -136,9 +147,22 @@ class Surface:
     @cached_property
     def noise(self) -> float:
         """Standard error of a trained plan's mean beside that of another of the same campaigns."""
-        centred = self.values - self.values.mean(axis=2, keepdims=True)
-        each = centred.reshape(-1, centred.shape[2])
-        return float(np.sqrt((each.var(axis=0, ddof=1) / len(each)).mean()))
+        if len(self.campaigns) < HALVES:
+            return float("nan")
+        centred = self.values - self.values.mean(axis=1, keepdims=True)
+        return float(np.sqrt((centred.var(axis=0, ddof=1) / len(centred)).mean()))
+
+    @cached_property
+    def error_of_lead(self) -> float:
+        """Standard deviation, in points, of what one plan scores beside itself when it is bought
+        again in the same campaign."""
+        neutral = list_baselines(self.setting)["neutral"]
+        apart = [
+            self.gain(number, neutral, AGAIN) - self.gain(number, neutral)
+            for number in self.campaigns
+        ]
+        known = [each for each in apart if np.isfinite(each)]
+        return float(np.sqrt(np.mean(np.square(known)))) if known else 0.0
 
 
 def open_surface(setting: Setting, campaigns: int, kept: Kept | None = None) -> Surface | None:
@@ -146,7 +170,7 @@ def open_surface(setting: Setting, campaigns: int, kept: Kept | None = None) -> 
     kept = kept or Kept(setting.name)
     nothing = (0,) * len(setting.tasks)
     wanted = [name_run(nothing, each) for each in range(BEFORE)]
-    wanted += [name_run(plan, each) for plan in list_surface(setting) for each in PURCHASES]
+    wanted += [name_run(plan, PURCHASE) for plan in list_surface(setting)]
     whole = []
     for number in range(campaigns):
         there = kept.get(number, "plans") or {}

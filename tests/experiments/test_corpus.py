@@ -17,7 +17,7 @@ sys.path.append(str(Path(__file__).parents[2] / "experiments"))
 from corpus.campaigns import (
     AGAIN,
     BEFORE,
-    PURCHASES,
+    PURCHASE,
     list_baselines,
     list_surface,
     make_problem,
@@ -64,8 +64,8 @@ def fill(folder: Path, setting: Setting, noise: float, seed: int) -> Kept:
     kept = Kept(setting.name, folder)
     neutral = list_baselines(setting)["neutral"]
     runs = [((0, 0, 0), each) for each in range(BEFORE)]
-    runs += [(plan, each) for plan in list_surface(setting) for each in PURCHASES]
-    runs += [(neutral, each) for each in AGAIN]
+    runs += [(plan, PURCHASE) for plan in list_surface(setting)]
+    runs.append((neutral, AGAIN))
     for number in range(CAMPAIGNS):
         level, plans = 1 + 0.02 * rng.normal(size=3), {}
         for run in runs:
@@ -160,7 +160,7 @@ def test_the_best_is_not_picked_by_what_scores_it(tmp_path: Path) -> None:
     kept = fill(tmp_path, setting, 0.05, 4)
     surface = open_surface(setting, CAMPAIGNS, kept)
     assert surface is not None
-    picked = surface.values.mean(axis=(0, 1)).max()
+    picked = surface.values.mean(axis=0).max()
     assert surface.best[0] < picked  # the highest of many noisy means flatters itself
 
 

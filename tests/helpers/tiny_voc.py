@@ -42,7 +42,7 @@ TINY = Setup(
     "voc",
     24,
     "tiny",
-    Recipe(steps=3, batch_size=4, optimiser="adam", trunk_rate=0.01, head_rate=0.01, device="cpu"),
+    Recipe(steps=12, batch_size=4, optimiser="adam", trunk_rate=0.01, head_rate=0.01, device="cpu"),
     width=8,
     rates=(1,),
     dropout=0.0,

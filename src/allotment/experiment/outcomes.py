@@ -128,6 +128,7 @@ class Outcomes:
         before = self.find_scores(self.nothing).mean(axis=1, keepdims=True)[:, :, places]
         signs = np.array([1.0 if self.points_up(task) else -1.0 for task in wanted])
         scores = self.find_scores(plans, same, tasks)
+        before = np.where(before == 0, np.nan, before)  # over a score of 0 there is no share
         return np.asarray(100 * signs * (scores - before) / np.abs(before))
 
     def find_totals(self, plans: Plans, same: bool = False) -> Array:
