@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ from allotment.meter import Meter, spell
 if TYPE_CHECKING:
     from allotment.experiment.case import Case
     from allotment.experiment.exhibit import Exhibit
-    from allotment.experiment.record import Record
     from allotment.experiment.sheet import Sheet
     from allotment.job import Job
 
@@ -60,7 +58,7 @@ _pictures = click.option("--no-pictures", is_flag=True, help="Tables alone, with
 
 @experiment.command()
 @_names
-@click.option("--root", required=True, help="Folder of the data: VOC2012, or that of Taskonomy.")
+@click.option("--root", help="Folder of the data: VOC2012, or that of Taskonomy.")
 @click.option("--weights", help="File of the backbone's trained weights.")
 @_config
 @_out
@@ -70,7 +68,7 @@ _pictures = click.option("--no-pictures", is_flag=True, help="Tables alone, with
 @_pictures
 def run(
     names: tuple[str, ...],
-    root: str,
+    root: str | None,
     weights: str | None,
     config: str,
     out: str,
@@ -83,22 +81,24 @@ def run(
 
     \b
     Example:  allot experiment run figure-2 figure-5 --root VOC2012 --weights mobilenet.npz
-              allot experiment run table-2 --root taskonomy --weights mobilenet.npz --dry-run
+              allot experiment run figure-5 --config full --dry-run
     """
+    from allotment.experiment.outlay import weigh
     from allotment.experiment.record import Record
-    from allotment.experiment.running import guess_seconds, list_missing
+    from allotment.experiment.running import guess_seconds
     from allotment.experiment.running import run as run_exhibits
-    from allotment.experiment.sheet import Sheet
-    from allotment.experiment.work import make_place, open_ground
+    from allotment.experiment.work import make_place
     from allotment.settings.settings import quote
 
     exhibits, case = _find(names, config)
     record = Record(_name_record(out, case, config))
-    place = make_place(case, root, weights)
     if dry_run:
-        missing = list_missing(list(exhibits.values()), Sheet(case, record, open_ground(place)))
-        _tell_outlay(missing, record, exhibits)
+        say(f"{', '.join(names)}: {weigh(list(exhibits.values()), case, record)}.")
         return
+    if root is None:
+        what = f"is missing; give the folder of {case.data}, or --dry-run to see what it takes"
+        raise InputError([Mistake("--root", what)])
+    place = make_place(case, root, weights)
 
     def watch(jobs: Sequence[Job]) -> Meter:
         seconds = guess_seconds(jobs, record)
@@ -152,19 +152,6 @@ def _find(names: Sequence[str], config: str) -> tuple[dict[str, Exhibit], Case]:
 
 def _name_record(out: str, case: Case, config: str) -> Path:
     return Path(out) / f"{case.data}-{config}.jsonl"
-
-
-def _tell_outlay(jobs: Sequence[Job], record: Record, exhibits: Mapping[str, Exhibit]) -> None:
-    from allotment.experiment.running import guess_seconds
-
-    seconds = guess_seconds(jobs, record)
-    kinds = Counter(job.kind for job in jobs)
-    parts = [f"{count} of {kind}" for kind, count in sorted(kinds.items())]
-    say(f"{', '.join(exhibits)}: {several(len(jobs), 'job')} to do ({', '.join(parts) or 'none'}).")
-    if seconds:
-        say(f"About {spell(seconds)} of CPU, by those on record.")
-    if any(each.list_inquiries for each in exhibits.values()):
-        say("Plans that are to be measured come on top.")
 
 
 def _write(exhibits: Mapping[str, Exhibit], sheet: Sheet, out: str, pictures: bool) -> None:

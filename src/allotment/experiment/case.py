@@ -37,8 +37,7 @@ class Case:
     implies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """labels that come with those of another task, for training alone"""
     looked_at: int = 0
-    """runs that measure transfer, and as many that measure each point of a curve; 0: the
-    method's own number"""
+    """runs that measure transfer; 0: the method's own number"""
 
     def find_prices(self, name: str) -> Prices:
         for each in self.prices:

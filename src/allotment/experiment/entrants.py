@@ -117,14 +117,44 @@ def list_baselines(case: Case) -> list[Fixed]:
 
 AHEAD = (1, 5, 10)
 """the paper's m, which it leaves open"""
+USUAL_AHEAD = 5
+"""m where only one is shown"""
 
 
 def list_taba(case: Case, ahead: Sequence[int] = AHEAD) -> list[Measured]:
     """Algorithm 1 to the letter, for each m."""
-    runs = {} if not case.looked_at else {"runs": case.looked_at, "repetitions": case.looked_at}
     return [
-        Measured(f"TABA, m = {steps}", "taba", {"ahead": steps, **runs}, score_on=VALIDATION)
+        Measured(f"TABA, m = {steps}", "taba", _settle(case, steps), score_on=VALIDATION)
         for steps in ahead
+    ]
+
+
+def _settle(case: Case, ahead: int) -> dict[str, JSON]:
+    """Options of Algorithm 1 in a case."""
+    runs = {} if not case.looked_at else {"runs": case.looked_at}
+    return {"ahead": ahead, **runs}
+
+
+ALONE = "taba-alone"
+"""the paper's method without transfer"""
+ABLATIONS = {
+    "I = 1": ALONE,
+    "TAG": "taba-tag",
+    "b = 1": "taba-b1",
+    "b = 0.999": "taba-b0999",
+    "b = 0.99": "taba-b099",
+    "TABA": "taba",
+}
+"""the paper's Table 3: what it calls them, and the methods"""
+
+
+def list_ablations(case: Case) -> list[Measured]:
+    """Parts of Algorithm 1 taken out or replaced (P18)."""
+    return [
+        Measured(
+            name, method, {} if method == ALONE else _settle(case, USUAL_AHEAD), score_on=VALIDATION
+        )
+        for name, method in ABLATIONS.items()
     ]
 
 

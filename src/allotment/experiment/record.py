@@ -16,14 +16,15 @@ class Record:
     """Results of jobs by kind and needs, whichever version of the package did them; their lines say
     which. A line that was cut off counts as not written."""
 
-    def __init__(self, path: str | Path):
+    def __init__(self, path: str | Path = ""):
+        """Of a file; in memory alone without one."""
         self.path = Path(path)
         self._found: dict[str, dict[str, Any]] = {}
         for row in self._read():
-            self._found[canonical([row["kind"], row["needs"]])] = row
+            self._keep(row)
 
     def _read(self) -> Iterator[dict[str, Any]]:
-        if not self.path.exists():
+        if not self.path.is_file():
             return
         for line in self.path.read_text(encoding="utf-8").splitlines():
             try:
@@ -44,14 +45,16 @@ class Record:
     def has(self, job: Job) -> bool:
         return self.get(job.kind, job.needs) is not None
 
+    def take(self, job: Job, result: JSON) -> None:
+        """Count a result as known without writing it down."""
+        self._keep(_describe(job, result))
+
+    def _keep(self, row: dict[str, Any]) -> None:
+        self._found[canonical([row["kind"], row["needs"]])] = row
+
     def put(self, job: Job, result: JSON) -> None:
         """Keep a result, on the disk before it counts."""
-        row = {
-            "kind": job.kind,
-            "needs": dict(job.needs),
-            "result": result,
-            "versions": job.versions,
-        }
+        row = _describe(job, result)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
             if file.tell() and not self._ends_whole():
@@ -59,7 +62,7 @@ class Record:
             file.write(json.dumps(row, sort_keys=True, separators=(",", ":")) + "\n")
             file.flush()
             os.fsync(file.fileno())
-        self._found[canonical([job.kind, dict(job.needs)])] = row
+        self._keep(row)
 
     def _ends_whole(self) -> bool:
         """Whether the last line has its end: a run that was cut off may have left a part of one."""
@@ -72,3 +75,12 @@ class Record:
         return [
             (row["needs"], row["result"]) for row in self._found.values() if row["kind"] == kind
         ]
+
+
+def _describe(job: Job, result: JSON) -> dict[str, Any]:
+    return {
+        "kind": job.kind,
+        "needs": dict(job.needs),
+        "result": result,
+        "versions": job.versions,
+    }

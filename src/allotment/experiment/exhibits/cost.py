@@ -1,0 +1,54 @@
+"""Section 4: what planning costs beside what labels cost."""
+
+from __future__ import annotations
+
+from allotment.experiment.case import Case
+from allotment.experiment.entrants import list_ours, list_taba
+from allotment.experiment.exhibit import Exhibit, Shown, Table
+from allotment.experiment.sheet import Sheet
+from allotment.experiment.work import Inquiry, name_estimates
+from allotment.job import Job
+
+CORE_HOUR = 0.05
+"""dollars for an hour of one core, as clouds ask for it"""
+CLASS_LABEL = 0.04
+"""dollars for a class label, with which the paper's seed set of 300 of each at 1 : 20 costs its
+252"""
+
+
+class Cost(Exhibit):
+    about = "what planning costs beside what labels cost, on VOC"
+    data = "voc"
+
+    def list_inquiries(self, case: Case) -> list[Inquiry]:
+        entrants = [*list_taba(case), *list_ours()]
+        return [asked for each in entrants for asked in each.list_inquiries(case)]
+
+    def list_trainings(self, sheet: Sheet) -> list[Job]:
+        return []
+
+    def show(self, sheet: Sheet) -> Shown:
+        rows, values = [], {}
+        for each in (*list_taba(sheet.case), *list_ours()):
+            spent = []
+            for asked in each.list_inquiries(sheet.case):
+                job = name_estimates(sheet.case, asked)
+                found = sheet.record.get(job.kind, job.needs)
+                if found is not None:
+                    spent.append(float(found["seconds"]))
+            if spent:
+                hours = sum(spent) / len(spent) / 3600
+                rows.append((each.name, f"{hours:.2f}", f"{hours * CORE_HOUR:.3f}"))
+                values[each.name] = {"core hours": hours, "dollars": hours * CORE_HOUR}
+        prices = sheet.case.find_prices("1:20")
+        seed = sheet.case.have * sum(prices.costs.values()) * CLASS_LABEL
+        notes = (
+            f"The seed set costs {seed:.0f} dollars at the paper's prices, the budget"
+            f" {prices.budget * CLASS_LABEL:.0f}. The paper: 25 GPU-hours, less than 50 dollars,"
+            " beside 252 for its seed set and 8,889 for all labels.",
+        )
+        table = Table("", ("plan", "core hours", "dollars"), tuple(rows))
+        return Shown("What planning costs", (table,), notes, values)
+
+
+EXHIBIT = Cost()

@@ -1,0 +1,118 @@
+"""What experiments would take, told before anything is trained and without the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from allotment.estimates.method import METHODS
+from allotment.experiment.case import Case
+from allotment.experiment.exhibit import Exhibit
+from allotment.experiment.record import Record
+from allotment.experiment.running import list_inquiries
+from allotment.experiment.sheet import Sheet
+from allotment.experiment.work import TRAINING, name_estimates, name_pool
+from allotment.job import JSON
+from allotment.learners.setups import find_setup
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast a machine is at a set-up: taken, not measured, unless a document says otherwise."""
+
+    trained: float
+    """images of mini-batches in a second"""
+    scored: float
+    """images in a second"""
+    memory: float
+    """GB"""
+    price: float
+    """dollars for an hour"""
+    machine: str
+
+
+A40 = "a GPU like the paper's A40"
+CORE = "one core"
+SPEEDS: Mapping[str, Speed] = {
+    "voc-paper": Speed(40, 120, 14, 2.0, A40),
+    "taskonomy-paper": Speed(60, 180, 10, 2.0, A40),
+    "voc-small": Speed(600, 250, 6, 0.05, CORE),
+    "taskonomy-small": Speed(600, 250, 3, 0.05, CORE),
+}
+"""2 dollars: the paper rents its 25 hours for less than 50"""
+POOLS = {"voc": round(0.85 * 10_582), "taskonomy": 250_000}
+"""instances to train on and to buy labels of in the whole data sets"""
+TESTED = {"voc": 1449, "taskonomy": 50_000}
+"""instances of the test part there"""
+LOOKS = 3.0
+"""times the work of a training that one takes which is looked into"""
+
+
+@dataclass(frozen=True)
+class Outlay:
+    """What is still to be done, and what it takes."""
+
+    trainings: int
+    """purchases that are trained out, those of plans that are measured included"""
+    measured: int
+    """trainings of methods"""
+    hours: float
+    speed: Speed
+
+    @property
+    def dollars(self) -> float:
+        return self.hours * self.speed.price
+
+    def __str__(self) -> str:
+        speed = self.speed
+        return (
+            f"{self.trainings} trainings of plans and {self.measured} of methods: about"
+            f" {self.hours:,.0f} hours of {speed.machine} with {speed.memory:g} GB,"
+            f" ${self.dollars:,.0f} at ${speed.price:g} an hour (taken: {speed.trained:g} images a"
+            f" second trained, {speed.scored:g} scored)"
+        )
+
+
+def weigh(exhibits: Sequence[Exhibit], case: Case, record: Record) -> Outlay:
+    """What exhibits take beyond what is on record."""
+    sheet = Sheet(case, _assume_pool(case, record))
+    jobs = dict.fromkeys(job for each in exhibits for job in each.list_trainings(sheet))
+    missing = [job for job in jobs if job.kind == TRAINING and not record.has(job)]
+    speed = SPEEDS[case.setup]
+    seconds = sum(_time(case, speed, job.needs["counts"]) for job in missing)
+    trainings, measured = len(missing), 0
+    open_ = [
+        asked
+        for asked in list_inquiries(exhibits, case)
+        if not record.has(name_estimates(case, asked))
+    ]
+    for asked in open_:
+        count = asked.trainings or METHODS.load(asked.method).trainings
+        measured += count
+        seconds += LOOKS * count * _time(case, speed, {})
+    # each plan that is measured is trained out at every price, in every purchase
+    plans = len(open_) * len(case.prices) * case.purchases
+    even = dict.fromkeys(case.tasks, case.have)
+    seconds += plans * _time(case, speed, even)
+    return Outlay(trainings + plans, measured, seconds / 3600, speed)
+
+
+def _assume_pool(case: Case, record: Record) -> Record:
+    """A record that nobody writes to, with the pool of the whole data set where it is not known."""
+    found = Record("")
+    job = name_pool(case)
+    known = record.get(job.kind, job.needs)
+    if known is None:
+        known = {"instances": POOLS[case.data] - case.have * len(case.tasks)}
+    found.take(job, known)
+    return found
+
+
+def _time(case: Case, speed: Speed, counts: Mapping[str, JSON]) -> float:
+    """Seconds of one training with its scores."""
+    recipe = find_setup(case.setup).recipe
+    most = case.have + max((int(each) for each in counts.values()), default=0)
+    steps = recipe.steps or recipe.epochs * math.ceil(most / recipe.batch_size)
+    trained = steps * recipe.batch_size * len(case.tasks)
+    return trained / speed.trained + TESTED[case.data] * len(case.tasks) / speed.scored
