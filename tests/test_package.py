@@ -64,7 +64,7 @@ INSIDE = {
     ),
     "experiment": (
         "case", "ground", "record", "work", "outcomes", "sheet", "entrants", "exhibit",
-        "comparison", "drawings", "running", "outlay",
+        "comparison", "drawings", "claim", "running", "outlay",
     ),
     "terminal": ("page", "plans", "datasets", "contests", "campaigns", "labels"),
     "cli": ("group", "inputs", "output", "planning", "files", "sources", "learners",

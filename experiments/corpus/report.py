@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,15 @@ KINDS: dict[str, Callable[[Setting], bool]] = {
 }
 """of settings"""
 
+
+BY_KIND = (
+    "default", "slopes", "band, else neutral", "half-way to neutral", "default, no odd states",
+    "default, no transfer", "two rounds",
+)  # fmt: skip
+"""ways that are shown by kind of setting"""
+CHANCES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+FEWEST_STATED = 10
+"""campaigns of a row"""
 
 SPENT = {
     "response": "the trainings of the default method",
@@ -112,6 +122,26 @@ def show_kinds(found: Sequence[Judged], surfaces: Sequence[Surface], base: str) 
             continue
         cells = [str(compare_settings(each.values, each.beside[base], some)) for each in found]
         lines.append(f"| {kind} | {len(some)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def show_calibration(found: Sequence[Judged]) -> str:
+    """How often ways beat equal budget that stated a chance of this."""
+    lines = [
+        "| way | chance stated | campaigns | mean of these | won | lead stated, measured |",
+        "|---|---|---|---|---|---|",
+    ]
+    for each in found:
+        stated, won = np.array(each.chances), np.array(each.won)
+        told, leads = np.array(each.told), np.array(each.leads)
+        for low, high in pairwise(CHANCES):
+            chosen = (stated >= low) & ((stated < high) | (high == 1.0))
+            if chosen.sum() >= FEWEST_STATED:
+                lines.append(
+                    f"| {each.name} | {low:.0%} to {high:.0%} | {chosen.sum()} |"
+                    f" {stated[chosen].mean():.0%} | {won[chosen].mean():.0%} |"
+                    f" {told[chosen].mean():+.2f}, {leads[chosen].mean():+.2f} |"
+                )
     return "\n".join(lines)
 
 
@@ -230,11 +260,13 @@ def make_report(surfaces: Sequence[Surface]) -> Mapping[str, str]:
     """The parts of the document that figures are in, by their heading."""
     found = [judge(name, surfaces) for name in order_ways()]
     found = [each for each in found if each.values]
-    main = [each for each in found if each.name in ("default", "slopes", "band, else neutral")]
+    main = [each for each in found if each.name in BY_KIND]
     draw(found, surfaces, DOCUMENT / "corpus.svg")
     return {
         "All ways": show_ways(found, surfaces),
+        "What was stated, and what came": show_calibration(found),
         "By data set, over neutral": show_clusters(found, surfaces, NEUTRAL),
+        "By data set, over equal budget": show_clusters(found, surfaces, EQUAL),
         "By kind of setting, over neutral": show_kinds(main, surfaces, NEUTRAL),
         "By kind of setting, over equal budget": show_kinds(main, surfaces, EQUAL),
         "How much there is to win": show_room(surfaces),
