@@ -11,7 +11,7 @@ import allotment
 
 SOURCE = Path(allotment.__file__).parent
 # Under these names a seam finds what a module offers (plugins.find_modules).
-OFFERED = {"METHOD", "SOURCE", "STRATEGY", "CONNECTOR", "RUNNER"}
+OFFERED = {"METHOD", "SOURCE", "STRATEGY", "CONNECTOR", "RUNNER", "EXHIBIT"}
 ITSELF = {"__all__"}  # of Python's own
 
 

@@ -29,7 +29,7 @@ ROOMS = (
     "standing", "problem", "toml", "gains", "problem_file", "limits", "solver", "plan", "worth",
     "overview", "frontiers", "curve_conformance", "data",
     "learners", "estimates", "advice", "orders", "job", "runs", "models", "connect", "ledger",
-    "settings", "stock", "campaign", "experiment", "reports", "terminal", "cli",
+    "settings", "stock", "campaign", "corpus", "experiment", "reports", "terminal", "cli",
 )  # fmt: skip
 # Within some rooms the modules lean one way too.
 INSIDE = {
@@ -63,8 +63,11 @@ INSIDE = {
         "choosing", "summary", "campaign", "starting",
     ),
     "experiment": (
-        "case", "ground", "record", "work", "outcomes", "sheet", "entrants", "exhibit",
+        "case", "ground", "record", "work", "outcomes", "casebook", "entrants", "exhibit",
         "comparison", "drawings", "claim", "running", "outlay",
+    ),
+    "corpus": (
+        "setting", "kept", "plans", "surface", "judge", "ways", "replay", "report",
     ),
     "terminal": ("page", "plans", "datasets", "contests", "campaigns", "labels"),
     "cli": ("group", "inputs", "output", "planning", "files", "sources", "learners",

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 
-from corpus.campaigns import Campaign, measure
-from corpus.kept import Kept
-from corpus.replay import train_choices
-from corpus.settings import Setting, load_settings
-from corpus.surfaces import Surface
-from corpus.tables import OPEN
-from corpus.ways import WAYS, list_kept_ways, measure_long
+from allotment.corpus.kept import Kept
+from allotment.corpus.plans import PURCHASE
+from allotment.corpus.replay import list_choices_of
+from allotment.corpus.setting import Setting, load_settings
+from allotment.corpus.surface import Surface
+from allotment.corpus.ways import KEPT_WAYS, WAYS
+from corpus.campaigns import Campaign, measure, train_missing
+from corpus.rounds import measure_long
+from corpus.settings import FOLDER
 
 PARTS = ("surfaces", "long", "plans")
 """of what is measured: what every judge needs, what ways with trainings of their own plan, and the
@@ -22,7 +24,7 @@ plans of all ways"""
 
 def measure_all(workers: int, campaigns: int, parts: Sequence[str]) -> None:
     """Campaign by campaign through all settings, so that a part of them says something of all."""
-    settings = [each for each in load_settings() if each.table in OPEN]
+    settings = [each for each in load_settings(FOLDER) if not each.is_locked]
     for part in parts:
         for number in range(campaigns):
             with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
@@ -33,7 +35,7 @@ def measure_all(workers: int, campaigns: int, parts: Sequence[str]) -> None:
 
 def _do(part: str, setting: Setting, number: int) -> float:
     """One campaign's part; CPU seconds that it took."""
-    begin, kept = time.process_time(), Kept(setting.name)
+    begin, kept = time.process_time(), Kept(setting.name, FOLDER)
     campaign = Campaign(setting, number)
     if part == "surfaces":
         measure(kept, campaign)
@@ -42,8 +44,20 @@ def _do(part: str, setting: Setting, number: int) -> float:
     elif part == "long":
         measure_long(kept, campaign)
     else:
-        train_choices(Surface(setting, kept, (number,)), [*WAYS, *list_kept_ways()])
+        train_choices(Surface(setting, kept, (number,)), [*WAYS, *KEPT_WAYS])
     spent = time.process_time() - begin
     if spent > 1:  # else all was there
         kept.put(number, f"seconds of {part}", spent)
     return spent
+
+
+def train_choices(surface: Surface, names: Sequence[str]) -> None:
+    """Train out what ways plan, in the purchases of the surface."""
+    for number in surface.campaigns:
+        plans = []
+        for name in names:
+            choice = list_choices_of(surface, name, number)
+            if choice is not None:
+                plans.append(choice.counts)
+        runs = [(plan, PURCHASE) for plan in plans]
+        train_missing(surface.kept, Campaign(surface.setting, number), runs)

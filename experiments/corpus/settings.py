@@ -3,20 +3,19 @@ looking at what plans score."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from corpus.tables import CLASSES, NAMES, ODD, TABLES, open_columns
+from allotment.corpus.report import ODD
+from allotment.corpus.setting import Setting
+from corpus.tables import CLASSES, NAMES, TABLES, find_cluster, open_columns
 
-FILE = Path(__file__).parent / "settings.json"
-"""all settings as they were drawn, so that nobody needs the data to judge"""
+FOLDER = Path(__file__).parent
+"""of the corpus"""
 SEED = 20261117
 SETTINGS_OF_OPEN, SETTINGS_OF_LOCKED = 4, 5
 """of each table"""
@@ -36,45 +35,6 @@ POOL = 0.95
 """of the labels that are there can be had: the same in all campaigns, whatever the split"""
 MOST_SPENT = 0.7
 """of what the whole pool costs"""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A purchase to plan."""
-
-    name: str
-    table: str
-    tasks: tuple[str, ...]
-    costs: tuple[int, ...]
-    have: tuple[int, ...]
-    pool: tuple[int, ...]
-    budget: int
-    odd: str = ""
-    """the kind of the last task, if that is odd"""
-    source: str = ""
-    """the real task that it is made of"""
-
-    @property
-    def is_equal(self) -> bool:
-        """Whether there are as many labels of each task at hand."""
-        return len(set(self.have)) == 1
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def save_settings(settings: Sequence[Setting]) -> None:
-    rows = [json.dumps(each.to_dict()) for each in settings]
-    FILE.write_text("[\n" + ",\n".join(rows) + "\n]\n")
-
-
-def load_settings() -> list[Setting]:
-    """The settings that `save_settings` wrote."""
-    found = []
-    for row in json.loads(FILE.read_text()):
-        lists = {key: tuple(row[key]) for key in ("tasks", "costs", "have", "pool")}
-        found.append(Setting(**(row | lists)))
-    return found
 
 
 def list_settings(tables: Sequence[str] | None = None) -> list[Setting]:
@@ -120,7 +80,7 @@ def draw_setting(table: str, place: int, number: int) -> Setting:
     budget = int(min(times * spent, MOST_SPENT * whole))
     return Setting(
         f"{table}-{number}", table, tasks, tuple(costs), tuple(have), tuple(pool), budget, odd,
-        source,
+        source, find_cluster(table), TABLES[table].is_locked, TABLES[table].kind == CLASSES,
     )  # fmt: skip
 
 
@@ -144,8 +104,3 @@ def _draw_costs(rng: np.random.Generator, count: int) -> list[int]:
 
 def _draw_log(rng: np.random.Generator, low: int, high: int) -> int:
     return round(math.exp(rng.uniform(math.log(low), math.log(high))))
-
-
-def is_of_classes(setting: Setting) -> bool:
-    """Whether its scores are better when higher."""
-    return TABLES[setting.table].kind == CLASSES

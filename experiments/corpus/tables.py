@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from allotment.corpus.report import ODD
 from allotment.data.dataset import ArrayData, Target
 
 COMPONENTS = 64
@@ -109,8 +110,6 @@ def _find_components(features: Array) -> NDArray[np.float32]:
     return np.asarray(found / np.sqrt((found**2).mean()), dtype=np.float32)
 
 
-ODD = ("useless", "solved", "noisy", "copy")
-"""kinds of odd tasks"""
 NAMES = {kind: f"{kind}!" for kind in ODD}
 """what an odd task is called beside real ones"""
 

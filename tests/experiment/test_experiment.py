@@ -13,6 +13,7 @@ from helpers.tiny_voc import TINY, make_tiny_backbone, write_voc
 
 from allotment.errors import InputError
 from allotment.experiment.case import CASES, FULL, LARGER, SMALL, Case, Prices, find_case
+from allotment.experiment.casebook import Casebook
 from allotment.experiment.entrants import find_best, list_baselines, spread_budget
 from allotment.experiment.exhibit import list_exhibits
 from allotment.experiment.exhibits.figure_2 import EXHIBIT as FIGURE_2
@@ -20,8 +21,7 @@ from allotment.experiment.ground import Ground
 from allotment.experiment.outcomes import find_mean
 from allotment.experiment.record import Record
 from allotment.experiment.running import list_missing, run, write
-from allotment.experiment.sheet import Sheet
-from allotment.experiment.work import Purchase, make_place, name_training
+from allotment.experiment.work import Purchase, make_site, name_training
 from allotment.job import Job
 from allotment.learners.setups import BACKBONES, SETUPS
 
@@ -197,20 +197,20 @@ def test_the_papers_baselines_are_there() -> None:
     assert {"figure-2", "figure-4a", "figure-5", "table-1", "table-2"} <= list_exhibits().keys()
 
 
-def fill(sheet: Sheet, seed: int = 0) -> None:
+def fill(book: Casebook, seed: int = 0) -> None:
     """Put results on record that nobody trained: a gain of 2 % for each doubling, and noise."""
     rng = np.random.default_rng(seed)
     for exhibit in list_exhibits().values():
         if exhibit.data != "voc":
             continue
-        for job in exhibit.list_trainings(sheet):
+        for job in exhibit.list_trainings(book):
             counts = job.needs["counts"]
             scores = {
                 task: 0.5 * (1 + 0.02 * math.log2(1 + counts[task] / 6) + 0.001 * rng.normal())
                 for task in job.needs["tasks"]
             }
             higher = dict.fromkeys(scores, True)
-            sheet.record.put(
+            book.record.put(
                 job, {"metrics": scores, "losses": scores, "higher": higher, "seconds": 1.0}
             )
 
@@ -219,8 +219,8 @@ def test_every_exhibit_is_shown_of_what_is_on_record(ground: Ground, tmp_path: P
     case = replace(CASE, prices=find_case("voc", SMALL).prices)
     case = replace(case, prices=tuple(replace(each, budget=40) for each in case.prices))
     path = tmp_path / "voc.jsonl"
-    fill(Sheet(case, Record(path), Ground(case, ground._root, None)))
-    later = Sheet(case, Record(path))
+    fill(Casebook(case, Record(path), Ground(case, ground._root, None)))
+    later = Casebook(case, Record(path))
     for name, exhibit in list_exhibits().items():
         if exhibit.data == "voc":
             shown = exhibit.show(later)
@@ -236,15 +236,15 @@ def test_every_exhibit_is_shown_of_what_is_on_record(ground: Ground, tmp_path: P
 
 @pytest.mark.long
 def test_a_figure_from_the_first_training_to_the_page(folder: Path, tmp_path: Path) -> None:
-    place = make_place(CASE, folder, None)
+    site = make_site(CASE, folder, None)
     record = Record(tmp_path / "voc.jsonl")
     told: list[int] = []
-    sheet = run([FIGURE_2], place, record, workers=0, watch=lambda jobs: _Watch(told, len(jobs)))
+    book = run([FIGURE_2], site, record, workers=0, watch=lambda jobs: _Watch(told, len(jobs)))
     assert len(told) == 1
     assert told[0] > 2 * 11
     # what is on record is enough to show it, and is not trained again
-    assert list_missing([FIGURE_2], sheet) == []
-    shown = FIGURE_2.show(Sheet(CASE, Record(record.path)))
+    assert list_missing([FIGURE_2], book) == []
+    shown = FIGURE_2.show(Casebook(CASE, Record(record.path)))
     assert [path.suffix for path in write("figure-2", shown, tmp_path)] == [".json", ".md", ".svg"]
 
 

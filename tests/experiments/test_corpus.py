@@ -14,9 +14,15 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "experiments"))
 
-from corpus.campaigns import (
+from corpus.settings import CAMPAIGNS, FOLDER, list_settings
+from corpus.tables import CLASSES, OPEN, TABLES, find_cluster
+
+from allotment.corpus.judge import compare, compare_settings
+from allotment.corpus.kept import Kept
+from allotment.corpus.plans import (
     AGAIN,
     BEFORE,
+    NEUTRAL_PLAN,
     PURCHASE,
     list_baselines,
     list_surface,
@@ -24,26 +30,25 @@ from corpus.campaigns import (
     name_run,
     spend,
 )
-from corpus.judge import compare, compare_settings
-from corpus.kept import FOLDER, Kept
-from corpus.replay import NEUTRAL, judge, judge_itself
-from corpus.report import show_planted, show_room, show_ways
-from corpus.settings import (
-    CAMPAIGNS,
-    Setting,
-    is_of_classes,
-    list_settings,
-    load_settings,
-)
-from corpus.surfaces import Surface, open_surface
-from corpus.tables import OPEN, TABLES
+from allotment.corpus.replay import judge, judge_itself
+from allotment.corpus.report import show_planted, show_room, show_ways
+from allotment.corpus.setting import Setting, load_settings
+from allotment.corpus.surface import Surface, open_surface
 
 NAMES = ("a", "b", "c")
 
 
 def make_setting(table: str = "tox21", number: int = 0) -> Setting:
     return Setting(
-        f"{table}-{number}", table, NAMES, (1, 2, 4), (100, 150, 100), (900, 900, 900), 1200
+        f"{table}-{number}",
+        table,
+        NAMES,
+        (1, 2, 4),
+        (100, 150, 100),
+        (900, 900, 900),
+        1200,
+        cluster=find_cluster(table),
+        higher_is_better=TABLES[table].kind == CLASSES,
     )
 
 
@@ -69,7 +74,7 @@ def fill(folder: Path, setting: Setting, noise: float, seed: int) -> Kept:
     for number in range(CAMPAIGNS):
         level, plans = 1 + 0.02 * rng.normal(size=3), {}
         for run in runs:
-            true = level * find_truth(run[0], worths, is_of_classes(setting))
+            true = level * find_truth(run[0], worths, setting.higher_is_better)
             plans[name_run(*run)] = (true * (1 + noise * rng.normal(size=3))).tolist()
         kept.put(number, "plans", plans)
         kept.put(number, "response", make_response())
@@ -109,7 +114,9 @@ def test_half_a_point_less_is_called_worse_and_the_same_is_not_called_better(
 ) -> None:
     surfaces = fill_all(tmp_path, noise=0.01)
     same, less = judge_itself(surfaces), judge_itself(surfaces, 0.5)
-    found = [compare_settings(each.values, each.beside[NEUTRAL], surfaces) for each in (same, less)]
+    found = [
+        compare_settings(each.values, each.beside[NEUTRAL_PLAN], surfaces) for each in (same, less)
+    ]
     assert [each.verdict for each in found] == ["open", "worse"]
     assert found[1].mean == pytest.approx(found[0].mean - 0.5)
     assert "called worse" in show_planted(surfaces)
@@ -170,7 +177,7 @@ def test_any_way_is_judged_by_what_is_kept(tmp_path: Path) -> None:
     mine.write_text("def plan(known):\n    return {task: 10 for task in known.setting.tasks}\n")
     found = [judge(name, surfaces) for name in ("neutral", "default", f"{mine}:plan")]
     neutral, default, poor = (
-        compare_settings(each.values, each.beside[NEUTRAL], surfaces) for each in found
+        compare_settings(each.values, each.beside[NEUTRAL_PLAN], surfaces) for each in found
     )
     assert neutral.mean == 0
     assert abs(default.mean) < 1.0
@@ -198,7 +205,7 @@ def test_what_was_cut_off_is_left_out_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_surfaces_spend_the_money_and_hold_what_people_would_do_anyway() -> None:
-    for setting in load_settings():
+    for setting in load_settings(FOLDER):
         plans = list_surface(setting)
         assert 2 * len(setting.tasks) < len(plans) <= 36
         assert len(set(plans)) == len(plans)
@@ -211,7 +218,7 @@ def test_surfaces_spend_the_money_and_hold_what_people_would_do_anyway() -> None
 
 
 def test_settings_are_as_the_protocol_says() -> None:
-    settings = load_settings()
+    settings = load_settings(FOLDER)
     assert len(settings) == 62
     assert sum(bool(each.odd) for each in settings) == 31
     assert {each.table for each in settings} == set(TABLES)
@@ -224,7 +231,7 @@ def test_settings_are_as_the_protocol_says() -> None:
 
 
 def test_nothing_of_a_locked_table_is_kept() -> None:
-    kept = {path.name.split("-")[0] for path in FOLDER.glob("*.gz")}
+    kept = {path.name.split("-")[0] for path in FOLDER.rglob("*.gz")}
     assert kept <= set(OPEN)
     assert len(OPEN) == len(TABLES) - 6
 
@@ -232,4 +239,4 @@ def test_nothing_of_a_locked_table_is_kept() -> None:
 @pytest.mark.long
 @pytest.mark.skipif("ALLOT_TEST_DATA" not in os.environ, reason="needs the data sets")
 def test_settings_are_drawn_again_as_they_are() -> None:
-    assert list_settings() == load_settings()
+    assert list_settings() == load_settings(FOLDER)

@@ -16,12 +16,14 @@ from allotment.meter import Meter, spell
 
 if TYPE_CHECKING:
     from allotment.experiment.case import Case
+    from allotment.experiment.casebook import Casebook
     from allotment.experiment.exhibit import Exhibit
-    from allotment.experiment.sheet import Sheet
     from allotment.job import Job
 
-FOLDER = "paper"
+PAPER_FOLDER = "paper"
 """where what is computed and drawn lies, unless somebody says"""
+CORPUS = "experiments/corpus"
+"""in the repository"""
 
 
 @click.group()
@@ -47,7 +49,11 @@ def list_() -> None:
 
 _names = click.argument("names", metavar="NAME...", nargs=-1, required=True)
 _out = click.option(
-    "-o", "--out", default=FOLDER, show_default=True, help="Folder for records, pages, pictures."
+    "-o",
+    "--out",
+    default=PAPER_FOLDER,
+    show_default=True,
+    help="Folder for records, pages, pictures.",
 )
 _config = click.option(
     "--config", default="small", show_default=True,
@@ -87,7 +93,7 @@ def run(
     from allotment.experiment.record import Record
     from allotment.experiment.running import guess_seconds
     from allotment.experiment.running import run as run_exhibits
-    from allotment.experiment.work import make_place
+    from allotment.experiment.work import make_site
     from allotment.settings.settings import quote
 
     exhibits, case = _find(names, config)
@@ -98,7 +104,7 @@ def run(
     if root is None:
         what = f"is missing; give the folder of {case.data}, or --dry-run to see what it takes"
         raise InputError([Mistake("--root", what)])
-    place = make_place(case, root, weights)
+    site = make_site(case, root, weights)
 
     def watch(jobs: Sequence[Job]) -> Meter:
         seconds = guess_seconds(jobs, record)
@@ -107,10 +113,10 @@ def run(
         return Meter("trainings")
 
     with stoppable(f"allot experiment run {' '.join(names)} --root {quote(root)}"):
-        sheet = run_exhibits(
-            list(exhibits.values()), place, record, workers=workers, on=on, watch=watch
+        book = run_exhibits(
+            list(exhibits.values()), site, record, workers=workers, on=on, watch=watch
         )
-    _write(exhibits, sheet, out, not no_pictures)
+    _write(exhibits, book, out, not no_pictures)
 
 
 @experiment.command()
@@ -124,15 +130,44 @@ def show(names: tuple[str, ...], config: str, out: str, no_pictures: bool) -> No
     \b
     Example:  allot experiment show figure-5
     """
+    from allotment.experiment.casebook import Casebook
     from allotment.experiment.record import Record
-    from allotment.experiment.sheet import Sheet
 
     exhibits, case = _find(names, config)
     record = Record(_name_record(out, case, config))
     if not len(record):
         what = "nothing is on record there; begin with: allot experiment run ..."
         raise InputError([Mistake(str(record.path), what)])
-    _write(exhibits, Sheet(case, record), out, not no_pictures)
+    _write(exhibits, Casebook(case, record), out, not no_pictures)
+
+
+@experiment.command()
+@click.option(
+    "--method", "methods", multiple=True, metavar="NAME|FILE.py:FUNCTION",
+    help="A way to plan, or code of your own; may be given several times. [default: all]",
+)  # fmt: skip
+@click.option("--corpus", default=CORPUS, show_default=True, help="Folder of what was trained out.")
+def replay(methods: tuple[str, ...], corpus: str) -> None:
+    """Judge ways to plan by purchases that were trained out on many data sets.
+
+    Nothing is trained, so that it takes seconds. FUNCTION gets what a campaign knows (setting,
+    problem, trainings) and gives the labels to buy of each task.
+
+    \b
+    Example:  allot experiment replay
+              allot experiment replay --method default --method mine.py:plan
+    """
+    from allotment.corpus.replay import judge
+    from allotment.corpus.report import order_ways, show_ways
+    from allotment.corpus.surface import open_surfaces
+
+    with Meter("replaying") as meter:
+        surfaces = open_surfaces(Path(corpus))
+        names, found = methods or tuple(order_ways()), []
+        for done, name in enumerate(names, 1):
+            found.append(judge(name, surfaces))
+            meter(done, len(names))
+    say(show_ways(found, surfaces))
 
 
 def _find(names: Sequence[str], config: str) -> tuple[dict[str, Exhibit], Case]:
@@ -154,11 +189,11 @@ def _name_record(out: str, case: Case, config: str) -> Path:
     return Path(out) / f"{case.data}-{config}.jsonl"
 
 
-def _write(exhibits: Mapping[str, Exhibit], sheet: Sheet, out: str, pictures: bool) -> None:
+def _write(exhibits: Mapping[str, Exhibit], book: Casebook, out: str, pictures: bool) -> None:
     from allotment.experiment.running import write
 
     for name, each in exhibits.items():
-        shown = each.show(sheet)
+        shown = each.show(book)
         say(shown.to_markdown())
         for path in write(name, shown, Path(out), pictures):
             say(str(path), err=True)

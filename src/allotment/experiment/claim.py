@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from allotment.arrays import Array
-from allotment.experiment.comparison import Comparison
+from allotment.experiment.comparison import PriceComparison
 from allotment.experiment.entrants import find_best
-from allotment.experiment.exhibit import Table, dump_mean
+from allotment.experiment.exhibit import ResultTable, dump_mean
 from allotment.experiment.outcomes import Mean, find_mean
 from allotment.job import JSON
 
@@ -47,22 +47,22 @@ class Claim:
         return {"paper": self.paper, "verdict": self.verdict} | dump_mean(self.ours)
 
 
-def show_claims(claims: Sequence[Claim]) -> Table:
+def show_claims(claims: Sequence[Claim]) -> ResultTable:
     heads = ("claim", "paper", "here (95 %)", "smallest difference seen in 4 of 5", "verdict")
-    return Table("", heads, tuple(each.to_row() for each in claims))
+    return ResultTable("", heads, tuple(each.to_row() for each in claims))
 
 
-def lead(comparison: Comparison, first: str, second: str) -> Mean:
+def lead(comparison: PriceComparison, first: str, second: str) -> Mean:
     """How far one entrant is ahead of another, in the same purchases."""
     entries = comparison.entries
     return find_mean(entries[first].totals - entries[second].totals)
 
 
-def pick_best(comparison: Comparison, names: Sequence[str]) -> Array:
+def pick_best(comparison: PriceComparison, names: Sequence[str]) -> Array:
     """What the best of some entrants comes to, picked in other seed sets than it is scored in."""
     return find_best(np.stack([comparison.entries[name].totals for name in names]))
 
 
-def lead_over_best(comparison: Comparison, first: str, others: Sequence[str]) -> Mean:
+def lead_over_best(comparison: PriceComparison, first: str, others: Sequence[str]) -> Mean:
     """How far one entrant is ahead of the best of others."""
     return find_mean(comparison.entries[first].totals - pick_best(comparison, others))

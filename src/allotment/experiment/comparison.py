@@ -9,19 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from allotment.arrays import Array
+from allotment.corpus.plans import EQUAL_BUDGET, NEUTRAL_PLAN
 from allotment.experiment.case import Case, Prices
-from allotment.experiment.entrants import (
-    EQUAL_BUDGET,
-    GRID_BEST,
-    NEUTRAL,
-    Entrant,
-    find_best,
-    spread_budget,
-)
-from allotment.experiment.exhibit import Table, dump_mean, spell_mean
+from allotment.experiment.casebook import Casebook
+from allotment.experiment.entrants import GRID_BEST, Entrant, find_best, spread_budget
+from allotment.experiment.exhibit import ResultTable, dump_mean, spell_mean
 from allotment.experiment.outcomes import Plans, find_mean
-from allotment.experiment.sheet import Sheet
-from allotment.experiment.work import Inquiry
+from allotment.experiment.work import Question
 from allotment.job import JSON, Job
 
 
@@ -38,35 +32,35 @@ class Entry:
     """[seed set, purchase]"""
 
 
-class Comparison:
+class PriceComparison:
     """Entrants at one set of prices."""
 
     def __init__(
-        self, sheet: Sheet, prices: Prices, entrants: Sequence[Entrant], has_grid: bool = True
+        self, book: Casebook, prices: Prices, entrants: Sequence[Entrant], has_grid: bool = True
     ):
-        self.sheet, self.prices, self.entrants = sheet, prices, entrants
+        self.book, self.prices, self.entrants = book, prices, entrants
         self.has_grid = has_grid
 
     @cached_property
     def grid(self) -> list[tuple[str, Plans]]:
-        rows = spread_budget(self.sheet.case, self.prices)
-        return [(name, self.sheet.outcomes.repeat(counts)) for name, counts in rows]
+        rows = spread_budget(self.book.case, self.prices)
+        return [(name, self.book.outcomes.repeat(counts)) for name, counts in rows]
 
     def list_trainings(self) -> list[Job]:
         """Of all that is compared, as far as it is planned."""
-        jobs = self.sheet.train_out(self.sheet.outcomes.nothing)
+        jobs = self.book.train_out(self.book.outcomes.nothing)
         for each in self.entrants:
-            jobs += self.sheet.train_out(each.plan(self.sheet, self.prices), each.same)
+            jobs += self.book.train_out(each.plan(self.book, self.prices), each.same)
         for _, plans in self.grid if self.has_grid else ():
-            jobs += self.sheet.train_out(plans)
+            jobs += self.book.train_out(plans)
         return jobs
 
     @cached_property
     def entries(self) -> dict[str, Entry]:
         """By name, as far as they are on record."""
-        outcomes, found = self.sheet.outcomes, {}
+        outcomes, found = self.book.outcomes, {}
         for each in self.entrants:
-            plans = each.plan(self.sheet, self.prices)
+            plans = each.plan(self.book, self.prices)
             gains = outcomes.find_gains(plans, each.same)
             found[each.name] = Entry(each.name, plans, gains, gains.mean(axis=2))
         if self.has_grid:
@@ -76,10 +70,10 @@ class Comparison:
             )
         return found
 
-    def show(self, title: str = "") -> Table:
+    def show(self, title: str = "") -> ResultTable:
         """A row for each: gains of the tasks and of all, and how far it is ahead of equal budget
         and of neutral, in the same purchases."""
-        tasks = self.sheet.case.tasks
+        tasks = self.book.case.tasks
         heads = (
             "plan", "labels", *(f"D {task}, %" for task in tasks), "D_T, %",
             "over equal budget", "over neutral",
@@ -90,10 +84,10 @@ class Comparison:
                 spell_mean(find_mean(entry.gains[..., place])) if entry.plans else ""
                 for place in range(len(tasks))
             ]
-            over = [self._lead(entry, base) for base in (EQUAL_BUDGET, NEUTRAL)]
+            over = [self._lead(entry, base) for base in (EQUAL_BUDGET, NEUTRAL_PLAN)]
             row = (entry.name, self._spell(entry.plans), *own, spell_mean(find_mean(entry.totals)))
             rows.append((*row, *over))
-        return Table(title, heads, tuple(rows))
+        return ResultTable(title, heads, tuple(rows))
 
     def _lead(self, entry: Entry, base: str) -> str:
         if base not in self.entries or entry.name == base:
@@ -106,7 +100,7 @@ class Comparison:
         if not plans:
             return ""
         found = []
-        for task in self.sheet.case.tasks:
+        for task in self.book.case.tasks:
             counts = sorted(counts[task] for counts in plans.values())
             low, high = counts[0], counts[-1]
             found.append(str(low) if low == high else f"{low}-{high}")
@@ -120,7 +114,7 @@ class Comparison:
                 "total": dump_mean(find_mean(entry.totals)),
                 "gains": {
                     task: dump_mean(find_mean(entry.gains[..., place]))
-                    for place, task in enumerate(self.sheet.case.tasks)
+                    for place, task in enumerate(self.book.case.tasks)
                     if entry.plans
                 },
                 "totals": _plain(entry.totals),
@@ -134,6 +128,6 @@ def _plain(values: Array) -> list[list[float | None]]:
     ]
 
 
-def list_inquiries(case: Case, entrants: Iterable[Entrant]) -> list[Inquiry]:
+def list_questions(case: Case, entrants: Iterable[Entrant]) -> list[Question]:
     """What all entrants measure."""
-    return [asked for each in entrants for asked in each.list_inquiries(case)]
+    return [asked for each in entrants for asked in each.list_questions(case)]

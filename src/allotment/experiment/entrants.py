@@ -11,18 +11,18 @@ from typing import Protocol
 import numpy as np
 
 from allotment.arrays import Array
+from allotment.corpus.plans import EQUAL_BUDGET, EQUAL_IMAGES, NEUTRAL_PLAN
 from allotment.estimates.method import DEFAULT
 from allotment.experiment.case import Case, Prices
+from allotment.experiment.casebook import Casebook
 from allotment.experiment.outcomes import Plans
-from allotment.experiment.sheet import Sheet
-from allotment.experiment.work import VALIDATION, Inquiry
+from allotment.experiment.work import ON_VALIDATION, Question
 from allotment.job import JSON
 from allotment.plan import allocate, baselines
 from allotment.problem import Problem, Task
 
-SHARES = tuple(range(0, 101, 10))
+BUDGET_SHARES = tuple(range(0, 101, 10))
 """of the budget on the first of two tasks, in %"""
-NEUTRAL, EQUAL_BUDGET, EQUAL_IMAGES = "neutral", "equal budget", "equal images"
 SAME = "*"
 """after the name of a plan: labels of all tasks are of the same instances"""
 GRID_BEST = "grid's best"
@@ -44,15 +44,15 @@ class Entrant(Protocol):
     def same(self) -> bool:
         """Whether all tasks are labelled on the same instances."""
 
-    def list_inquiries(self, case: Case) -> list[Inquiry]:
+    def list_questions(self, case: Case) -> list[Question]:
         """What must be measured before it can plan, for each seed set."""
 
-    def plan(self, sheet: Sheet, prices: Prices) -> Plans:
+    def plan(self, book: Casebook, prices: Prices) -> Plans:
         """The labels to buy in each seed set, as far as that is known."""
 
 
 @dataclass(frozen=True)
-class Fixed:
+class FixedPlan:
     """A plan that trains nothing."""
 
     name: str
@@ -60,16 +60,16 @@ class Fixed:
     """its name among baselines, if that is another"""
     same: bool = False
 
-    def list_inquiries(self, case: Case) -> list[Inquiry]:
+    def list_questions(self, case: Case) -> list[Question]:
         return []
 
-    def plan(self, sheet: Sheet, prices: Prices) -> Plans:
-        problem = make_problem(sheet.case, prices, sheet.pool)
-        return sheet.outcomes.repeat(baselines(problem)[self.base or self.name])
+    def plan(self, book: Casebook, prices: Prices) -> Plans:
+        problem = make_problem(book.case, prices, book.pool)
+        return book.outcomes.repeat(baselines(problem)[self.base or self.name])
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPlan:
     """A plan from what a method measures in each seed set."""
 
     name: str
@@ -79,52 +79,52 @@ class Measured:
     score_on: str = ""
     same: bool = False
 
-    def list_inquiries(self, case: Case) -> list[Inquiry]:
+    def list_questions(self, case: Case) -> list[Question]:
         return [
-            Inquiry(self.method, seed_set, self.trainings, self.options, self.score_on)
+            Question(self.method, seed_set, self.trainings, self.options, self.score_on)
             for seed_set in range(case.seed_sets)
         ]
 
-    def plan(self, sheet: Sheet, prices: Prices) -> Plans:
-        problem = make_problem(sheet.case, prices, sheet.pool)
+    def plan(self, book: Casebook, prices: Prices) -> Plans:
+        problem = make_problem(book.case, prices, book.pool)
         found = {}
-        for asked in self.list_inquiries(sheet.case):
-            estimates = sheet.find_estimates(asked)
+        for asked in self.list_questions(book.case):
+            estimates = book.find_estimates(asked)
             if estimates is not None:
                 found[asked.seed_set] = allocate(problem, estimates).counts
         return found
 
 
-def list_singles(case: Case) -> list[Fixed]:
+def list_singles(case: Case) -> list[FixedPlan]:
     """All of the budget on one task; labels of one that bring those of another with them are of the
     same instances."""
     return [
-        Fixed(f"100 % {task}" + (SAME if task in case.implies else ""), f"all on {task}")
+        FixedPlan(f"100 % {task}" + (SAME if task in case.implies else ""), f"all on {task}")
         for task in case.tasks
     ]
 
 
-def list_baselines(case: Case) -> list[Fixed]:
+def list_baselines(case: Case) -> list[FixedPlan]:
     """The paper's, and the neutral plan (P15)."""
     return [
-        Fixed(EQUAL_IMAGES),
-        Fixed(EQUAL_IMAGES + SAME, EQUAL_IMAGES, same=True),
+        FixedPlan(EQUAL_IMAGES),
+        FixedPlan(EQUAL_IMAGES + SAME, EQUAL_IMAGES, same=True),
         *list_singles(case),
-        Fixed(EQUAL_BUDGET),
-        Fixed(NEUTRAL),
+        FixedPlan(EQUAL_BUDGET),
+        FixedPlan(NEUTRAL_PLAN),
     ]
 
 
-AHEAD = (1, 5, 10)
+TRIED_AHEAD = (1, 5, 10)
 """the paper's m, which it leaves open"""
 USUAL_AHEAD = 5
 """m where only one is shown"""
 
 
-def list_taba(case: Case, ahead: Sequence[int] = AHEAD) -> list[Measured]:
+def list_taba(case: Case, ahead: Sequence[int] = TRIED_AHEAD) -> list[MeasuredPlan]:
     """Algorithm 1 to the letter, for each m."""
     return [
-        Measured(f"TABA, m = {steps}", "taba", _settle(case, steps), score_on=VALIDATION)
+        MeasuredPlan(f"TABA, m = {steps}", "taba", _settle(case, steps), score_on=ON_VALIDATION)
         for steps in ahead
     ]
 
@@ -135,31 +135,34 @@ def _settle(case: Case, ahead: int) -> dict[str, JSON]:
     return {"ahead": ahead, **runs}
 
 
-ALONE = "taba-alone"
+WITHOUT_TRANSFER = "taba-alone"
 """the paper's method without transfer"""
 ABLATIONS = {
-    "I = 1": ALONE,
+    "I = 1": WITHOUT_TRANSFER,
     "TAG": "taba-tag",
     "b = 1": "taba-b1",
     "b = 0.999": "taba-b0999",
     "b = 0.99": "taba-b099",
     "TABA": "taba",
 }
-"""the paper's Table 3: what it calls them, and the methods"""
+"""the paper's ResultTable 3: what it calls them, and the methods"""
 
 
-def list_ablations(case: Case) -> list[Measured]:
+def list_ablations(case: Case) -> list[MeasuredPlan]:
     """Parts of Algorithm 1 taken out or replaced (P18)."""
     return [
-        Measured(
-            name, method, {} if method == ALONE else _settle(case, USUAL_AHEAD), score_on=VALIDATION
+        MeasuredPlan(
+            name,
+            method,
+            {} if method == WITHOUT_TRANSFER else _settle(case, USUAL_AHEAD),
+            score_on=ON_VALIDATION,
         )
         for name, method in ABLATIONS.items()
     ]
 
 
-def list_ours() -> list[Measured]:
-    return [Measured("allotment", DEFAULT)]
+def list_ours() -> list[MeasuredPlan]:
+    return [MeasuredPlan("allotment", DEFAULT)]
 
 
 def spread_budget(case: Case, prices: Prices) -> Iterator[tuple[str, dict[str, int]]]:
@@ -168,7 +171,7 @@ def spread_budget(case: Case, prices: Prices) -> Iterator[tuple[str, dict[str, i
     size = len(case.tasks)
     rows: list[tuple[float, ...]]
     if size == 2:
-        rows = [(share / 100, 1 - share / 100) for share in SHARES]
+        rows = [(share / 100, 1 - share / 100) for share in BUDGET_SHARES]
     else:
         rows = [tuple(map(float, row)) for row in np.eye(size)]
         rows += [

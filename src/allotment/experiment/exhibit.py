@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from allotment.experiment.case import Case
+from allotment.experiment.casebook import Casebook
 from allotment.experiment.outcomes import Mean
-from allotment.experiment.sheet import Sheet
-from allotment.experiment.work import Inquiry
+from allotment.experiment.work import Question
 from allotment.job import JSON, Job
 from allotment.plugins import find_modules
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """Rows of cells under heads."""
 
     title: str
@@ -33,7 +33,7 @@ class Shown:
     """An exhibit as it is written: tables, sentences, plain values, and a picture."""
 
     title: str
-    tables: tuple[Table, ...]
+    tables: tuple[ResultTable, ...]
     notes: tuple[str, ...] = ()
     values: Mapping[str, JSON] = field(default_factory=dict)
     draw: Callable[[Any], None] | None = None
@@ -60,17 +60,17 @@ class Exhibit(ABC):
     data: ClassVar[str]
     """the data set of its case"""
 
-    def list_inquiries(self, case: Case) -> list[Inquiry]:
+    def list_questions(self, case: Case) -> list[Question]:
         """What methods are asked for it."""
         return []
 
     @abstractmethod
-    def list_trainings(self, sheet: Sheet) -> list[Job]:
+    def list_trainings(self, book: Casebook) -> list[Job]:
         """The trainings that it shows, of all plans that are known: those of a method that is still
         asked are not."""
 
     @abstractmethod
-    def show(self, sheet: Sheet) -> Shown:
+    def show(self, book: Casebook) -> Shown:
         """What it comes to, of what is on record."""
 
 

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from allotment.arrays import Array
+from allotment.corpus.judge import INTERVAL_LEVEL
 from allotment.experiment.case import Case
 from allotment.experiment.record import Record
 from allotment.experiment.work import Purchase, name_training
 from allotment.quantiles import student
 
-LEVEL = 0.95
-"""of intervals"""
 POWER = 0.8
 """with which a difference is seen that is as large as the smallest one that can be told"""
 
@@ -68,7 +67,7 @@ def find_mean(values: Array) -> Mean:
     spread = float(rows.std(ddof=1)) if rows.size > 1 else math.nan
     reach = math.inf
     if len(units) > 1:
-        edge = student((1 - LEVEL) / 2, len(units) - 1)
+        edge = student((1 - INTERVAL_LEVEL) / 2, len(units) - 1)
         reach = abs(edge) * float(units.std(ddof=1)) / math.sqrt(len(units))
     return Mean(float(units.mean()), reach, spread)
 

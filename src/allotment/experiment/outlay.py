@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from allotment.estimates.method import METHODS
 from allotment.experiment.case import Case
+from allotment.experiment.casebook import Casebook
 from allotment.experiment.exhibit import Exhibit
 from allotment.experiment.record import Record
-from allotment.experiment.running import list_inquiries
-from allotment.experiment.sheet import Sheet
-from allotment.experiment.work import TRAINING, name_estimates, name_pool
+from allotment.experiment.running import list_questions
+from allotment.experiment.work import TRAINING_JOB, name_estimates, name_pool
 from allotment.job import JSON
 from allotment.learners.setups import find_setup
 
@@ -45,7 +45,7 @@ POOLS = {"voc": round(0.85 * 10_582), "taskonomy": 250_000}
 """instances to train on and to buy labels of in the whole data sets"""
 TESTED = {"voc": 1449, "taskonomy": 50_000}
 """instances of the test part there"""
-LOOKS = 3.0
+WORK_OF_LOOKS = 3.0
 """times the work of a training that one takes which is looked into"""
 
 
@@ -76,21 +76,21 @@ class Outlay:
 
 def weigh(exhibits: Sequence[Exhibit], case: Case, record: Record) -> Outlay:
     """What exhibits take beyond what is on record."""
-    sheet = Sheet(case, _assume_pool(case, record))
-    jobs = dict.fromkeys(job for each in exhibits for job in each.list_trainings(sheet))
-    missing = [job for job in jobs if job.kind == TRAINING and not record.has(job)]
+    book = Casebook(case, _assume_pool(case, record))
+    jobs = dict.fromkeys(job for each in exhibits for job in each.list_trainings(book))
+    missing = [job for job in jobs if job.kind == TRAINING_JOB and not record.has(job)]
     speed = SPEEDS[case.setup]
     seconds = sum(_time(case, speed, job.needs["counts"]) for job in missing)
     trainings, measured = len(missing), 0
     open_ = [
         asked
-        for asked in list_inquiries(exhibits, case)
+        for asked in list_questions(exhibits, case)
         if not record.has(name_estimates(case, asked))
     ]
     for asked in open_:
         count = asked.trainings or METHODS.load(asked.method).trainings
         measured += count
-        seconds += LOOKS * count * _time(case, speed, {})
+        seconds += WORK_OF_LOOKS * count * _time(case, speed, {})
     # each plan that is measured is trained out at every price, in every purchase
     plans = len(open_) * len(case.prices) * case.purchases
     even = dict.fromkeys(case.tasks, case.have)

@@ -9,16 +9,16 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from allotment.experiment.case import Case
+from allotment.experiment.casebook import Casebook
 from allotment.experiment.drawings import save_picture
 from allotment.experiment.exhibit import Exhibit, Shown
 from allotment.experiment.record import Record
-from allotment.experiment.sheet import Sheet
 from allotment.experiment.work import (
-    MEASURING,
-    PERFORM,
-    TRAINING,
-    Inquiry,
-    Place,
+    MEASURING_JOB,
+    PERFORM_EXPERIMENT,
+    TRAINING_JOB,
+    Question,
+    Site,
     open_ground,
 )
 from allotment.job import Job, canonical
@@ -26,29 +26,29 @@ from allotment.progress import Progress
 from allotment.runs.runner import RUNNERS, run_jobs
 
 
-def list_inquiries(exhibits: Iterable[Exhibit], case: Case) -> list[Inquiry]:
+def list_questions(exhibits: Iterable[Exhibit], case: Case) -> list[Question]:
     """What methods are asked for all of these, each once."""
     found = {
-        canonical(vars(asked)): asked for each in exhibits for asked in each.list_inquiries(case)
+        canonical(vars(asked)): asked for each in exhibits for asked in each.list_questions(case)
     }
     return list(found.values())
 
 
-def list_missing(exhibits: Sequence[Exhibit], sheet: Sheet) -> list[Job]:
+def list_missing(exhibits: Sequence[Exhibit], book: Casebook) -> list[Job]:
     """Jobs that are not on record: first measurements, since plans wait for them."""
     jobs: list[Job] = []
-    for asked in list_inquiries(exhibits, sheet.case):
-        jobs += sheet.list_measurings(asked)
+    for asked in list_questions(exhibits, book.case):
+        jobs += book.list_measurings(asked)
     for each in exhibits:
-        jobs += each.list_trainings(sheet)
-    return [job for job in dict.fromkeys(jobs) if not sheet.record.has(job)]
+        jobs += each.list_trainings(book)
+    return [job for job in dict.fromkeys(jobs) if not book.record.has(job)]
 
 
 def guess_seconds(jobs: Sequence[Job], record: Record) -> float | None:
     """CPU seconds that jobs take, by those on record of the same kind and method; None where there
     are none of some."""
     spent: dict[tuple[str, str], list[float]] = {}
-    for kind in (TRAINING, MEASURING):
+    for kind in (TRAINING_JOB, MEASURING_JOB):
         for needs, result in record.list_results(kind):
             spent.setdefault((kind, needs.get("method", "")), []).append(float(result["seconds"]))
     total = 0.0
@@ -62,30 +62,30 @@ def guess_seconds(jobs: Sequence[Job], record: Record) -> float | None:
 
 def run(
     exhibits: Sequence[Exhibit],
-    place: Place,
+    site: Site,
     record: Record,
     *,
     workers: int | None = None,
     on: str | None = None,
     watch: Callable[[Sequence[Job]], AbstractContextManager[Progress | None]] | None = None,
-) -> Sheet:
+) -> Casebook:
     """Do what is missing, stage after stage: plans that are measured are trained out once they are
     known. `watch` is told what each stage has to do, and gives what its progress is told to."""
-    sheet = Sheet(place.case, record, open_ground(place))
-    while missing := list_missing(exhibits, sheet):
+    book = Casebook(site.case, record, open_ground(site))
+    while missing := list_missing(exhibits, book):
         with nullcontext() if watch is None else watch(missing) as progress:
             run_jobs(
                 missing,
-                PERFORM,
-                place.to_dict(),
+                PERFORM_EXPERIMENT,
+                site.to_dict(),
                 runner=None if on is None else RUNNERS.load(on),
                 workers=workers,
                 done=record.put,
                 progress=progress,
             )
-        for asked in list_inquiries(exhibits, place.case):
-            sheet.conclude(asked)
-    return sheet
+        for asked in list_questions(exhibits, site.case):
+            book.conclude(asked)
+    return book
 
 
 def write(name: str, shown: Shown, folder: Path, pictures: bool = True) -> list[Path]:

@@ -24,17 +24,17 @@ from allotment.job import JSON, Job, canonical, parse
 from allotment.learners.learner import Learner, train
 from allotment.learners.setups import find_setup
 
-PERFORM = "allotment.experiment.work:perform"
-TRAINING, MEASURING = "training", "measuring"
+PERFORM_EXPERIMENT = "allotment.experiment.work:perform"
+TRAINING_JOB, MEASURING_JOB = "training", "measuring"
 """kinds of jobs"""
 ESTIMATES, POOL = "estimates", "pool"
 """kinds of what else is on record: what measurements add up to, and how many labels can be had"""
-VALIDATION, TEST = "validation", "test"
+ON_VALIDATION, ON_TEST = "validation", "test"
 """the part that scores what a method measures; the paper takes the test part"""
 
 
 @dataclass(frozen=True)
-class Place:
+class Site:
     """A case, and where its files lie on this machine."""
 
     case: Case
@@ -45,9 +45,9 @@ class Place:
         return {"case": self.case.to_dict(), "root": self.root, "weights": self.weights}
 
 
-def make_place(case: Case, root: str | Path, weights: str | Path | None) -> Place:
-    """The place of files that are given as paths."""
-    return Place(case, os.path.abspath(root), None if weights is None else os.path.abspath(weights))
+def make_site(case: Case, root: str | Path, weights: str | Path | None) -> Site:
+    """The site of files that are given as paths."""
+    return Site(case, os.path.abspath(root), None if weights is None else os.path.abspath(weights))
 
 
 @lru_cache(maxsize=1)
@@ -57,9 +57,9 @@ def _open(text: str) -> Ground:
     return Ground(Case.from_dict(plain["case"]), Path(plain["root"]), weights)
 
 
-def open_ground(place: Place) -> Ground:
-    """The ground of a place, opened once."""
-    return _open(canonical(place.to_dict()))
+def open_ground(site: Site) -> Ground:
+    """The ground of a site, opened once."""
+    return _open(canonical(site.to_dict()))
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Purchase:
 
 
 @dataclass(frozen=True)
-class Inquiry:
+class Question:
     """What a method is asked about one seed set."""
 
     method: str
@@ -86,7 +86,7 @@ class Inquiry:
     """the method's own number if None"""
     options: Mapping[str, JSON] = field(default_factory=dict)
     score_on: str = ""
-    """VALIDATION or TEST; "" for methods that score on folds of the labels at hand"""
+    """VALIDATION or ON_TEST; "" for methods that score on folds of the labels at hand"""
 
 
 def name_setup(case: Case) -> str:
@@ -101,15 +101,15 @@ def name_training(case: Case, bought: Purchase) -> Job:
     needs = _share(case) | asdict(replace(bought, counts=counts))
     if not any(counts.values()):
         needs["same"] = False
-    return Job(TRAINING, needs | {"tasks": list(bought.tasks or case.tasks)})
+    return Job(TRAINING_JOB, needs | {"tasks": list(bought.tasks or case.tasks)})
 
 
 def _share(case: Case) -> dict[str, JSON]:
     return {"data": case.data, "setup": name_setup(case), "have": case.have}
 
 
-def name_estimates(case: Case, asked: Inquiry) -> Job:
-    """What the measurements of an inquiry add up to."""
+def name_estimates(case: Case, asked: Question) -> Job:
+    """What the measurements of a question add up to."""
     return Job(ESTIMATES, _describe(case, asked))
 
 
@@ -118,15 +118,15 @@ def name_pool(case: Case) -> Job:
     return Job(POOL, _share(case))
 
 
-def _describe(case: Case, asked: Inquiry) -> dict[str, JSON]:
+def _describe(case: Case, asked: Question) -> dict[str, JSON]:
     trainings = asked.trainings
     if trainings is None:
         trainings = METHODS.load(asked.method).trainings
     shared = _share(case) | asdict(replace(asked, trainings=trainings))
-    return shared | ({"validation": case.validation} if asked.score_on == VALIDATION else {})
+    return shared | ({"validation": case.validation} if asked.score_on == ON_VALIDATION else {})
 
 
-def make_request(ground: Ground, asked: Inquiry) -> Request:
+def make_request(ground: Ground, asked: Question) -> Request:
     """The request that a method gets: the labels at hand of a seed set, and what scores them."""
     method = METHODS.load(asked.method)
     labels = ground.complete(ground.draw_seed_set(asked.seed_set))
@@ -144,27 +144,27 @@ def make_request(ground: Ground, asked: Inquiry) -> Request:
     )
 
 
-def _find_scored(ground: Ground, asked: Inquiry) -> Learner:
-    """The learner of a seed set, scored on what the inquiry says."""
-    if asked.score_on == TEST:
+def _find_scored(ground: Ground, asked: Question) -> Learner:
+    """The learner of a seed set, scored on what the question says."""
+    if asked.score_on == ON_TEST:
         return ground.tested
     learner = ground.untested
-    if asked.score_on == VALIDATION:
+    if asked.score_on == ON_VALIDATION:
         return learner.with_validation(ground.draw_validation(asked.seed_set))
     return learner
 
 
-def list_measurings(ground: Ground, asked: Inquiry) -> list[Job]:
-    """The jobs of an inquiry, in their order."""
+def list_measurings(ground: Ground, asked: Question) -> list[Job]:
+    """The jobs of a question, in their order."""
     method, request = METHODS.load(asked.method), make_request(ground, asked)
     with METHODS.calling(asked.method):
         found = method.jobs(request)
     shared = _describe(ground.case, asked)
-    return [Job(MEASURING, shared | {"job": job}) for job in found]
+    return [Job(MEASURING_JOB, shared | {"job": job}) for job in found]
 
 
-def conclude(ground: Ground, asked: Inquiry, results: Sequence[JSON]) -> Estimates:
-    """The estimates that finished jobs of an inquiry add up to."""
+def conclude(ground: Ground, asked: Question, results: Sequence[JSON]) -> Estimates:
+    """The estimates that finished jobs of a question add up to."""
     with METHODS.calling(asked.method):
         return METHODS.load(asked.method).conclude(make_request(ground, asked), results)
 
@@ -173,11 +173,11 @@ def perform(context: JSON, kind: str, needs: JSON) -> JSON:
     """One job: a pure function of its needs and of the files that the context names."""
     ground = _open(canonical(context))
     begin = time.process_time()
-    if kind == TRAINING:
+    if kind == TRAINING_JOB:
         found = _train(ground, needs)
     else:
         keys = ("method", "seed_set", "trainings", "options", "score_on")
-        asked = Inquiry(**{key: needs[key] for key in keys})
+        asked = Question(**{key: needs[key] for key in keys})
         method = METHODS.load(asked.method)
         found = {"plain": method.do(make_request(ground, asked), needs["job"])}
     return found | {"seconds": round(time.process_time() - begin, 2)}

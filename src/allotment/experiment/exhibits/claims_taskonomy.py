@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from allotment.corpus.plans import EQUAL_BUDGET, EQUAL_IMAGES
 from allotment.experiment.case import Case
+from allotment.experiment.casebook import Casebook
 from allotment.experiment.claim import Claim, lead, lead_over_best, pick_best, show_claims
-from allotment.experiment.entrants import (
-    EQUAL_BUDGET,
-    EQUAL_IMAGES,
-    SAME,
-    USUAL_AHEAD,
-    list_singles,
-)
+from allotment.experiment.entrants import SAME, USUAL_AHEAD, list_singles
 from allotment.experiment.exhibit import Exhibit, Shown
 from allotment.experiment.exhibits.table_2 import EXHIBIT as TABLE_2
 from allotment.experiment.outcomes import find_mean
-from allotment.experiment.sheet import Sheet
-from allotment.experiment.work import Inquiry
+from allotment.experiment.work import Question
 from allotment.job import Job
 
 
@@ -23,15 +18,15 @@ class ClaimsTaskonomy(Exhibit):
     about = "every claim of the paper about Taskonomy, with its verdict"
     data = "taskonomy"
 
-    def list_inquiries(self, case: Case) -> list[Inquiry]:
-        return TABLE_2.list_inquiries(case)
+    def list_questions(self, case: Case) -> list[Question]:
+        return TABLE_2.list_questions(case)
 
-    def list_trainings(self, sheet: Sheet) -> list[Job]:
-        return TABLE_2.list_trainings(sheet)
+    def list_trainings(self, book: Casebook) -> list[Job]:
+        return TABLE_2.list_trainings(book)
 
-    def show(self, sheet: Sheet) -> Shown:
-        found, taba = TABLE_2.compare(sheet), f"TABA, m = {USUAL_AHEAD}"
-        singles = [each.name for each in list_singles(sheet.case)]
+    def show(self, book: Casebook) -> Shown:
+        found, taba = TABLE_2.compare(book), f"TABA, m = {USUAL_AHEAD}"
+        singles = [each.name for each in list_singles(book.case)]
         others = [EQUAL_IMAGES, EQUAL_IMAGES + SAME, *singles]
         poor = pick_best(found, others) - found.entries[EQUAL_BUDGET].totals
         claims = [

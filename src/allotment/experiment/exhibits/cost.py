@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from allotment.experiment.case import Case
+from allotment.experiment.casebook import Casebook
 from allotment.experiment.entrants import list_ours, list_taba
-from allotment.experiment.exhibit import Exhibit, Shown, Table
-from allotment.experiment.sheet import Sheet
-from allotment.experiment.work import Inquiry, name_estimates
+from allotment.experiment.exhibit import Exhibit, ResultTable, Shown
+from allotment.experiment.work import Question, name_estimates
 from allotment.job import Job
 
 CORE_HOUR = 0.05
@@ -16,39 +16,39 @@ CLASS_LABEL = 0.04
 252"""
 
 
-class Cost(Exhibit):
+class PlanningCost(Exhibit):
     about = "what planning costs beside what labels cost, on VOC"
     data = "voc"
 
-    def list_inquiries(self, case: Case) -> list[Inquiry]:
+    def list_questions(self, case: Case) -> list[Question]:
         entrants = [*list_taba(case), *list_ours()]
-        return [asked for each in entrants for asked in each.list_inquiries(case)]
+        return [asked for each in entrants for asked in each.list_questions(case)]
 
-    def list_trainings(self, sheet: Sheet) -> list[Job]:
+    def list_trainings(self, book: Casebook) -> list[Job]:
         return []
 
-    def show(self, sheet: Sheet) -> Shown:
+    def show(self, book: Casebook) -> Shown:
         rows, values = [], {}
-        for each in (*list_taba(sheet.case), *list_ours()):
+        for each in (*list_taba(book.case), *list_ours()):
             spent = []
-            for asked in each.list_inquiries(sheet.case):
-                job = name_estimates(sheet.case, asked)
-                found = sheet.record.get(job.kind, job.needs)
+            for asked in each.list_questions(book.case):
+                job = name_estimates(book.case, asked)
+                found = book.record.get(job.kind, job.needs)
                 if found is not None:
                     spent.append(float(found["seconds"]))
             if spent:
                 hours = sum(spent) / len(spent) / 3600
                 rows.append((each.name, f"{hours:.2f}", f"{hours * CORE_HOUR:.3f}"))
                 values[each.name] = {"core hours": hours, "dollars": hours * CORE_HOUR}
-        prices = sheet.case.find_prices("1:20")
-        seed = sheet.case.have * sum(prices.costs.values()) * CLASS_LABEL
+        prices = book.case.find_prices("1:20")
+        seed = book.case.have * sum(prices.costs.values()) * CLASS_LABEL
         notes = (
             f"The seed set costs {seed:.0f} dollars at the paper's prices, the budget"
             f" {prices.budget * CLASS_LABEL:.0f}. The paper: 25 GPU-hours, less than 50 dollars,"
             " beside 252 for its seed set and 8,889 for all labels.",
         )
-        table = Table("", ("plan", "core hours", "dollars"), tuple(rows))
+        table = ResultTable("", ("plan", "core hours", "dollars"), tuple(rows))
         return Shown("What planning costs", (table,), notes, values)
 
 
-EXHIBIT = Cost()
+EXHIBIT = PlanningCost()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from allotment.experiment.casebook import Casebook
 from allotment.experiment.drawings import draw_lines
-from allotment.experiment.exhibit import Exhibit, Shown, Table, dump_mean, spell_mean
+from allotment.experiment.exhibit import Exhibit, ResultTable, Shown, dump_mean, spell_mean
 from allotment.experiment.outcomes import Mean, find_mean
-from allotment.experiment.sheet import Sheet
 from allotment.job import Job
 
 MULTIPLES = (0.5, 1, 2, 4, 8)
@@ -18,31 +18,31 @@ class Figure4a(Exhibit):
     about = "gain of each task of VOC with more labels of its own and of the other"
     data = "voc"
 
-    def list_sizes(self, sheet: Sheet) -> list[int]:
-        return [round(times * sheet.case.have) for times in MULTIPLES]
+    def list_sizes(self, book: Casebook) -> list[int]:
+        return [round(times * book.case.have) for times in MULTIPLES]
 
-    def list_trainings(self, sheet: Sheet) -> list[Job]:
-        outcomes = sheet.outcomes
-        jobs = sheet.train_out(outcomes.nothing)
-        for size in self.list_sizes(sheet):
-            for task in sheet.case.tasks:
-                jobs += sheet.train_out(outcomes.repeat({task: size}))
+    def list_trainings(self, book: Casebook) -> list[Job]:
+        outcomes = book.outcomes
+        jobs = book.train_out(outcomes.nothing)
+        for size in self.list_sizes(book):
+            for task in book.case.tasks:
+                jobs += book.train_out(outcomes.repeat({task: size}))
         return jobs
 
-    def find_lines(self, sheet: Sheet) -> dict[str, list[Mean]]:
-        outcomes, found = sheet.outcomes, {}
-        for source in sheet.case.tasks:
+    def find_lines(self, book: Casebook) -> dict[str, list[Mean]]:
+        outcomes, found = book.outcomes, {}
+        for source in book.case.tasks:
             gains = [
                 outcomes.find_gains(outcomes.repeat({source: size}))
-                for size in self.list_sizes(sheet)
+                for size in self.list_sizes(book)
             ]
-            for place, target in enumerate(sheet.case.tasks):
+            for place, target in enumerate(book.case.tasks):
                 means = [find_mean(each[..., place]) for each in gains]
                 found[f"{target}, with labels of {source}"] = means
         return found
 
-    def show(self, sheet: Sheet) -> Shown:
-        lines, sizes = self.find_lines(sheet), self.list_sizes(sheet)
+    def show(self, book: Casebook) -> Shown:
+        lines, sizes = self.find_lines(book), self.list_sizes(book)
 
         def draw(figure: Any) -> None:
             axes = figure.subplots()
@@ -56,7 +56,7 @@ class Figure4a(Exhibit):
         )
         values = {name: [dump_mean(each) for each in means] for name, means in lines.items()}
         title = "Figure 4 a: more labels of a task, for itself and for the other"
-        return Shown(title, (Table("", ("labels added", *lines), rows),), (), values, draw)
+        return Shown(title, (ResultTable("", ("labels added", *lines), rows),), (), values, draw)
 
 
 EXHIBIT = Figure4a()

@@ -9,12 +9,12 @@ import numpy as np
 
 from allotment.arrays import Array
 from allotment.experiment.case import Case
+from allotment.experiment.casebook import Casebook
 from allotment.experiment.drawings import draw_lines
-from allotment.experiment.entrants import ALONE
-from allotment.experiment.exhibit import Exhibit, Shown, Table, dump_mean, spell_mean
+from allotment.experiment.entrants import WITHOUT_TRANSFER
+from allotment.experiment.exhibit import Exhibit, ResultTable, Shown, dump_mean, spell_mean
 from allotment.experiment.outcomes import Mean, find_mean
-from allotment.experiment.sheet import Sheet
-from allotment.experiment.work import TEST, Inquiry
+from allotment.experiment.work import ON_TEST, Question
 from allotment.job import Job
 
 REAL, PSEUDO = "real", "pseudo"
@@ -24,16 +24,19 @@ class Figure4b(Exhibit):
     about = "gain of each task of VOC alone, with more real labels and with pseudo-labels"
     data = "voc"
 
-    def list_inquiries(self, case: Case) -> list[Inquiry]:
+    def list_questions(self, case: Case) -> list[Question]:
         """Curves on pseudo-labels, scored on the test part as the paper does."""
-        return [Inquiry(ALONE, seed_set, score_on=TEST) for seed_set in range(case.seed_sets)]
+        return [
+            Question(WITHOUT_TRANSFER, seed_set, score_on=ON_TEST)
+            for seed_set in range(case.seed_sets)
+        ]
 
-    def find_points(self, sheet: Sheet, task: str) -> tuple[list[int], Array]:
+    def find_points(self, book: Casebook, task: str) -> tuple[list[int], Array]:
         """Sizes, and the mean score of each seed set at each."""
         sizes: list[int] = []
-        rows = np.full((sheet.case.seed_sets, 0), np.nan)
-        for asked in self.list_inquiries(sheet.case):
-            found = sheet.find_estimates(asked)
+        rows = np.full((book.case.seed_sets, 0), np.nan)
+        for asked in self.list_questions(book.case):
+            found = book.find_estimates(asked)
             points: Mapping[str, Any] | None = None
             if found is not None:
                 points = found.about["measured"]["points"].get(task)
@@ -41,22 +44,22 @@ class Figure4b(Exhibit):
                 continue
             if not sizes:
                 sizes = list(points["sizes"])
-                rows = np.full((sheet.case.seed_sets, len(sizes)), np.nan)
+                rows = np.full((book.case.seed_sets, len(sizes)), np.nan)
             rows[asked.seed_set] = np.mean(points["scores"], axis=0)
         return sizes, rows
 
-    def list_trainings(self, sheet: Sheet) -> list[Job]:
+    def list_trainings(self, book: Casebook) -> list[Job]:
         """Real labels at the same sizes, once the sizes are known."""
-        jobs, outcomes = [], sheet.outcomes
-        for task in sheet.case.tasks:
-            for size in self.find_points(sheet, task)[0]:
-                jobs += sheet.train_out(outcomes.repeat({task: size}), tasks=(task,))
+        jobs, outcomes = [], book.outcomes
+        for task in book.case.tasks:
+            for size in self.find_points(book, task)[0]:
+                jobs += book.train_out(outcomes.repeat({task: size}), tasks=(task,))
         return jobs
 
-    def find_lines(self, sheet: Sheet, task: str) -> tuple[list[int], dict[str, list[Mean]]]:
+    def find_lines(self, book: Casebook, task: str) -> tuple[list[int], dict[str, list[Mean]]]:
         """Gains in % over the first size, of both kinds of labels."""
-        sizes, pseudo = self.find_points(sheet, task)
-        outcomes = sheet.outcomes
+        sizes, pseudo = self.find_points(book, task)
+        outcomes = book.outcomes
         sign = 1.0 if outcomes.points_up(task) else -1.0
         real = [
             outcomes.find_scores(outcomes.repeat({task: size}), tasks=(task,))[..., 0].mean(axis=1)
@@ -68,8 +71,8 @@ class Figure4b(Exhibit):
             for name, scores in both.items()
         }
 
-    def show(self, sheet: Sheet) -> Shown:
-        found = {task: self.find_lines(sheet, task) for task in sheet.case.tasks}
+    def show(self, book: Casebook) -> Shown:
+        found = {task: self.find_lines(book, task) for task in book.case.tasks}
 
         def draw(figure: Any) -> None:
             axes = figure.subplots(1, len(found))
@@ -84,7 +87,7 @@ class Figure4b(Exhibit):
                 (str(size), *(spell_mean(means[place]) for means in lines.values()))
                 for place, size in enumerate(sizes)
             )
-            tables.append(Table("", ("labels added", *lines), rows))
+            tables.append(ResultTable("", ("labels added", *lines), rows))
             values[task] = {"sizes": sizes} | {
                 name: [dump_mean(each) for each in means] for name, means in lines.items()
             }

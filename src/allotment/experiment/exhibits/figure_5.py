@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from allotment.experiment.case import RATIOS, Case
-from allotment.experiment.comparison import Comparison, list_inquiries
+from allotment.experiment.casebook import Casebook
+from allotment.experiment.comparison import PriceComparison, list_questions
 from allotment.experiment.drawings import draw_bars
 from allotment.experiment.entrants import Entrant, list_baselines, list_ours, list_taba
 from allotment.experiment.exhibit import Exhibit, Shown
 from allotment.experiment.outcomes import find_mean
-from allotment.experiment.sheet import Sheet
-from allotment.experiment.work import Inquiry
+from allotment.experiment.work import Question
 from allotment.job import Job
 
 
@@ -22,18 +22,20 @@ class Figure5(Exhibit):
     def list_entrants(self, case: Case) -> list[Entrant]:
         return [*list_baselines(case), *list_taba(case), *list_ours()]
 
-    def list_inquiries(self, case: Case) -> list[Inquiry]:
-        return list_inquiries(case, self.list_entrants(case))
+    def list_questions(self, case: Case) -> list[Question]:
+        return list_questions(case, self.list_entrants(case))
 
-    def compare(self, sheet: Sheet) -> dict[str, Comparison]:
-        entrants = self.list_entrants(sheet.case)
-        return {name: Comparison(sheet, sheet.case.find_prices(name), entrants) for name in RATIOS}
+    def compare(self, book: Casebook) -> dict[str, PriceComparison]:
+        entrants = self.list_entrants(book.case)
+        return {
+            name: PriceComparison(book, book.case.find_prices(name), entrants) for name in RATIOS
+        }
 
-    def list_trainings(self, sheet: Sheet) -> list[Job]:
-        return [job for each in self.compare(sheet).values() for job in each.list_trainings()]
+    def list_trainings(self, book: Casebook) -> list[Job]:
+        return [job for each in self.compare(book).values() for job in each.list_trainings()]
 
-    def show(self, sheet: Sheet) -> Shown:
-        found = self.compare(sheet)
+    def show(self, book: Casebook) -> Shown:
+        found = self.compare(book)
 
         def draw(figure: Any) -> None:
             axes = figure.subplots(1, len(found), sharey=True)

@@ -9,12 +9,12 @@ import numpy as np
 from allotment.arrays import Array
 from allotment.estimates.transfer import Transfer
 from allotment.experiment.case import Case
+from allotment.experiment.casebook import Casebook
 from allotment.experiment.drawings import draw_matrix
 from allotment.experiment.entrants import USUAL_AHEAD, list_taba
-from allotment.experiment.exhibit import Exhibit, Shown, Table
+from allotment.experiment.exhibit import Exhibit, ResultTable, Shown
 from allotment.experiment.outcomes import find_mean
-from allotment.experiment.sheet import Sheet
-from allotment.experiment.work import Inquiry
+from allotment.experiment.work import Question
 from allotment.job import Job
 
 PRINTED = np.array(
@@ -33,27 +33,27 @@ class Relatedness(Exhibit):
     about = "what a label of each Taskonomy task does for the others, as a picture"
     data = "taskonomy"
 
-    def list_inquiries(self, case: Case) -> list[Inquiry]:
+    def list_questions(self, case: Case) -> list[Question]:
         return [
-            asked for each in list_taba(case, (USUAL_AHEAD,)) for asked in each.list_inquiries(case)
+            asked for each in list_taba(case, (USUAL_AHEAD,)) for asked in each.list_questions(case)
         ]
 
-    def list_trainings(self, sheet: Sheet) -> list[Job]:
+    def list_trainings(self, book: Casebook) -> list[Job]:
         return []
 
-    def find_matrices(self, sheet: Sheet) -> Array:
+    def find_matrices(self, book: Casebook) -> Array:
         """[seed set, i, j], of those that are on record."""
         found = []
-        for asked in self.list_inquiries(sheet.case):
-            estimates = sheet.find_estimates(asked)
+        for asked in self.list_questions(book.case):
+            estimates = book.find_estimates(asked)
             if estimates is not None:
                 transfer = Transfer.from_dict(estimates.about["measured"]["transfer"])
-                order = [transfer.tasks.index(task) for task in sheet.case.tasks]
+                order = [transfer.tasks.index(task) for task in book.case.tasks]
                 found.append(transfer.plain[np.ix_(order, order)])
-        return np.array(found).reshape(-1, len(sheet.case.tasks), len(sheet.case.tasks))
+        return np.array(found).reshape(-1, len(book.case.tasks), len(book.case.tasks))
 
-    def show(self, sheet: Sheet) -> Shown:
-        tasks, matrices = sheet.case.tasks, self.find_matrices(sheet)
+    def show(self, book: Casebook) -> Shown:
+        tasks, matrices = book.case.tasks, self.find_matrices(book)
         title = "Appendix: relatedness of tasks on Taskonomy"
         if not len(matrices):
             return Shown(title, (), ("Nothing is measured yet.",))
@@ -71,7 +71,7 @@ class Relatedness(Exhibit):
         for place, task in enumerate(tasks):
             cells = [find_mean(matrices[:, place, other][:, None]) for other in range(len(tasks))]
             rows.append((task, *map(str, cells)))
-        table = Table("", ("a label of", *tasks), tuple(rows))
+        table = ResultTable("", ("a label of", *tasks), tuple(rows))
         values = {"mean": np.round(mean, 4).tolist(), "printed": PRINTED.tolist()}
         return Shown(title, (table,), self._tell_signs(mean), values, draw, (11.0, 4.6))
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from allotment.experiment.case import RATIOS, Case
-from allotment.experiment.comparison import Comparison, list_inquiries
-from allotment.experiment.entrants import Entrant, Fixed, list_ablations
+from allotment.experiment.casebook import Casebook
+from allotment.experiment.comparison import PriceComparison, list_questions
+from allotment.experiment.entrants import Entrant, FixedPlan, list_ablations
 from allotment.experiment.exhibit import Exhibit, Shown
-from allotment.experiment.sheet import Sheet
-from allotment.experiment.work import Inquiry
+from allotment.experiment.work import Question
 from allotment.job import Job
 
 
@@ -16,23 +16,23 @@ class Table3(Exhibit):
     data = "voc"
 
     def list_entrants(self, case: Case) -> list[Entrant]:
-        return [*list_ablations(case), Fixed("equal budget"), Fixed("neutral")]
+        return [*list_ablations(case), FixedPlan("equal budget"), FixedPlan("neutral")]
 
-    def list_inquiries(self, case: Case) -> list[Inquiry]:
-        return list_inquiries(case, self.list_entrants(case))
+    def list_questions(self, case: Case) -> list[Question]:
+        return list_questions(case, self.list_entrants(case))
 
-    def compare(self, sheet: Sheet) -> dict[str, Comparison]:
-        entrants = self.list_entrants(sheet.case)
+    def compare(self, book: Casebook) -> dict[str, PriceComparison]:
+        entrants = self.list_entrants(book.case)
         return {
-            name: Comparison(sheet, sheet.case.find_prices(name), entrants, has_grid=False)
+            name: PriceComparison(book, book.case.find_prices(name), entrants, has_grid=False)
             for name in RATIOS
         }
 
-    def list_trainings(self, sheet: Sheet) -> list[Job]:
-        return [job for each in self.compare(sheet).values() for job in each.list_trainings()]
+    def list_trainings(self, book: Casebook) -> list[Job]:
+        return [job for each in self.compare(book).values() for job in each.list_trainings()]
 
-    def show(self, sheet: Sheet) -> Shown:
-        found = self.compare(sheet)
+    def show(self, book: Casebook) -> Shown:
+        found = self.compare(book)
         return Shown(
             "Table 3: parts of TABA taken out or replaced, on VOC",
             tuple(each.show(f"Prices {name}") for name, each in found.items()),

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from corpus.campaigns import (
+from allotment.arrays import Array
+from allotment.corpus.kept import Kept
+from allotment.corpus.plans import (
     AGAIN,
     BEFORE,
     PURCHASE,
@@ -19,16 +21,16 @@ from corpus.campaigns import (
     list_surface,
     name_run,
 )
-from corpus.kept import Kept
-from corpus.settings import Setting, is_of_classes
+from allotment.corpus.setting import Setting, load_settings
 
-Array = NDArray[np.float64]
 POWERS = (0.15, 0.5, 1.5)
 """of labels, in which each task's own curve is a sum"""
 RIDGE = 0.003
 NEAR = 0.15
 """distance in shares of money within which what the curves leave of a trained plan counts for
 another"""
+MOST_CAMPAIGNS = 100
+"""of a setting"""
 HALVES = 2
 """of the campaigns, each with its own purchase: one picks, the other scores"""
 
@@ -60,7 +62,7 @@ class Surface:
         scores = self.kept.get(campaign, "plans").get(name_run(plan, purchase))
         if scores is None:
             return float("nan")
-        before, sign = self._before[campaign], 1 if is_of_classes(self.setting) else -1
+        before, sign = self._before[campaign], 1 if self.setting.higher_is_better else -1
         return float(np.mean(sign * (np.array(scores) - before) / before * 100))
 
     @cached_property
@@ -165,9 +167,8 @@ class Surface:
         return float(np.sqrt(np.mean(np.square(known)))) if known else 0.0
 
 
-def open_surface(setting: Setting, campaigns: int, kept: Kept | None = None) -> Surface | None:
+def open_surface(setting: Setting, campaigns: int, kept: Kept) -> Surface | None:
     """What is kept of a setting; None if no campaign is whole."""
-    kept = kept or Kept(setting.name)
     nothing = (0,) * len(setting.tasks)
     wanted = [name_run(nothing, each) for each in range(BEFORE)]
     wanted += [name_run(plan, PURCHASE) for plan in list_surface(setting)]
@@ -177,3 +178,13 @@ def open_surface(setting: Setting, campaigns: int, kept: Kept | None = None) -> 
         if kept.get(number, "response") is not None and all(each in there for each in wanted):
             whole.append(number)
     return Surface(setting, kept, tuple(whole)) if whole else None
+
+
+def open_surfaces(folder: Path, campaigns: int = MOST_CAMPAIGNS) -> list[Surface]:
+    """All that is kept of a corpus but for what is locked."""
+    found = []
+    for setting in load_settings(folder):
+        if not setting.is_locked:
+            surface = open_surface(setting, campaigns, Kept(setting.name, folder))
+            found += [] if surface is None else [surface]
+    return found

@@ -12,37 +12,35 @@ from typing import Any
 
 import numpy as np
 
-from allotment.campaign.rounds import propose
-from allotment.errors import InputError
-from allotment.estimates.estimates import Estimates
-from allotment.estimates.estimating import estimate
-from allotment.estimates.methods.slopes import fit_slopes
-from allotment.estimates.priors import Prior
-from allotment.estimates.request import FOLDS
-from allotment.estimates.response import Response, find_level, join
-from allotment.estimates.worth import fit
-from allotment.plan import Plan, allocate, neutral_gains
-from allotment.problem import Problem
-from corpus.campaigns import (
-    ALONE,
-    Campaign,
+from allotment.corpus.kept import Kept
+from allotment.corpus.plans import (
+    EQUAL_BUDGET,
+    EQUAL_IMAGES,
+    NEUTRAL_PLAN,
     Counts,
     list_baselines,
     make_problem,
     order_counts,
     spend,
 )
-from corpus.kept import Kept
-from corpus.settings import Setting
+from allotment.corpus.setting import Setting
+from allotment.errors import InputError, Mistake, suggest
+from allotment.estimates.estimates import Estimates
+from allotment.estimates.methods.slopes import fit_slopes
+from allotment.estimates.priors import Prior
+from allotment.estimates.response import Response, find_level
+from allotment.estimates.worth import fit
+from allotment.plan import Plan, allocate, neutral_gains
+from allotment.problem import Problem
 
-BASES = ("neutral", "equal budget", "equal images")
+BASES = (NEUTRAL_PLAN, EQUAL_BUDGET, EQUAL_IMAGES)
 """that train nothing"""
-TABA = {"taba": 30, "taba-pooled": 30}
+TABA_TRAININGS = {"taba": 30, "taba-pooled": 30}
 """methods that look into trainings, and how many trainings they are given: about as many seconds as
 the default takes"""
-ROUNDS = {"two rounds": 2, "three rounds": 3}
-CAMPAIGNS_OF_ROUNDS = CAMPAIGNS_OF_TABA = 2
-"""campaigns of a setting in which what takes longest is done"""
+WAYS_IN_ROUNDS = {"two rounds": 2, "three rounds": 3}
+KEPT_WAYS = (*TABA_TRAININGS, *WAYS_IN_ROUNDS)
+"""that need trainings of their own, so that their plans are kept"""
 SOLVED_FROM = 0.97
 """area under the curve from which on a task counts as solved"""
 SOLVED_BELOW = 0.1
@@ -50,7 +48,7 @@ SOLVED_BELOW = 0.1
 
 
 @dataclass(frozen=True)
-class Known:
+class Knowledge:
     """What a way to plan may look at."""
 
     setting: Setting
@@ -73,18 +71,18 @@ class Choice:
     """by how many points: low, mean, high"""
 
 
-Way = Callable[[Known], Choice]
+Way = Callable[[Knowledge], Choice]
 
 
-def know(kept: Kept, setting: Setting, campaign: int) -> Known | None:
+def know(kept: Kept, setting: Setting, campaign: int) -> Knowledge | None:
     """What is kept of a campaign; None if its trainings are not there."""
     plain = kept.get(campaign, "response")
     if plain is None:
         return None
-    return Known(setting, campaign, make_problem(setting), Response.from_dict(plain))
+    return Knowledge(setting, campaign, make_problem(setting), Response.from_dict(plain))
 
 
-def choose(known: Known, find: Callable[[], Estimates]) -> Choice:
+def choose(known: Knowledge, find: Callable[[], Estimates]) -> Choice:
     """The best plan for estimates, with what these say of it."""
     begin = time.process_time()
     estimates = find()
@@ -109,7 +107,7 @@ def tell(
 
 
 def _fit(prior: Prior, without_skill: bool = False) -> Way:
-    def way(known: Known) -> Choice:
+    def way(known: Knowledge) -> Choice:
         response = known.response
         if without_skill:
             blank = np.full(response.scores.shape, np.nan)
@@ -119,7 +117,7 @@ def _fit(prior: Prior, without_skill: bool = False) -> Way:
     return way
 
 
-def _by_slopes(known: Known) -> Choice:
+def _by_slopes(known: Knowledge) -> Choice:
     return choose(known, lambda: fit_slopes(known.response, seed=known.campaign))
 
 
@@ -127,14 +125,14 @@ def _base(name: str) -> Way:
     return lambda known: Choice(list_baselines(known.setting)[name])
 
 
-def _half_way(known: Known) -> Choice:
+def _half_way(known: Knowledge) -> Choice:
     """Between the default and neutral, in money."""
     mine = np.array(WAYS["default"](known).counts)
     money = (mine + list_baselines(known.setting)["neutral"]) * np.array(known.setting.costs)
     return Choice(spend(known.setting, money / money.sum()))
 
 
-def _by_band(known: Known) -> Choice:
+def _by_band(known: Knowledge) -> Choice:
     """Neutral without tasks whose score is near chance or near the best possible."""
     dropped = []
     for task in known.setting.tasks:
@@ -176,85 +174,19 @@ WAYS: dict[str, Way] = {
 
 
 def find_way(name: str) -> Way:
-    """One of WAYS, or FILE.py:FUNCTION, which gets a `Known` and gives counts of labels by task."""
+    """One of WAYS, or FILE.py:FUNCTION, which gets `Knowledge` and gives labels by task."""
     if name in WAYS:
         return WAYS[name]
     path, _, function = name.partition(":")
     spec = importlib.util.spec_from_file_location("way", Path(path))
-    if not function or spec is None or spec.loader is None:
-        raise SystemExit(f"no way {name!r}; there are {', '.join(WAYS)}, or FILE.py:FUNCTION")
+    if not function or spec is None or spec.loader is None or not Path(path).is_file():
+        what = f"unknown; {suggest(name, WAYS)}, or code of your own: FILE.py:FUNCTION"
+        raise InputError([Mistake(f"method {name!r}", what)])
     module = importlib.util.module_from_spec(spec)
     sys.modules["way"] = module
     spec.loader.exec_module(module)
-    plan: Callable[[Known], Mapping[str, int]] = getattr(module, function)
+    plan: Callable[[Knowledge], Mapping[str, int]] = getattr(module, function)
     return lambda known: Choice(order_counts(known.setting, plan(known)))
-
-
-def list_kept_ways() -> tuple[str, ...]:
-    """Those that need trainings of their own, whose plans are kept."""
-    return (*TABA, *ROUNDS)
-
-
-def measure_long(kept: Kept, campaign: Campaign) -> None:
-    """Plans of ways that need trainings of their own, in the first campaigns."""
-    number = campaign.number
-    if number < CAMPAIGNS_OF_TABA:
-        for name in TABA:
-            if kept.get(number, name) is None:
-                kept.put(number, name, _plan_by_taba(campaign, name))
-    if number < CAMPAIGNS_OF_ROUNDS and kept.get(number, "three rounds") is None:
-        for name, rounds in ROUNDS.items():
-            kept.put(number, name, _plan_in_rounds(kept, campaign, rounds))
-
-
-def _plan_by_taba(campaign: Campaign, name: str) -> dict[str, Any]:
-    problem, begin = make_problem(campaign.setting), time.process_time()
-    learner = campaign.make_learner(campaign.labels, ALONE)
-    try:
-        found = estimate(
-            learner, campaign.labels, campaign.number, method=name, trainings=TABA[name],
-            folds=FOLDS,
-        )  # fmt: skip
-    except InputError as error:
-        return {"counts": None, "why": str(error)}
-    plan = allocate(problem, found)
-    seconds = time.process_time() - begin
-    return dump(tell(campaign.setting, problem, plan, found, seconds))
-
-
-def _plan_in_rounds(kept: Kept, campaign: Campaign, rounds: int) -> dict[str, Any]:
-    """What is bought in all when so many orders are made at most, each as large as a campaign would
-    propose, with labels of the first purchase."""
-    setting = campaign.setting
-    problem = whole = make_problem(setting)
-    bought, seen = dict.fromkeys(setting.tasks, 0), []
-    for left in range(rounds, 0, -1):
-        done = rounds - left
-        seen.append(_respond(kept, campaign, order_counts(setting, bought), done))
-        prior = Prior().later if len(seen) > 1 else Prior()
-        plan = allocate(problem, fit(join(seen), prior=prior, seed=campaign.number))
-        now = plan.counts if left == 1 else propose(plan, plan.outlook, whole.budget).counts
-        bought = {name: bought[name] + now[name] for name in bought}
-        rest = problem.budget - problem.price(now)
-        if rest < min(setting.costs):
-            break
-        tasks = []
-        for task in problem.tasks:
-            pool = None if task.pool is None else task.pool - now[task.name]
-            tasks.append(replace(task, have=task.have + now[task.name], pool=pool))
-        problem = Problem(tasks, budget=rest)
-    return {"counts": list(order_counts(setting, bought))}
-
-
-def _respond(kept: Kept, campaign: Campaign, bought: Counts, done: int) -> Response:
-    if not done:
-        return Response.from_dict(kept.get(campaign.number, "response"))
-    name = f"response after {' '.join(map(str, bought))}"
-    if kept.get(campaign.number, name) is None:
-        labels = campaign.buy(bought, 0)
-        seed = campaign.number + 1000 * done
-        kept.put(campaign.number, name, campaign.respond(labels, seed).to_dict())
-    return Response.from_dict(kept.get(campaign.number, name))
 
 
 def dump(choice: Choice) -> dict[str, Any]:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from allotment.corpus.surface import Surface
 from allotment.quantiles import student
-from corpus.surfaces import Surface
-from corpus.tables import find_cluster
 
-LEVEL = 0.95
+INTERVAL_LEVEL = 0.95
 """of intervals"""
 
 
@@ -49,7 +48,7 @@ def compare(differences: Mapping[str, tuple[str, float]]) -> Difference:
     values = np.array(list(means.values()))
     reach = math.inf
     if len(values) > 1:
-        edge = student((1 - LEVEL) / 2, len(values) - 1)
+        edge = student((1 - INTERVAL_LEVEL) / 2, len(values) - 1)
         reach = edge * float(values.std(ddof=1)) / math.sqrt(len(values))
     return Difference(float(values.mean()), reach, means)
 
@@ -62,5 +61,5 @@ def compare_settings(
     for surface in surfaces:
         name = surface.setting.name
         if name in mine and name in others:
-            found[name] = (find_cluster(surface.setting.table), mine[name] - others[name])
+            found[name] = (surface.setting.cluster, mine[name] - others[name])
     return compare(found)

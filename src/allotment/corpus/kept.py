@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "kept"
-DIGITS = 5
+KEPT_FOLDER = "kept"
+"""of a corpus, with a file for each setting"""
+KEPT_DIGITS = 5
 """of a score that are kept: the noise of a training is in the third"""
 
 
@@ -19,8 +20,9 @@ class Kept:
     """Values by campaign and name. A file is JSON lines in gzip; each `put` adds a piece to it, so
     that a run which is cut off loses one piece at most."""
 
-    def __init__(self, setting: str, folder: Path = FOLDER):
-        self.path = folder / f"{setting}.jsonl.gz"
+    def __init__(self, setting: str, folder: Path):
+        """`folder` is that of the corpus."""
+        self.path = folder / KEPT_FOLDER / f"{setting}.jsonl.gz"
         self.found: dict[tuple[int, str], Any] = {}
         self._broken_at: int | None = None
         for campaign, name, value in self._read():
@@ -71,7 +73,7 @@ def shorten(value: Any) -> Any:
     {'a': [0.12346, 3]}
     """
     if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}")
+        return float(f"{value:.{KEPT_DIGITS}g}")
     if isinstance(value, dict):
         return {key: shorten(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -13,7 +13,7 @@ from allotment.experiment.ground import Ground
 from allotment.experiment.outcomes import Outcomes, Plans
 from allotment.experiment.record import Record
 from allotment.experiment.work import (
-    Inquiry,
+    Question,
     conclude,
     list_measurings,
     name_estimates,
@@ -24,7 +24,7 @@ from allotment.job import JSON, Job
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class Casebook:
     """A case with its record. Without its data nothing new is planned or measured, and what is on
     record can be shown all the same."""
 
@@ -57,20 +57,20 @@ class Sheet:
         bought = self.outcomes.list_purchases(plans, same, tasks)
         return [name_training(self.case, each) for each in bought]
 
-    def find_estimates(self, asked: Inquiry) -> Estimates | None:
+    def find_estimates(self, asked: Question) -> Estimates | None:
         """What a method concluded; None if that is not on record."""
         job = name_estimates(self.case, asked)
         plain: Mapping[str, JSON] | None = self.record.get(job.kind, job.needs)
         return None if plain is None else Estimates.from_dict(plain["estimates"])
 
-    def list_measurings(self, asked: Inquiry) -> list[Job]:
+    def list_measurings(self, asked: Question) -> list[Job]:
         """What is to be measured before a method can conclude anything; nothing once it has."""
         if self.find_estimates(asked) is not None:
             return []
         return list_measurings(self._open(), asked)
 
-    def conclude(self, asked: Inquiry) -> bool:
-        """Put on record what the finished measurements of an inquiry add up to; whether there was
+    def conclude(self, asked: Question) -> bool:
+        """Put on record what the finished measurements of a question add up to; whether there was
         something new."""
         if self.find_estimates(asked) is not None:
             return False

@@ -8,18 +8,23 @@ from pathlib import Path
 
 import numpy as np
 
-from corpus.campaigns import list_baselines
-from corpus.judge import Difference, compare, compare_settings
-from corpus.replay import EQUAL, NEUTRAL, Judged, judge, judge_itself, summarise
-from corpus.settings import Setting, is_of_classes
-from corpus.surfaces import Surface
-from corpus.tables import ODD, find_cluster
-from corpus.ways import WAYS, list_kept_ways
+from allotment.corpus.judge import Difference, compare, compare_settings
+from allotment.corpus.plans import EQUAL_BUDGET, NEUTRAL_PLAN, list_baselines
+from allotment.corpus.replay import (
+    JudgedWay,
+    judge,
+    judge_itself,
+    summarise,
+)
+from allotment.corpus.setting import Setting
+from allotment.corpus.surface import Surface
+from allotment.corpus.ways import KEPT_WAYS, WAYS
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "results"
+ODD = ("useless", "solved", "noisy", "copy")
+"""kinds of odd tasks"""
 PLANTED = 0.5
 """points by which a way is made worse than neutral, to see whether the judge finds it"""
-KINDS: dict[str, Callable[[Setting], bool]] = {
+SETTING_KINDS: dict[str, Callable[[Setting], bool]] = {
     "all": lambda _: True,
     "no odd task": lambda each: not each.odd,
     **{kind: lambda each, kind=kind: each.odd == kind for kind in ODD},  # type: ignore[misc]
@@ -27,8 +32,8 @@ KINDS: dict[str, Callable[[Setting], bool]] = {
     "unequal labels": lambda each: not each.is_equal,
     "one price": lambda each: len(set(each.costs)) == 1,
     "several prices": lambda each: len(set(each.costs)) > 1,
-    "classes": is_of_classes,
-    "numbers": lambda each: not is_of_classes(each),
+    "classes": lambda each: each.higher_is_better,
+    "numbers": lambda each: not each.higher_is_better,
 }
 """of settings"""
 
@@ -52,10 +57,10 @@ SPENT = {
 
 
 def order_ways() -> list[str]:
-    return [*WAYS, *list_kept_ways()]
+    return [*WAYS, *KEPT_WAYS]
 
 
-def show_ways(found: Sequence[Judged], surfaces: Sequence[Surface]) -> str:
+def show_ways(found: Sequence[JudgedWay], surfaces: Sequence[Surface]) -> str:
     """A row for each way: how far it is ahead, what it misses, and what it said."""
     lines = [
         "| way | over neutral | over equal budget | regret, % of range | chance stated, won |"
@@ -67,11 +72,11 @@ def show_ways(found: Sequence[Judged], surfaces: Sequence[Surface]) -> str:
             continue
         over = {
             base: compare_settings(each.values, each.beside[base], surfaces)
-            for base in (NEUTRAL, EQUAL)
+            for base in (NEUTRAL_PLAN, EQUAL_BUDGET)
         }
         regret = compare(
             {
-                one.setting.name: (find_cluster(one.setting.table), each.regrets[one.setting.name])
+                one.setting.name: (one.setting.cluster, each.regrets[one.setting.name])
                 for one in surfaces
                 if one.setting.name in each.regrets
             }
@@ -84,8 +89,8 @@ def show_ways(found: Sequence[Judged], surfaces: Sequence[Surface]) -> str:
         if figures["held"] is not None:
             held = f"{figures['held']:.0%}, {figures['held, widened']:.0%}"
         lines.append(
-            f"| {each.name} | {_mark(over[NEUTRAL])} | {_mark(over[EQUAL])} | {regret.mean:.0f} ±"
-            f" {regret.reach:.0f} | {stated} | {held} | {figures['seconds']:.1f} |"
+            f"| {each.name} | {_mark(over[NEUTRAL_PLAN])} | {_mark(over[EQUAL_BUDGET])} |"
+            f" {regret.mean:.0f} ± {regret.reach:.0f} | {stated} | {held} | {figures['seconds']:.1f} |"
             f" {len(each.values)} | {each.trained}, {each.read} |"
         )
     return "\n".join(lines)
@@ -96,7 +101,7 @@ def _mark(difference: Difference) -> str:
     return str(difference) if difference.verdict == "open" else f"**{difference}**"
 
 
-def show_clusters(found: Sequence[Judged], surfaces: Sequence[Surface], base: str) -> str:
+def show_clusters(found: Sequence[JudgedWay], surfaces: Sequence[Surface], base: str) -> str:
     """A row for each way, a column for each data set."""
     differences = [compare_settings(each.values, each.beside[base], surfaces) for each in found]
     names = sorted({name for each in differences for name in each.by_cluster})
@@ -110,13 +115,13 @@ def show_clusters(found: Sequence[Judged], surfaces: Sequence[Surface], base: st
     return "\n".join(lines)
 
 
-def show_kinds(found: Sequence[Judged], surfaces: Sequence[Surface], base: str) -> str:
+def show_kinds(found: Sequence[JudgedWay], surfaces: Sequence[Surface], base: str) -> str:
     """A row for each kind of setting, a column for each way."""
     lines = [
         "| settings | how many | " + " | ".join(each.name for each in found) + " |",
         "|---" * (2 + len(found)) + "|",
     ]
-    for kind, belongs in KINDS.items():
+    for kind, belongs in SETTING_KINDS.items():
         some = [each for each in surfaces if belongs(each.setting)]
         if not some:
             continue
@@ -125,7 +130,7 @@ def show_kinds(found: Sequence[Judged], surfaces: Sequence[Surface], base: str) 
     return "\n".join(lines)
 
 
-def show_calibration(found: Sequence[Judged]) -> str:
+def show_calibration(found: Sequence[JudgedWay]) -> str:
     """How often ways beat equal budget that stated a chance of this."""
     lines = [
         "| way | chance stated | campaigns | mean of these | won | lead stated, measured |",
@@ -151,15 +156,15 @@ def show_room(surfaces: Sequence[Surface]) -> str:
         "| settings | how many | best over neutral | best over equal budget | range |",
         "|---|---|---|---|---|",
     ]
-    for kind, belongs in KINDS.items():
+    for kind, belongs in SETTING_KINDS.items():
         some = [each for each in surfaces if belongs(each.setting)]
         if not some:
             continue
         cells = []
-        for base in (NEUTRAL, EQUAL):
+        for base in (NEUTRAL_PLAN, EQUAL_BUDGET):
             more = {
                 each.setting.name: (
-                    find_cluster(each.setting.table),
+                    each.setting.cluster,
                     each.best[0] - _value(each, base),
                 )
                 for each in some
@@ -179,7 +184,7 @@ def show_planted(surfaces: Sequence[Surface]) -> str:
     lines = []
     for name, less in (("neutral, bought again", 0.0), (f"the same less {PLANTED}", PLANTED)):
         found = judge_itself(surfaces, less)
-        difference = compare_settings(found.values, found.beside[NEUTRAL], surfaces)
+        difference = compare_settings(found.values, found.beside[NEUTRAL_PLAN], surfaces)
         lines.append(f"- {name}: {difference} over neutral, called {difference.verdict}")
     return "\n".join(lines)
 
@@ -193,7 +198,7 @@ def show_surfaces(surfaces: Sequence[Surface]) -> str:
     ]
     for each in surfaces:
         mine = each.setting
-        more = each.best[0] - _value(each, NEUTRAL)
+        more = each.best[0] - _value(each, NEUTRAL_PLAN)
         lines.append(
             f"| {mine.name} | {len(mine.tasks)} | {_span(mine.costs)} | {_span(mine.have)} |"
             f" {mine.odd or '-'} | {len(each.campaigns)} | {each.range:.1f} | {more:+.2f} |"
@@ -221,7 +226,7 @@ def show_cost(surfaces: Sequence[Surface]) -> str:
     return "\n".join(lines)
 
 
-def draw(found: Sequence[Judged], surfaces: Sequence[Surface], path: Path) -> None:
+def draw(found: Sequence[JudgedWay], surfaces: Sequence[Surface], path: Path) -> None:
     """Each way beside neutral: its interval, and a dot for each data set."""
     import matplotlib
 
@@ -231,8 +236,10 @@ def draw(found: Sequence[Judged], surfaces: Sequence[Surface], path: Path) -> No
 
     rows = []
     for each in found:
-        if each.values and each.name != NEUTRAL:
-            rows.append((each.name, compare_settings(each.values, each.beside[NEUTRAL], surfaces)))
+        if each.values and each.name != NEUTRAL_PLAN:
+            rows.append(
+                (each.name, compare_settings(each.values, each.beside[NEUTRAL_PLAN], surfaces))
+            )
     rows.sort(key=lambda row: row[1].mean)
     figure, axes = plots.subplots(figsize=(8, 0.42 * len(rows) + 1.6))
     axes.axvline(0, color="0.4", linewidth=1)
@@ -256,19 +263,20 @@ def draw(found: Sequence[Judged], surfaces: Sequence[Surface], path: Path) -> No
     plots.close(figure)
 
 
-def make_report(surfaces: Sequence[Surface]) -> Mapping[str, str]:
-    """The parts of the document that figures are in, by their heading."""
+def make_report(surfaces: Sequence[Surface], picture: Path) -> Mapping[str, str]:
+    """The parts of the document that figures are in, by their heading; the picture is drawn into a
+    file."""
     found = [judge(name, surfaces) for name in order_ways()]
     found = [each for each in found if each.values]
     main = [each for each in found if each.name in BY_KIND]
-    draw(found, surfaces, DOCUMENT / "corpus.svg")
+    draw(found, surfaces, picture)
     return {
         "All ways": show_ways(found, surfaces),
         "What was stated, and what came": show_calibration(found),
-        "By data set, over neutral": show_clusters(found, surfaces, NEUTRAL),
-        "By data set, over equal budget": show_clusters(found, surfaces, EQUAL),
-        "By kind of setting, over neutral": show_kinds(main, surfaces, NEUTRAL),
-        "By kind of setting, over equal budget": show_kinds(main, surfaces, EQUAL),
+        "By data set, over neutral": show_clusters(found, surfaces, NEUTRAL_PLAN),
+        "By data set, over equal budget": show_clusters(found, surfaces, EQUAL_BUDGET),
+        "By kind of setting, over neutral": show_kinds(main, surfaces, NEUTRAL_PLAN),
+        "By kind of setting, over equal budget": show_kinds(main, surfaces, EQUAL_BUDGET),
         "How much there is to win": show_room(surfaces),
         "Planted differences": show_planted(surfaces),
         "What it took": show_cost(surfaces),
@@ -276,12 +284,14 @@ def make_report(surfaces: Sequence[Surface]) -> Mapping[str, str]:
     }
 
 
-def write_report(surfaces: Sequence[Surface]) -> None:
-    """Put the figures into the document, below what is written by hand."""
-    path = DOCUMENT / "corpus.md"
-    by_hand = path.read_text().split(BEGIN)[0]
-    parts = [f"## {head}\n\n{body}\n" for head, body in make_report(surfaces).items()]
-    path.write_text(by_hand + BEGIN + "\n\n" + "\n".join(parts))
+def write_report(surfaces: Sequence[Surface], path: Path) -> None:
+    """Put the figures into a document, below what is written by hand, with a picture beside it."""
+    by_hand = path.read_text(encoding="utf-8").split(BEGIN)[0]
+    picture = path.with_suffix(".svg")
+    parts = [f"![Ways to plan, beside neutral]({picture.name})\n"]
+    report = make_report(surfaces, picture)
+    parts += [f"## {head}\n\n{body}\n" for head, body in report.items()]
+    path.write_text(by_hand + BEGIN + "\n\n" + "\n".join(parts), encoding="utf-8")
 
 
 BEGIN = "<!-- below: python -m corpus report -->"

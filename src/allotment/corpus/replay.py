@@ -10,17 +10,30 @@ from typing import Any
 
 import numpy as np
 
-from corpus.campaigns import AGAIN, PURCHASE, Campaign, Counts, list_baselines, train_missing
-from corpus.surfaces import Surface
-from corpus.ways import BASES, Choice, Known, find_way, know, list_kept_ways, load
+from allotment.corpus.plans import (
+    AGAIN,
+    EQUAL_BUDGET,
+    NEUTRAL_PLAN,
+    Counts,
+    list_baselines,
+)
+from allotment.corpus.surface import Surface
+from allotment.corpus.ways import (
+    BASES,
+    KEPT_WAYS,
+    Choice,
+    Knowledge,
+    find_way,
+    know,
+    load,
+)
 
-NEUTRAL, EQUAL = BASES[:2]
-WIDE = 1.645
+WITHIN_90 = 1.645
 """standard deviations that 90 % lie within"""
 
 
 @dataclass
-class Judged:
+class JudgedWay:
     """What one way to plan reached in every setting."""
 
     name: str
@@ -53,7 +66,7 @@ def list_choices(surface: Surface, name: str) -> dict[int, Choice]:
     """What a way plans in each campaign."""
     found = {}
     for number in surface.campaigns:
-        if name in list_kept_ways():
+        if name in KEPT_WAYS:
             choice = load(surface.kept.get(number, name))
         else:
             known = know(surface.kept, surface.setting, number)
@@ -63,7 +76,7 @@ def list_choices(surface: Surface, name: str) -> dict[int, Choice]:
     return found
 
 
-def _time(way: Callable[[Known], Choice], known: Known) -> Choice:
+def _time(way: Callable[[Knowledge], Choice], known: Knowledge) -> Choice:
     begin = time.process_time()
     choice = way(known)
     return Choice(choice.counts, time.process_time() - begin, choice.chance, choice.span)
@@ -83,9 +96,9 @@ def find_value(surface: Surface, campaign: int, plan: Counts) -> tuple[float, bo
     return surface.read(plan) + level, False
 
 
-def judge(name: str, surfaces: Sequence[Surface], trained_only: bool = False) -> Judged:
+def judge(name: str, surfaces: Sequence[Surface], trained_only: bool = False) -> JudgedWay:
     """What a way reaches in all settings; `trained_only` leaves out what was not trained out."""
-    found = Judged(name)
+    found = JudgedWay(name)
     for surface in surfaces:
         bases = {each: list_baselines(surface.setting)[each] for each in BASES}
         rows: list[tuple[float, dict[str, float]]] = []
@@ -98,13 +111,13 @@ def judge(name: str, surfaces: Sequence[Surface], trained_only: bool = False) ->
             beside = {each: find_value(surface, number, plan)[0] for each, plan in bases.items()}
             rows.append((value, beside))
             found.seconds.append(choice.seconds)
-            _hold(found, choice, value - beside[EQUAL], surface.error_of_lead)
+            _hold(found, choice, value - beside[EQUAL_BUDGET], surface.error_of_lead)
         if rows:
             _add(found, surface, rows)
     return found
 
 
-def _hold(found: Judged, choice: Choice, lead: float, error: float) -> None:
+def _hold(found: JudgedWay, choice: Choice, lead: float, error: float) -> None:
     """What was stated against what came."""
     if choice.chance is None or choice.span is None:
         return
@@ -113,15 +126,17 @@ def _hold(found: Judged, choice: Choice, lead: float, error: float) -> None:
     found.won.append(float(lead > 0))
     found.held.append(float(low <= lead <= high))
     wider = [
-        mean - math.hypot(mean - low, WIDE * error),
-        mean + math.hypot(high - mean, WIDE * error),
+        mean - math.hypot(mean - low, WITHIN_90 * error),
+        mean + math.hypot(high - mean, WITHIN_90 * error),
     ]
     found.held_widened.append(float(wider[0] <= lead <= wider[1]))
     found.told.append(mean)
     found.leads.append(lead)
 
 
-def _add(found: Judged, surface: Surface, rows: Sequence[tuple[float, dict[str, float]]]) -> None:
+def _add(
+    found: JudgedWay, surface: Surface, rows: Sequence[tuple[float, dict[str, float]]]
+) -> None:
     name = surface.setting.name
     found.values[name] = float(np.mean([value for value, _ in rows]))
     for base in BASES:
@@ -129,42 +144,32 @@ def _add(found: Judged, surface: Surface, rows: Sequence[tuple[float, dict[str, 
         found.beside.setdefault(base, {})[name] = mean
     # neutral is in every campaign, so that a way which is judged in some of them is held against
     # the best at their level
-    level = found.beside[NEUTRAL][name] - surface.read(list_baselines(surface.setting)[NEUTRAL])
+    level = found.beside[NEUTRAL_PLAN][name] - surface.read(
+        list_baselines(surface.setting)[NEUTRAL_PLAN]
+    )
     best = surface.best[0] + level
     if surface.range > 0:
         found.regrets[name] = (best - found.values[name]) / surface.range * 100
 
 
-def judge_itself(surfaces: Sequence[Surface], less: float = 0.0) -> Judged:
+def judge_itself(surfaces: Sequence[Surface], less: float = 0.0) -> JudgedWay:
     """The neutral plan in other purchases, less some points: a way of which is known how it
     compares."""
-    found = Judged("neutral again")
+    found = JudgedWay("neutral again")
     for surface in surfaces:
-        neutral = list_baselines(surface.setting)[NEUTRAL]
+        neutral = list_baselines(surface.setting)[NEUTRAL_PLAN]
         rows = []
         for number in surface.campaigns:
             again = surface.gain(number, neutral, AGAIN)
             if np.isfinite(again):
-                beside = {NEUTRAL: find_value(surface, number, neutral)[0]}
+                beside = {NEUTRAL_PLAN: find_value(surface, number, neutral)[0]}
                 rows.append((again - less, beside))
         if rows:
             name = surface.setting.name
             found.values[name] = float(np.mean([value for value, _ in rows]))
-            mean = float(np.mean([beside[NEUTRAL] for _, beside in rows]))
-            found.beside.setdefault(NEUTRAL, {})[name] = mean
+            mean = float(np.mean([beside[NEUTRAL_PLAN] for _, beside in rows]))
+            found.beside.setdefault(NEUTRAL_PLAN, {})[name] = mean
     return found
-
-
-def train_choices(surface: Surface, names: Sequence[str]) -> None:
-    """Train out what ways plan, in the purchases of the surface."""
-    for number in surface.campaigns:
-        plans = []
-        for name in names:
-            choice = list_choices_of(surface, name, number)
-            if choice is not None:
-                plans.append(choice.counts)
-        runs = [(plan, PURCHASE) for plan in plans]
-        train_missing(surface.kept, Campaign(surface.setting, number), runs)
 
 
 def list_choices_of(surface: Surface, name: str, number: int) -> Choice | None:
@@ -173,7 +178,7 @@ def list_choices_of(surface: Surface, name: str, number: int) -> Choice | None:
     return list_choices(one, name).get(number)
 
 
-def summarise(found: Judged) -> Mapping[str, Any]:
+def summarise(found: JudgedWay) -> Mapping[str, Any]:
     """Figures over all campaigns."""
 
     def mean(values: Sequence[float]) -> float | None:
