@@ -90,8 +90,8 @@ def show_ways(found: Sequence[JudgedWay], surfaces: Sequence[Surface]) -> str:
             held = f"{figures['held']:.0%}, {figures['held, widened']:.0%}"
         lines.append(
             f"| {each.name} | {_mark(over[NEUTRAL_PLAN])} | {_mark(over[EQUAL_BUDGET])} |"
-            f" {regret.mean:.0f} ± {regret.reach:.0f} | {stated} | {held} | {figures['seconds']:.1f} |"
-            f" {len(each.values)} | {each.trained}, {each.read} |"
+            f" {regret.mean:.0f} ± {regret.reach:.0f} | {stated} | {held} |"
+            f" {figures['seconds']:.1f} | {len(each.values)} | {each.trained}, {each.read} |"
         )
     return "\n".join(lines)
 
