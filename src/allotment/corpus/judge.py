@@ -33,7 +33,7 @@ class Difference:
         return "better" if self.mean > 0 else "worse"
 
     def __str__(self) -> str:
-        return f"{self.mean:+.2f} ± {self.reach:.2f}"
+        return f"{self.mean:+.2f} ± {self.reach:.2f}" if self.by_cluster else "-"
 
 
 def compare(differences: Mapping[str, tuple[str, float]]) -> Difference:
@@ -43,7 +43,10 @@ def compare(differences: Mapping[str, tuple[str, float]]) -> Difference:
     """
     clusters: dict[str, list[float]] = {}
     for cluster, value in differences.values():
-        clusters.setdefault(cluster, []).append(value)
+        if math.isfinite(value):  # else too little of the setting is trained out
+            clusters.setdefault(cluster, []).append(value)
+    if not clusters:
+        return Difference(math.nan, math.inf, {})
     means = {name: float(np.mean(each)) for name, each in sorted(clusters.items())}
     values = np.array(list(means.values()))
     reach = math.inf

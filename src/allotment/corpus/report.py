@@ -90,10 +90,14 @@ def show_ways(found: Sequence[JudgedWay], surfaces: Sequence[Surface]) -> str:
             held = f"{figures['held']:.0%}, {figures['held, widened']:.0%}"
         lines.append(
             f"| {each.name} | {_mark(over[NEUTRAL_PLAN])} | {_mark(over[EQUAL_BUDGET])} |"
-            f" {regret.mean:.0f} ± {regret.reach:.0f} | {stated} | {held} |"
+            f" {_round(regret)} | {stated} | {held} |"
             f" {figures['seconds']:.1f} | {len(each.values)} | {each.trained}, {each.read} |"
         )
     return "\n".join(lines)
+
+
+def _round(difference: Difference) -> str:
+    return f"{difference.mean:.0f} ± {difference.reach:.0f}" if difference.by_cluster else "-"
 
 
 def _mark(difference: Difference) -> str:
@@ -170,7 +174,8 @@ def show_room(surfaces: Sequence[Surface]) -> str:
                 for each in some
             }
             cells.append(str(compare(more)))
-        span = float(np.mean([each.range for each in some]))
+        known = [each.range for each in some if np.isfinite(each.range)]
+        span = float(np.mean(known)) if known else float("nan")
         lines.append(f"| {kind} | {len(some)} | " + " | ".join(cells) + f" | {span:.1f} |")
     return "\n".join(lines)
 

@@ -69,7 +69,7 @@ class Outlay:
         return (
             f"{self.trainings} trainings of plans and {self.measured} of methods: about"
             f" {self.hours:,.0f} hours of {speed.machine} with {speed.memory:g} GB,"
-            f" ${self.dollars:,.0f} at ${speed.price:g} an hour (taken: {speed.trained:g} images a"
+            f" ${self.dollars:,.{0 if self.dollars >= 10 else 2}f} at ${speed.price:g} an hour (taken: {speed.trained:g} images a"
             f" second trained, {speed.scored:g} scored)"
         )
 

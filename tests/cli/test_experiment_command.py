@@ -1,0 +1,70 @@
+"""The command `experiment`: what it lists, weighs, judges and refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from allotment.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, ["experiment", *words], catch_exceptions=False)
+
+
+def test_every_exhibit_is_listed_with_its_data() -> None:
+    lines = run("list").output.splitlines()
+    names = {line.split()[0]: line.split()[1] for line in lines}
+    assert names["figure-5"] == "voc"
+    assert names["table-2"] == "taskonomy"
+
+
+def test_what_it_takes_is_said_without_data(tmp_path: Path) -> None:
+    small, full = (
+        run("run", "figure-2", "--dry-run", "--config", size, "-o", str(tmp_path)).output
+        for size in ("small", "full")
+    )
+    # 11 shares and the labels at hand together, 2 x 11 alone, in 5 x 3 purchases
+    assert small.startswith("figure-2: 510 trainings of plans and 0 of methods: about ")
+    assert "one core" in small
+    assert "a GPU like the paper's A40" in full
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "figure-6", "--dry-run"), "did you mean"),
+        (("run", "figure-5"), "--root"),
+        (("run", "figure-5", "table-2", "--dry-run"), "one data set at a time"),
+        (("run", "figure-5", "--dry-run", "--config", "smal"), "did you mean 'small'"),
+        (("show", "figure-5", "-o", "nowhere"), "nothing is on record there"),
+        (("replay", "--corpus", "nowhere"), "give the folder of a corpus"),
+        (("replay", "--corpus", "experiments/corpus", "--method", "defaul"), "did you mean"),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_to_do(
+    words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    found = run(*words)
+    assert found.exit_code == 2
+    assert said in found.output
+
+
+def test_a_plan_of_ones_own_is_judged_beside_neutral(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from allotment.plan import baselines\n\n\n"
+        "def plan(known):\n    return baselines(known.problem)['neutral']\n"
+    )
+    rows = run("replay", "--method", f"{mine}:plan", "--method", "neutral").output.splitlines()
+    own, neutral = (row.split("|")[2:4] for row in rows if "+0.00 ± 0.00" in row)
+    assert own == neutral
