@@ -43,9 +43,13 @@ INSIDE = {
     "estimates": (
         "probes", "posterior", "transfer", "curves", "verdict", "reduction",
         "estimates", "design", "response", "forecast", "priors", "worth", "stopping", "taba",
-        "outline", "request", "method", "chunks", "paper", "estimating", "conformance",
+        "outline", "request", "scoring", "options", "method", "chunks", "paper", "letter",
+        "estimating", "conformance",
     ),
-    "estimates.methods": ("response", "neutral", "slopes", "taba", "taba_pooled"),
+    "estimates.methods": (
+        "response", "neutral", "slopes", "taba", "taba_alone", "taba_b099", "taba_b0999", "taba_b1",
+        "taba_mended", "taba_pooled", "taba_tag",
+    ),
     "advice": ("price", "doctor", "backtest"),
     "orders": ("strategy", "order", "sheet", "conformance"),
     "models": ("inputs", "predictions", "card", "model"),

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -147,6 +147,8 @@ class Measured:
     """why there is nothing to plan, if there is not"""
     proposal: Proposal | None = None
     """what to buy by these, in which labels on order count as at hand; None where nothing can be"""
+    tried: Mapping[str, Any] = field(default_factory=dict)
+    """options of the method that the settings do not say"""
 
     @property
     def standing(self) -> Standing:
@@ -313,14 +315,19 @@ class Campaign:
             return any(store.result(job.key) is not None for job in jobs)
 
     def estimate(
-        self, workers: int | None = None, progress: Progress | bool | None = None
+        self,
+        workers: int | None = None,
+        progress: Progress | bool | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> Measured:
         """What labels are worth, from trainings on those at hand; what is done already is looked
-        up, not done again."""
+        up, not done again. With other `options` of the method than the settings have it is kept,
+        too, but plans go by the settings."""
         with self._open("estimate") as store:
             state = self._begin(store)
             keep_fingerprint(store, state.as_kept.settings, state.as_kept.stock)
-            state = self.look()
+            said = self.look()
+            state = said.with_options(options or {})
             _check_clashes(state)
             inquiry = self._inquire(state)
             answers = Answers(store, inquiry)
@@ -343,7 +350,10 @@ class Campaign:
             sum(each.body["needs"]["trainings"] for each in earlier),
         )
         idle = "" if diagnosis is not None else tell_spent(state)
-        return Measured(value, estimates, diagnosis, trained, kept, used, left_over, idle, proposal)
+        known = said.settings.estimates
+        tried = {key: each for key, each in (options or {}).items() if known.get(key) != each}
+        found = (value, estimates, diagnosis, trained, kept, used, left_over, idle, proposal)
+        return Measured(*found, tried)
 
     def backtest(self, repeats: int = 4, progress: Progress | bool | None = None) -> Backtest:
         """What the method would have brought already, from a quarter of the labels at hand; it
@@ -361,6 +371,7 @@ class Campaign:
                 settings.seed,
                 repeats,
                 trainings=settings.trainings,
+                options=settings.estimates,
                 progress=lambda done, total, _: shown(done, total),
             )
 

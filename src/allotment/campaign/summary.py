@@ -24,6 +24,7 @@ from allotment.estimates.forecast import (
     find_score_level,
 )
 from allotment.estimates.response import Response
+from allotment.estimates.scoring import tell_scoring
 from allotment.estimates.transfer import Transfer
 from allotment.formatting import percent, several
 from allotment.job import installed
@@ -172,6 +173,8 @@ def summarise(
         notes += state.clashes
     elif state.money[2] > 0 and not state.open and not state.can_buy:
         notes.append(state.tell_obstacles().replace("that buys", f"the {left} left buys", 1))
+    if state.found is not None and (said := tell_scoring(state.found.estimates.about)):
+        notes.append(f"the estimates are {said}")
     step, proposal = _find_next(state, judged, recorded)
     nothing = dict.fromkeys(state.settings.names, 0)
     return Status(

@@ -18,10 +18,15 @@ Plain: TypeAlias = dict[str, Any]
 
 SHARED = (
     "recipe", "method", "trainings", "seed", "labels", "learner", "data", "folds", "package",
+    "options", "edition",
 )  # fmt: skip
 """what a campaign says of all jobs of one estimate alike; jobs must call nothing else so"""
+UNSAID = ("package", "options", "edition")
+"""of these, what is left out where there is nothing to say: keys stay what they were before"""
 PROBING = "probing"
 """the option of methods that probe trainings: how much of that they may do"""
+AHEAD_OPTION = "ahead"
+"""likewise: how many steps ahead they look"""
 DEFAULT = "response"
 """the method unless somebody says: the one that held up best (docs/results/estimates.md)"""
 
@@ -66,7 +71,10 @@ class Method(ABC):
     trainings: ClassVar[int]
     """unless told otherwise; 0: it trains nothing, whatever it is told"""
     options: ClassVar[tuple[str, ...]] = ()
-    """keywords of `estimate` that it takes"""
+    """keywords of `estimate` that it takes, and keys of [estimates] in a campaign's settings"""
+    edition: ClassVar[int] = 1
+    """another one where the same name stands for something else than before: what an earlier one
+    measured is not taken for its own"""
     joins_rounds: ClassVar[bool] = False
     ends_early: ClassVar[bool] = False
     kind: ClassVar[str] = "training"
@@ -107,6 +115,7 @@ METHOD_VERBS = (
     "about",
     "trainings",
     "options",
+    "edition",
     "joins_rounds",
     "ends_early",
     "kind",
@@ -152,7 +161,7 @@ def count_trainings(job: Mapping[str, Any]) -> int:
 
 def looks_ahead(method: Method) -> bool:
     """Whether a method probes: it looks a few steps ahead of trainings that go on."""
-    return PROBING in method.options
+    return PROBING in method.options or AHEAD_OPTION in method.options
 
 
 def tell_stepless(name: str, method: Method) -> str:

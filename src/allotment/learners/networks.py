@@ -46,7 +46,9 @@ class _RunProduct(torch.autograd.Function):
         grad = grads[0].contiguous()
         for_weight = torch.empty_like(weight)
         for_batch = torch.empty_like(batch) if ctx.needs_input_grad[0] else None
-        parts = grad.unbind()  # once for all runs: picking them one by one took as long as a product
+        parts = (
+            grad.unbind()
+        )  # once for all runs: picking them one by one took as long as a product
         for rows, part, place in zip(batch.mT.unbind(), parts, for_weight.unbind(), strict=True):
             torch.mm(rows, part, out=place)
         if for_batch is not None:
