@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
 from typing import Any, ClassVar
 
-from allotment.estimates.curves import fit_paper
-from allotment.estimates.paper import InPieces, Paper, find_pool
+from allotment.estimates.paper import InPieces, Paper, descend, find_pool
 from allotment.estimates.probes import AHEAD
 from allotment.estimates.request import Request
 from allotment.estimates.scoring import Scoring, find_scoring
@@ -40,11 +38,9 @@ class ToTheLetter(InPieces):
         scoring = find_scoring(request)
         how = {"letter": True, "fallback": False, "rate": self.rate}
         pool = find_pool(request, scoring.instances) if self.rate is None else None
-        # it plans with one rate: the fit's draws only tell whether the curve carries a signal
-        fit = cache(partial(fit_paper, draws=50))
         mode = request.options.get("mode") or "hard"
         usual = self._settle(request, scoring)
-        return Paper(request, self.estimator, fit, how, pool, mode, scoring, usual)
+        return Paper(request, self.estimator, descend, how, pool, mode, scoring, usual)
 
     def _settle(self, request: Request, scoring: Scoring) -> dict[str, Any]:
         """The paper's numbers where it has any; with fewer trainings at most these."""

@@ -22,8 +22,16 @@ class OptionForm:
 
     words: str
     fits: Callable[[Any], bool]
+    names: tuple[str, ...] = ()
+    """all there are, where it is one of some"""
     is_plain: bool = True
     """whether a file and a command can say it; else Python alone"""
+
+    def refuse(self, value: Any) -> str:
+        """What is wrong with a value that does not fit."""
+        if self.names:
+            return f"unknown {short(value)}; {suggest(value, self.names)}"
+        return f"{short(value)} is not {self.words}"
 
 
 def _is_whole(value: Any) -> bool:
@@ -50,7 +58,7 @@ def _are_sizes(value: Any) -> bool:
 
 def _one_of(names: Iterable[str]) -> OptionForm:
     known = tuple(names)
-    return OptionForm(f"one of {', '.join(known)}", lambda value: value in known)
+    return OptionForm(f"one of {', '.join(known)}", lambda value: value in known, known)
 
 
 _WHOLE = OptionForm("a whole number of 1 or more", _is_whole)
@@ -91,7 +99,7 @@ def check_options(
             hint = suggest(key, usable) if usable else "it has none"
             mistakes.append(Mistake(cut(key, 60), f"is no option of method {method!r}; {hint}"))
         elif form is not None and value is not None and not form.fits(value):
-            mistakes.append(Mistake(key, f"{short(value)} is not {form.words}"))
+            mistakes.append(Mistake(key, form.refuse(value)))
     return mistakes
 
 

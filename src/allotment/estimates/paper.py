@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from allotment.arrays import Ints
 from allotment.data.labels import Labels
 from allotment.errors import InputError, Mistake
 from allotment.estimates import taba
-from allotment.estimates.curves import Fit, Points
+from allotment.estimates.curves import Fit, Points, fit_paper
 from allotment.estimates.estimates import DRAWS, Estimates
 from allotment.estimates.method import Method, Plain
 from allotment.estimates.outline import (
@@ -179,6 +179,10 @@ class Paper:
         if self.scoring is not None:
             about |= {"scored": self.scoring.to_dict(), "folds": 1}
             about["settled"] = self._tell_settled()
+            fits = {task: self.fit(each) for task, each in curves.items()}
+            about["fits"] = {
+                task: {"rate": each.shape, "first": each.size} for task, each in fits.items()
+            }
         return replace(made, about=dict(made.about) | about)
 
     def _tell_probing(self, probes: Probes, transfer: Transfer) -> dict[str, Any]:
@@ -212,6 +216,13 @@ def find_pool(request: Request, taken: Ints) -> Ints:
         what = "an ensemble labels it; give the instances without labels: pool=range(...)"
         raise InputError([Mistake("pool", what)])
     return np.setdiff1d(np.asarray(list(pool), dtype=np.int64), taken)
+
+
+@lru_cache(maxsize=64)  # it takes a second, and the same points are fitted whenever they are read
+def descend(points: Points) -> Fit:
+    """The paper's fit. Plans take one rate of it: its draws only tell whether the curve carries a
+    signal."""
+    return fit_paper(points, draws=50)
 
 
 def _probes_of(found: Sequence[PieceResult]) -> list[Probes]:

@@ -102,8 +102,9 @@ def _set_apart(request: Request, validation: float) -> Scoring:
         raise InputError(mistakes)
     chosen = []
     for mine in request.labels.values():
-        order = shuffle(np.sort(mine.instances), "set apart", request.seed)
-        chosen.append(order[: _count(len(mine), validation)])
+        bought = mine.instances[mine.is_bought]
+        order = shuffle(np.sort(bought), "set apart", request.seed)
+        chosen.append(order[: _count(len(bought), validation)])
     apart = np.unique(np.concatenate(chosen)) if chosen else np.zeros(0, dtype=np.int64)
     kept, rest = {}, {}
     for task, mine in request.labels.items():
@@ -115,7 +116,7 @@ def _set_apart(request: Request, validation: float) -> Scoring:
 
 
 def _check_left(labels: Labels, validation: float) -> Iterator[Mistake]:
-    for task, have in labels.counts.items():
+    for task, have in labels.bought.counts.items():
         if have and validation >= have:
             what = f"{validation:g} of {have} labels at hand leave none to train on; take fewer"
             yield Mistake(f"validation, task {task!r}", what)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
-
 import numpy as np
 
-from allotment.estimates.curves import fit_paper
-from allotment.estimates.paper import OUTLINE, InPieces, Paper, find_pool
+from allotment.estimates.paper import OUTLINE, InPieces, Paper, descend, find_pool
 from allotment.estimates.request import Request
 
 
@@ -18,13 +15,11 @@ class ByMendedTaba(InPieces):
     options = (*OUTLINE, "ensemble", "mode", "pool", "draws", "probing")
 
     def follow(self, request: Request) -> Paper:
-        # it plans with one rate: the fit's draws only tell whether the curve carries a signal
-        fit = cache(partial(fit_paper, draws=50))
         taken = np.zeros(0, dtype=np.int64)
         if request.folds > 1:  # a fold is scored on: not even its inputs are learnt from
             taken = np.concatenate([labels.instances for labels in request.labels.values()])
         mode = request.options.get("mode") or "hard"
-        return Paper(request, "paper", fit, {"letter": True}, find_pool(request, taken), mode)
+        return Paper(request, "paper", descend, {"letter": True}, find_pool(request, taken), mode)
 
 
 METHOD = ByMendedTaba()
