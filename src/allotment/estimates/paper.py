@@ -210,7 +210,7 @@ def find_pool(request: Request, taken: Ints) -> Ints:
     taken."""
     learner: Learner | Any = request.learner
     pool = request.options.get("pool")
-    if pool is None and hasattr(learner, "split"):
+    if pool is None and getattr(learner, "split", None) is not None:
         pool = learner.split.train
     if pool is None:
         what = "an ensemble labels it; give the instances without labels: pool=range(...)"

@@ -71,7 +71,7 @@ def _score_on(request: Request, given: Any) -> Scoring:
         if given != TEST_PART:
             what = f"unknown {short(given)}; {TEST_PART!r}, or the instances that score"
             raise InputError([Mistake("score_on", what)])
-        if not hasattr(learner, "split"):
+        if getattr(learner, "split", None) is None:
             what = "the learner has no `split`, so that its test part is not known; give instances"
             raise InputError([Mistake("score_on", what)])
         on, given = TEST_PART, learner.split.test
