@@ -50,7 +50,7 @@ INSIDE = {
         "response", "neutral", "slopes", "taba", "taba_alone", "taba_b099", "taba_b0999", "taba_b1",
         "taba_mended", "taba_pooled", "taba_tag",
     ),
-    "advice": ("price", "doctor", "backtest"),
+    "advice": ("price", "doctor", "backtest", "loss_weights"),
     "orders": ("strategy", "order", "sheet", "conformance"),
     "models": ("inputs", "predictions", "card", "model"),
     "connect": (
@@ -66,9 +66,9 @@ INSIDE = {
         "doubts", "intake", "corrections", "origins", "export", "placing", "work", "jobs",
         "choosing", "summary", "campaign", "starting",
     ),
-    "terminal": ("page", "plans", "datasets", "contests", "campaigns", "labels"),
+    "terminal": ("page", "plans", "datasets", "contests", "campaigns", "labels", "loss_weights"),
     "cli": ("group", "inputs", "output", "planning", "files", "sources", "learners",
-    "campaign", "labels", "demo", "datasets", "model"),
+    "campaign", "labels", "demo", "datasets", "model", "loss_weights"),
 }  # fmt: skip
 
 

@@ -120,3 +120,23 @@ def make_flat(data: Any, split: Any) -> PlantedLearner:
 def find_reach(rate: float) -> float:
     """Labels after which one more is worth 1/e of the first."""
     return -1 / math.log(rate)
+
+
+@dataclass
+class WeighedLearner(PlantedLearner):
+    """The class is learnt best where the number's loss counts three times."""
+
+    weights: dict[str, float] = field(default_factory=dict)
+
+    def score(self, state: PlantedState, task: str) -> Measure:
+        found = super().score(state, task)
+        if task != "look":
+            return found
+        away = abs(math.log(self.weights["size"] / 3) - math.log(self.weights["look"]))
+        noise = float(np.random.default_rng([state.seed, 5]).normal())
+        return replace(found, metric=found.metric + 0.5 - 0.1 * away + 0.001 * noise * away)
+
+
+def make_weighed(data: Any, split: Any) -> WeighedLearner:
+    weights = {target.name: target.loss_weight for target in data.targets}
+    return WeighedLearner(split=split, weights=weights)

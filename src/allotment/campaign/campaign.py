@@ -16,6 +16,7 @@ from typing import Any
 
 from allotment.advice.backtest import Backtest, backtest
 from allotment.advice.doctor import Diagnosis, diagnose
+from allotment.advice.loss_weights import LOSS_FACTORS, WeightSweep, sweep_loss_weights
 from allotment.advice.price import Price, read_rate, time_alone
 from allotment.campaign import audit
 from allotment.campaign.corrections import Corrected, judge_corrections, list_wanted
@@ -75,6 +76,7 @@ from allotment.campaign.work import (
     TIMED_IN,
     VALIDATION,
     Bench,
+    count_folds,
     list_training,
     make_card,
     make_context,
@@ -93,10 +95,10 @@ from allotment.errors import Infeasible, InputError, Mistake, suggest
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.forecast import describe_forecasts
 from allotment.estimates.request import FOLDS
-from allotment.files import check_free, place_file
+from allotment.files import check_free, place_file, replace_file
 from allotment.job import JSON, Job
-from allotment.learners.choice import find_learner
-from allotment.learners.learner import train
+from allotment.learners.choice import find_learner, is_stepless
+from allotment.learners.learner import Learner, train
 from allotment.learners.validation import Scoreboard, check_scorable
 from allotment.ledger import archive
 from allotment.ledger.books import name_order, read_order
@@ -116,7 +118,14 @@ from allotment.orders.strategy import RANDOM, SHARING
 from allotment.plan import baselines, check_counts
 from allotment.progress import Progress
 from allotment.runs.runner import PROCESSES, RUNNERS, Done, run_jobs
-from allotment.settings.settings import HOLD, SETTINGS_FILE, check_place, parse_settings, quote
+from allotment.settings.settings import (
+    HOLD,
+    SETTINGS_FILE,
+    check_place,
+    parse_settings,
+    quote,
+    set_task_keys,
+)
 from allotment.standing import Standing
 from allotment.stock.fingerprints import keep_fingerprint, keep_rows
 from allotment.stock.stock import OWN
@@ -374,6 +383,47 @@ class Campaign:
                 options=settings.estimates,
                 progress=lambda done, total, _: shown(done, total),
             )
+
+    def sweep_loss_weights(
+        self,
+        factors: Sequence[float] = LOSS_FACTORS,
+        progress: Progress | bool | None = None,
+        write: bool = False,
+    ) -> WeightSweep:
+        """What other loss weights would bring on the labels at hand; it trains in this process, and
+        nothing is kept but, to `write`, what it advises in the settings."""
+        state = self.look()
+        _check_measurable(state)
+        settings, stock = state.settings, state.stock
+        name = self._choose_learner(state)
+        if is_stepless(name):
+            what = f"{name} adds no losses up, so that it has no loss weights"
+            raise InputError([Mistake("learner", what)])
+
+        def make(weights: Mapping[str, float]) -> Learner:
+            targets = tuple(
+                replace(each, loss_weight=weights[each.name]) for each in stock.data.targets
+            )
+            data = stock.data.with_targets(targets)
+            return set_up(settings, replace(stock, data=data), name).learner
+
+        bench = self.set_up(state)
+        with showing(progress) as shown:
+            found = sweep_loss_weights(
+                make,
+                bench.labels,
+                {target.name: target.loss_weight for target in stock.data.targets},
+                factors=factors,
+                folds=count_folds(bench),
+                seed=settings.seed,
+                importance={task.name: task.weight for task in settings.tasks},
+                progress=shown,
+            )
+        if write and found.changed:
+            now = self.look().text  # somebody may have changed it meanwhile
+            text = set_task_keys(now, "loss_weight", found.changed)
+            replace_file(self.folder / SETTINGS_FILE, text.encode())
+        return found
 
     def _do(
         self,

@@ -54,12 +54,12 @@ class _MethodOption(click.Option):
     """Says what each method does, installed ones too; that takes a moment, so only in its help."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from allotment.estimates.method import describe_methods
+        from allotment.estimates.method import describe_choices
 
         record = super().get_help_record(ctx)
         if record is None:
             return None
-        ways = "; ".join(f"{name} ({about})" for name, about in describe_methods().items())
+        ways = "; ".join(f"{name} ({about})" for name, about in describe_choices().items())
         return record[0], f"{record[1]} One of: {ways}."
 
 

@@ -75,6 +75,8 @@ class Method(ABC):
     edition: ClassVar[int] = 1
     """another one where the same name stands for something else than before: what an earlier one
     measured is not taken for its own"""
+    ablates: ClassVar[str] = ""
+    """the method of which it lacks a part, for comparison; lists name such ones in one line"""
     joins_rounds: ClassVar[bool] = False
     ends_early: ClassVar[bool] = False
     kind: ClassVar[str] = "training"
@@ -116,6 +118,7 @@ METHOD_VERBS = (
     "trainings",
     "options",
     "edition",
+    "ablates",
     "joins_rounds",
     "ends_early",
     "kind",
@@ -149,6 +152,18 @@ def list_methods() -> dict[str, Method]:
 def describe_methods() -> dict[str, str]:
     """What each method does, in half a line."""
     return {name: cut(method.about, 120) for name, method in list_methods().items()}
+
+
+def describe_choices() -> dict[str, str]:
+    """The same for somebody who chooses: methods that lack a part of another are named together."""
+    found, known = {}, list_methods()
+    for name, about in describe_methods().items():
+        if whole := known[name].ablates:
+            others = [each for each, method in known.items() if method.ablates == whole]
+            found[", ".join(others)] = f"{whole} with a part left out or replaced, for comparison"
+        else:
+            found[name] = about
+    return found
 
 
 def count_trainings(job: Mapping[str, Any]) -> int:

@@ -35,7 +35,7 @@ from allotment.estimates.request import Request, Work
 from allotment.estimates.scoring import Scoring
 from allotment.estimates.stopping import allow, enough_for
 from allotment.estimates.transfer import BY_SOURCES, Transfer, affinity, count_left_out
-from allotment.learners.learner import Learner, labelled
+from allotment.learners.learner import labelled
 
 OUTLINE = ("every", "ahead", "runs", "sizes", "repetitions")
 """options that say what is trained"""
@@ -208,7 +208,7 @@ class Paper:
 def find_pool(request: Request, taken: Ints) -> Ints:
     """The unlabelled instances, from the learner's own split unless given, without those that are
     taken."""
-    learner: Learner | Any = request.learner
+    learner: Any = request.learner
     pool = request.options.get("pool")
     if pool is None and getattr(learner, "split", None) is not None:
         pool = learner.split.train

@@ -281,6 +281,25 @@ def parse_settings(text: str) -> Settings:
     return replace(settings, text=text)
 
 
+def set_task_keys(text: str, key: str, values: Mapping[str, float]) -> str:
+    """The text of settings with a number of some tasks changed, each on the line where it stands or
+    below the task's name; all else stays as it was written."""
+    settings, lines, rows = parse_settings(text), find_lines(text), text.splitlines(keepends=True)
+    # from the last one upwards, so that no line moves that is still to be changed
+    for number in reversed(range(len(settings.names))):
+        name = settings.names[number]
+        if name not in values:
+            continue
+        row, there = f"{key} = {values[name]:g}\n", lines.get(("task", number, key))
+        below = lines["task", number, "name"]
+        rows[below if there is None else there - 1 : below if there is None else there] = [row]
+    changed = "".join(rows)
+    if any(parse_settings(changed).targets[name].get(key) != values[name] for name in values):
+        what = f"the tasks are written so that {key} can't be put in; write it yourself"
+        raise InputError([Mistake(SETTINGS_FILE, what)])
+    return changed
+
+
 def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     hint = make_hints(TOP)
     for key in plain:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from allotment.data.source import SOURCES
-from allotment.estimates.method import METHODS, describe_methods
+from allotment.estimates.method import METHODS, describe_choices
 
 COMMENTS = {
     "root": "where the data lie; a path that does not begin with / begins at this file's folder",
@@ -63,7 +63,7 @@ def write_template(
         f"budget = {budget}",
         "",
         "# How the worth of a label is measured:",
-        *(f"#   {name:<12} {about}" for name, about in describe_methods().items()),
+        *(f"#   {name:<12} {about}" for name, about in describe_choices().items()),
         *([] if home is None else [f"# it comes with a package that is to be installed: {home}"]),
         f"method = {_quoted(method)}",
         *(

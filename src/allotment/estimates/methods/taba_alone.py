@@ -10,6 +10,7 @@ class ByTabaAlone(ToTheLetter):
     about = (
         "the paper's without transfer, for comparison: every label helps its own task alone (I = 1)"
     )
+    ablates = "taba"
     options = (*CURVE_OPTIONS, *SCORE_OPTIONS)
     estimator = NO_TRANSFER
 

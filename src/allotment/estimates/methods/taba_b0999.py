@@ -7,6 +7,7 @@ from allotment.estimates.letter import PROBE_OPTIONS, SCORE_OPTIONS, ToTheLetter
 
 class ByRate0999(ToTheLetter):
     about = "the paper's without curves, for comparison: b = 0.999 for every task"
+    ablates = "taba"
     options = (*PROBE_OPTIONS, *SCORE_OPTIONS)
     rate = 0.999
 

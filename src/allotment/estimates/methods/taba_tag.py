@@ -10,6 +10,7 @@ class ByTag(ToTheLetter):
     about = (
         "the paper's with TAG's affinities, for comparison: losses, after steps on the source alone"
     )
+    ablates = "taba"
     estimator = BY_SOURCES
 
 
