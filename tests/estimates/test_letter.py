@@ -278,6 +278,14 @@ def test_texts_of_commands_become_values() -> None:
     assert [read_option(text) for text in texts] == [5, 0.2, True, "soft", [50, 100, 200], 0.001]
 
 
+def test_tasks_that_are_renamed_are_renamed_in_all_that_is_told() -> None:
+    found, _ = ask(learner=PlantedLearner(split=PARTS, blind_until=25), validation=0.2)
+    told = json.dumps(found.rename({"size": "heat", "look": "style"}).about)
+    assert '"heat"' in told
+    assert '"size"' not in told.replace('"task": "size"', "")
+    assert '"look"' not in told.replace('"task": "look"', "")
+
+
 # --- looks that do not count ---
 
 

@@ -371,11 +371,14 @@ class CampaignState:
 
     def changes(self, needs: Mapping[str, JSON]) -> list[str]:
         """Why something that was measured does not fit the settings any more."""
-        return [
-            why
+        found = {
+            key: why
             for key, why in CHANGES.items()
             if (key in self.needs or key in UNSAID) and needs.get(key) != self.needs.get(key)
-        ]
+        }
+        if "method" in found:  # of which everything else may be another, too
+            found = {key: why for key, why in found.items() if key not in UNSAID}
+        return [*found.values()]
 
     def _judge(self, value: Value) -> list[str]:
         """Why estimates do not fit any more; those of the labels at hand know all corrections."""

@@ -569,4 +569,9 @@ def _about(state: CampaignState) -> dict[str, Any]:
         keys = ("trainings", "folds", "seed", "learner", "data", "labels")
         about |= {("data fingerprint" if key == "data" else key): needs[key] for key in keys}
         about["training"] = needs["recipe"]["training"]
+        if options := needs.get("options"):
+            about["options of the method"] = options
+        if said := tell_scoring(state.found.estimates.about):
+            del about["folds"]  # which do not take turns there
+            about["scores"] = said
     return about | {f"{name} version": version or "none" for name, version in installed().items()}

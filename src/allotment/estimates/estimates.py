@@ -335,8 +335,12 @@ def _rename_about(about: Mapping[str, Any], names: Mapping[str, str]) -> dict[st
         return [names.get(task, task) for task in tasks]
 
     found = dict(about)
-    for key in {"rates", "verdicts"} & found.keys():
+    for key in {"rates", "verdicts", "fits"} & found.keys():
         found[key] = rename_keys(found[key], names)
+    for key, parts in _TOLD_BY_TASK.items():
+        if isinstance(told := found.get(key), Mapping):
+            by_task = {part: rename_keys(told[part], names) for part in parts if part in told}
+            found[key] = {**told, **by_task}
     if "fallbacks" in found:
         found["fallbacks"] = rename(found["fallbacks"])
     measured = dict(found.get("measured", {}))
@@ -345,6 +349,14 @@ def _rename_about(about: Mapping[str, Any], names: Mapping[str, str]) -> dict[st
     if "points" in measured:
         measured["points"] = rename_keys(measured["points"], names)
     return found | ({"measured": measured} if measured else {})
+
+
+_TOLD_BY_TASK = {
+    "scored": ("labels", "trained"),
+    "settled": ("sizes",),
+    "probing": ("left_out",),
+}
+"""parts of what is told that are told of each task"""
 
 
 def raise_any(mistakes: list[Mistake]) -> None:

@@ -34,14 +34,18 @@ class OptionForm:
         return f"{short(value)} is not {self.words}"
 
 
+MOST_OF_AN_OPTION = 1_000_000
+"""far beyond what anybody means: a list of that many trainings is still made at once"""
+
+
 def _is_whole(value: Any) -> bool:
     is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return is_number and value >= 1
+    return is_number and 1 <= value <= MOST_OF_AN_OPTION
 
 
 def _is_number(value: Any) -> bool:
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)
+    return is_number and abs(value) < math.inf
 
 
 def _is_amount(value: Any) -> bool:
@@ -61,7 +65,7 @@ def _one_of(names: Iterable[str]) -> OptionForm:
     return OptionForm(f"one of {', '.join(known)}", lambda value: value in known, known)
 
 
-_WHOLE = OptionForm("a whole number of 1 or more", _is_whole)
+_WHOLE = OptionForm("a whole number of 1 or more, up to a million", _is_whole)
 _FLAG = OptionForm("true or false", lambda value: isinstance(value, bool))
 _ANYTHING = OptionForm("anything", lambda value: True, is_plain=False)
 OPTION_FORMS: dict[str, OptionForm] = {
