@@ -346,6 +346,9 @@ def _rename_about(about: Mapping[str, Any], names: Mapping[str, str]) -> dict[st
     measured = dict(found.get("measured", {}))
     for key in {"response", "transfer"} & measured.keys():
         measured[key] = measured[key] | {"tasks": rename(measured[key]["tasks"])}
+    if "informativeness" in measured.get("transfer", {}):
+        worth = rename_keys(measured["transfer"]["informativeness"], names)
+        measured["transfer"] = measured["transfer"] | {"informativeness": worth}
     if "points" in measured:
         measured["points"] = rename_keys(measured["points"], names)
     return found | ({"measured": measured} if measured else {})
