@@ -228,7 +228,7 @@ def test_the_default_comes_first_and_every_list_says_the_same() -> None:
     ablations = [name for name in known if METHODS.load(name).ablates]
     for name, about in known.items():
         assert (f"#   {name:<12} {about}\n" in text) == (name not in ablations)
-    assert f"#   {', '.join(ablations)} taba with a part left out or replaced" in text
+    assert f"#   {', '.join(ablations)}: taba with a part left out or replaced" in text
     with pytest.raises(InputError, match=", ".join(known)):
         parse_settings(text.replace('method = "response"', 'method = "zzz"'))
 

@@ -108,13 +108,9 @@ def make_noisy(data: Any, split: Any) -> PlantedLearner:
     return PlantedLearner(split=split, noise=0.0005)
 
 
-def make_blind(data: Any, split: Any) -> PlantedLearner:
-    return PlantedLearner(split=split, blind_until=25)
-
-
-def make_flat(data: Any, split: Any) -> PlantedLearner:
-    """Pseudo-labels of one task teach nothing but noise."""
-    return PlantedLearner(split=split, noise=0.0005, first=FIRST | {"look": 0.0})
+def make_mute(data: Any, split: Any) -> PlantedLearner:
+    """No pseudo-label teaches anything."""
+    return PlantedLearner(split=split, noise=0.01, first=dict.fromkeys(FIRST, 0.0))
 
 
 def find_reach(rate: float) -> float:

@@ -63,7 +63,7 @@ def write_template(
         f"budget = {budget}",
         "",
         "# How the worth of a label is measured:",
-        *(f"#   {name:<12} {about}" for name, about in describe_choices().items()),
+        *_list_methods(),
         *([] if home is None else [f"# it comes with a package that is to be installed: {home}"]),
         f"method = {_quoted(method)}",
         *(
@@ -92,6 +92,14 @@ def write_template(
     for number, (name, keys) in enumerate(tasks.items()):
         lines += ["", *_task(name, keys, first=number == 0)]
     return "\n".join(lines) + "\n"
+
+
+def _list_methods() -> list[str]:
+    """A line for each; those that are named together need a mark behind their names."""
+    return [
+        f"#   {name + ':' if ',' in name else name:<12} {about}"
+        for name, about in describe_choices().items()
+    ]
 
 
 def _task(name: str, keys: Mapping[str, Any], first: bool) -> list[str]:
