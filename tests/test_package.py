@@ -42,7 +42,8 @@ INSIDE = {
     ),
     "estimates": (
         "probes", "posterior", "transfer", "curves", "verdict", "reduction",
-        "estimates", "design", "response", "forecast", "priors", "worth", "stopping", "taba",
+        "estimates", "design", "response", "forecast", "priors", "worth", "stopping", "triples",
+        "taba",
         "outline", "request", "scoring", "options", "method", "chunks", "paper", "letter",
         "estimating", "conformance",
     ),

@@ -24,14 +24,17 @@ import allotment as al
 from allotment.advice.price import price
 from allotment.data.labels import Labels, Split, TaskLabels
 from allotment.errors import InputError
+from allotment.estimates.curves import fit_paper
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.letter import PAPER_RUNS, USUAL_REPETITIONS
 from allotment.estimates.method import METHODS
 from allotment.estimates.options import read_option
 from allotment.estimates.probes import Probes, join, probe_training
+from allotment.estimates.reduction import ensemble_curve
 from allotment.estimates.scoring import tell_scoring
-from allotment.estimates.taba import combine
+from allotment.estimates.taba import combine, gather_cross
 from allotment.estimates.transfer import Transfer, affinity, count_left_out
+from allotment.learners.learner import Measure
 
 LABELS = Labels({"size": range(0, 100), "look": range(60, 160)})
 NOWHERE = np.zeros(0, dtype=np.int64)
@@ -370,6 +373,45 @@ def test_probes_of_sources_are_tags_ratios() -> None:
             affinity(wrong, estimator)
     with pytest.raises(InputError, match="sources: True and False differ"):
         join([probes, usual])
+
+
+# --- of the paper's future work ---
+
+
+class Generous(PlantedLearner):
+    """Pseudo-labels of one task help the other, too, by a rate of their own."""
+
+    def score(self, state: Any, task: str) -> Measure:
+        found = super().score(state, task)
+        if task == "size":
+            return found
+        more = 0.003 * (1 - 0.95 ** state.pseudo["size"]) / (1 - 0.95)
+        return replace(found, metric=found.metric + more)
+
+
+def test_a_curve_can_show_what_labels_of_one_task_do_for_another() -> None:
+    points = ensemble_curve(
+        Generous(), LABELS, "size", range(200, 600), (0, 20, 60, 200), repetitions=2, gaining="look"
+    )
+    assert (points.task, points.source) == ("look", "hard pseudo-labels of size")
+    fit = fit_paper(points)
+    assert find_reach(fit.shape) == pytest.approx(find_reach(0.95), rel=0.02)
+    assert fit.size == pytest.approx(0.003, rel=0.02)
+    with pytest.raises(InputError, match="gaining: 'size' is none; known: look"):
+        ensemble_curve(Generous(), LABELS, "size", range(200, 600), (0, 9, 20), gaining="size")
+
+
+def test_rates_of_pairs_gather_by_themselves() -> None:
+    rates = np.array([[0.99, 0.9], [0.95, 0.97]])
+    gains = gather_cross(PLANTED_TASKS, TRANSFER, rates)
+    for at, task in enumerate(PLANTED_TASKS):
+        wanted = sum(TRANSFER[at] * (1 - rates[at] ** 50) / (1 - rates[at]))
+        assert gains[task](50) == pytest.approx(wanted)
+    # with the same rate for all it is Eq. 4 with I_i of Eq. 3
+    same = gather_cross(PLANTED_TASKS, TRANSFER, np.full((2, 2), 0.98))
+    assert same["look"](50) == pytest.approx(al.Geometric(2.03, 0.98)(50))
+    harmed = gather_cross(PLANTED_TASKS, AFFINITY, rates)
+    assert harmed["size"](50) == pytest.approx(al.Geometric(0.75, 0.99)(50))
 
 
 def test_every_ablation_says_what_it_is_in_half_a_line() -> None:

@@ -4,7 +4,7 @@ put together."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from allotment.estimates.estimates import DRAWS, Estimates
 from allotment.estimates.stopping import KnownReductions
 from allotment.estimates.transfer import Transfer
 from allotment.estimates.verdict import Verdict, judge
+from allotment.gains import Curve, Geometric
 
 NO_TRANSFER = "none"
 """the estimator of who measures no transfer"""
@@ -157,6 +158,24 @@ def find_rates(
     return Rates(
         tuple(have), _rate(np.array(point)), _rate(np.stack(drawn, axis=1)), verdicts, rest
     )
+
+
+def gather_cross(tasks: Sequence[str], matrix: Array, rates: Array) -> dict[str, Curve]:
+    """Experimental, the paper's future work: with a reduction rate for each pair of tasks N labels
+    of i are worth the sum over j of I_(i -> j) (1 - b_ij^N) / (1 - b_ij).
+
+    `matrix` and `rates` are [i, j]. Harm to another task would not be concave; it is taken off what
+    the labels do for their own task, as long as that lasts.
+    """
+    found: dict[str, Curve] = {}
+    for i, task in enumerate(tasks):
+        harm = float(np.minimum(np.delete(matrix[i], i), 0.0).sum())
+        curve: Curve = Geometric(max(float(matrix[i, i]) + harm, 0.0), float(rates[i, i]))
+        for j in range(len(tasks)):
+            if j != i and matrix[i, j] > 0:
+                curve += Geometric(float(matrix[i, j]), float(rates[i, j]))
+        found[task] = curve
+    return found
 
 
 def fix_rates(rate: float, tasks: tuple[str, ...], draws: int) -> Rates:
