@@ -174,7 +174,7 @@ def test_a_dry_run_knows_the_options() -> None:
         json.loads(fine("estimate", "camp", *more, *options))["trainings"]
         for options in ([], ["--option", "runs=2", "--option", "repetitions=1"])
     )
-    assert (usual, few) == (10 + 2 * (3 + 3 * 5), 2 + 2 * (3 + 5))
+    assert (usual, few) == (10 + 2 * 3 * (3 + 5), 2 + 2 * (3 + 5))
 
 
 # --- campaigns that were begun before ---

@@ -232,7 +232,7 @@ def test_the_papers_numbers_are_the_usual_ones() -> None:
         "repetitions": USUAL_REPETITIONS, "ensemble": 3, "mode": "hard",
     }  # fmt: skip
     assert found.about["probing"]["probes"] == 10 * 6
-    assert found.about["trainings"] == len(learner.trained) == 10 + 2 * (3 + 3 * 5)
+    assert found.about["trainings"] == len(learner.trained) == 10 + 2 * 3 * (3 + 5)
     assert price(learner, LABELS, method="taba", folds=1).trainings == found.about["trainings"]
     fewer, _ = ask(trainings=12)
     assert fewer.about["settled"]["every"] == 10

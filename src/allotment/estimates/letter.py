@@ -44,7 +44,7 @@ class ToTheLetter(InPieces):
 
     def _settle(self, request: Request, scoring: Scoring) -> dict[str, Any]:
         """The paper's numbers where it has any; with fewer trainings at most these."""
-        usual: dict[str, Any] = {"most_runs": PAPER_RUNS}
+        usual: dict[str, Any] = {"most_runs": PAPER_RUNS, "by_repetition": True}
         if self.estimator != NO_TRANSFER:
             ahead = request.options.get("ahead") or AHEAD
             room = scoring.learner.steps(scoring.labels) - ahead

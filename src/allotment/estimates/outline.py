@@ -106,6 +106,7 @@ def settle(
     parts: int = 1,
     allowance: Allowance | None = None,
     most_runs: int | None = None,
+    by_repetition: bool = False,
     probes: bool = True,
     curves: bool = True,
     sources: bool = False,
@@ -114,7 +115,8 @@ def settle(
     one of each, unless one of them is not wanted.
 
     With an `allowance` probing takes at most that. With a `pool` curves are those of pseudo-labels.
-    What is given stays as it is given.
+    What is given stays as it is given. Pieces of curves are those of the parts that score or, where
+    one scores all of them, `by_repetition`: each then has an ensemble of its own.
     """
     tasks = labelled(learner, labels)
     if probes and (mistakes := check_tasks(tasks)):
@@ -134,12 +136,12 @@ def settle(
     chosen = {task: each for task, each in chosen.items() if len(each) >= FEWEST_SIZES}
     outline = Outline(runs, every, ahead, chosen, repetitions or 1, ensemble, parts, sources)
     if repetitions is None and chosen:
-        once = _weigh_curves(learner, labels, replace(outline, ensemble=0), pool).steps
-        left = worth - _weigh_curves(learner, labels, outline, pool).steps + once
-        outline = replace(
-            outline, repetitions=max(1, min(int(left // max(once, 1)), MOST_REPETITIONS))
-        )
-    return outline
+        with_teachers = _weigh_curves(learner, labels, outline, pool).steps
+        alone = _weigh_curves(learner, labels, replace(outline, ensemble=0), pool).steps
+        once = with_teachers if by_repetition else alone
+        count = int((worth - with_teachers + once) // max(once, 1))
+        outline = replace(outline, repetitions=max(1, min(count, MOST_REPETITIONS)))
+    return replace(outline, parts=outline.repetitions) if by_repetition else outline
 
 
 def weigh(
@@ -214,7 +216,7 @@ def measure_curve(
 ) -> Points:
     """The curve of a task as one part scores it; raises Unscored where that part lacks labels of
     some class."""
-    learner, labels = parts[piece.number]
+    learner, labels = parts[piece.number % len(parts)]
     given: dict[str, Any] = {
         "repetitions": outline.repeats(piece.number),
         "seed": seed + piece.number,
