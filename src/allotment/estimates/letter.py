@@ -10,7 +10,7 @@ from allotment.estimates.probes import AHEAD
 from allotment.estimates.request import Request
 from allotment.estimates.scoring import Scoring, find_scoring
 from allotment.estimates.stopping import STEPS_BETWEEN_PROBES
-from allotment.estimates.taba import NO_TRANSFER
+from allotment.estimates.taba import WITHOUT_TRANSFER
 
 PAPER_RUNS = 10
 """trainings whose transfer is averaged: the paper's on VOC; on Taskonomy they are 5"""
@@ -45,7 +45,7 @@ class ToTheLetter(InPieces):
     def _settle(self, request: Request, scoring: Scoring) -> dict[str, Any]:
         """The paper's numbers where it has any; with fewer trainings at most these."""
         usual: dict[str, Any] = {"most_runs": PAPER_RUNS, "by_repetition": True}
-        if self.estimator != NO_TRANSFER:
+        if self.estimator != WITHOUT_TRANSFER:
             ahead = request.options.get("ahead") or AHEAD
             room = scoring.learner.steps(scoring.labels) - ahead
             usual["every"] = max(1, min(STEPS_BETWEEN_PROBES, room))

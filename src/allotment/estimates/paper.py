@@ -79,7 +79,7 @@ class Paper:
         learner, labels = self._smallest
         given |= {"pool": self.pool, "parts": len(self.parts)}
         given |= {
-            "probes": self.estimator != taba.NO_TRANSFER,
+            "probes": self.estimator != taba.WITHOUT_TRANSFER,
             "curves": self.how.get("rate") is None,
         }
         given["sources"] = self.estimator == BY_SOURCES

@@ -19,7 +19,7 @@ from allotment.estimates.transfer import Transfer
 from allotment.estimates.verdict import Verdict, judge
 from allotment.gains import Curve, Geometric
 
-NO_TRANSFER = "none"
+WITHOUT_TRANSFER = "none"
 """the estimator of who measures no transfer"""
 USUAL_REACH = 1.2
 """-1 / log b in units of the labels at hand, where no curve tells; evidence: b = 0.9973 with 300
@@ -84,7 +84,7 @@ def combine(
     if letter:
         worths = worths.sum(axis=1)[:, :, None] * np.eye(len(tasks))
     about = {
-        "estimator": NO_TRANSFER if transfer is None else transfer.estimator,
+        "estimator": WITHOUT_TRANSFER if transfer is None else transfer.estimator,
         "unit": "%" if own_gain else "labels",
         "letter": letter,
         "rates": dict(zip(tasks, rates.point.tolist(), strict=True)),

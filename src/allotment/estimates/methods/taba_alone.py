@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from allotment.estimates.letter import CURVE_OPTIONS, SCORE_OPTIONS, ToTheLetter
-from allotment.estimates.taba import NO_TRANSFER
+from allotment.estimates.taba import WITHOUT_TRANSFER
 
 
 class ByTabaAlone(ToTheLetter):
@@ -12,7 +12,7 @@ class ByTabaAlone(ToTheLetter):
     )
     ablates = "taba"
     options = (*CURVE_OPTIONS, *SCORE_OPTIONS)
-    estimator = NO_TRANSFER
+    estimator = WITHOUT_TRANSFER
 
 
 METHOD = ByTabaAlone()
