@@ -335,8 +335,8 @@ def gains(
 
 # --- what methods say ---
 
-METHODS = ("response", "taba", "taba-pooled", "slopes")
-TRAININGS = {"response": 60, "taba": 30, "taba-pooled": 30, "slopes": 60}
+METHODS = ("response", "taba-mended", "taba-pooled", "slopes")
+TRAININGS = {"response": 60, "taba-mended": 30, "taba-pooled": 30, "slopes": 60}
 """worth of trainings on all labels at hand, unless another is asked for: about as many seconds
 each, since trainings of the first are stacked"""
 COMPUTE = (5, 10, 30, 100)

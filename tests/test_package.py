@@ -42,11 +42,16 @@ INSIDE = {
     ),
     "estimates": (
         "probes", "posterior", "transfer", "curves", "verdict", "reduction",
-        "estimates", "design", "response", "forecast", "priors", "worth", "stopping", "taba",
-        "outline", "request", "method", "chunks", "paper", "estimating", "conformance",
+        "estimates", "design", "response", "forecast", "priors", "worth", "stopping", "triples",
+        "taba",
+        "outline", "request", "scoring", "options", "method", "chunks", "paper", "letter",
+        "estimating", "conformance",
     ),
-    "estimates.methods": ("response", "neutral", "slopes", "taba", "taba_pooled"),
-    "advice": ("price", "doctor", "backtest"),
+    "estimates.methods": (
+        "response", "neutral", "slopes", "taba", "taba_alone", "taba_b099", "taba_b0999", "taba_b1",
+        "taba_mended", "taba_pooled", "taba_tag",
+    ),
+    "advice": ("price", "doctor", "backtest", "loss_weights"),
     "orders": ("strategy", "order", "sheet", "conformance"),
     "models": ("inputs", "predictions", "card", "model"),
     "connect": (
@@ -69,9 +74,9 @@ INSIDE = {
     "corpus": (
         "setting", "kept", "plans", "surface", "judge", "ways", "replay", "report",
     ),
-    "terminal": ("page", "plans", "datasets", "contests", "campaigns", "labels"),
+    "terminal": ("page", "plans", "datasets", "contests", "campaigns", "labels", "loss_weights"),
     "cli": ("group", "inputs", "output", "planning", "files", "sources", "learners",
-    "campaign", "labels", "demo", "datasets", "model", "experiment"),
+    "campaign", "labels", "demo", "datasets", "model", "loss_weights", "experiment"),
 }  # fmt: skip
 
 

@@ -46,6 +46,32 @@ class TestTaba(MethodTests):
         return METHODS.load("taba")
 
 
+class TestMendedTaba(MethodTests):
+    options: ClassVar = {"pool": range(200, 1200)}
+
+    def make(self) -> Method:
+        return METHODS.load("taba-mended")
+
+
+class TestTabaAlone(MethodTests):
+    options: ClassVar = {"pool": range(200, 1200)}
+
+    def make(self) -> Method:
+        return METHODS.load("taba-alone")
+
+
+class TestTag(MethodTests):
+    options: ClassVar = {"pool": range(200, 1200), "ahead": 2}
+
+    def make(self) -> Method:
+        return METHODS.load("taba-tag")
+
+
+class TestFixedRate(MethodTests):
+    def make(self) -> Method:
+        return METHODS.load("taba-b1")
+
+
 class TestPooledTaba(MethodTests):
     def make(self) -> Method:
         return METHODS.load("taba-pooled")
@@ -199,8 +225,10 @@ def test_the_default_comes_first_and_every_list_says_the_same() -> None:
     known = describe_methods()
     assert list(known) == list(METHODS)
     text = write_template({"name": "scenes"}, {"depth": {"cost": 1, "have": 9}}, "9", first, {})
+    ablations = [name for name in known if METHODS.load(name).ablates]
     for name, about in known.items():
-        assert f"#   {name:<12} {about}\n" in text
+        assert (f"#   {name:<12} {about}\n" in text) == (name not in ablations)
+    assert f"#   {', '.join(ablations)}: taba with a part left out or replaced" in text
     with pytest.raises(InputError, match=", ".join(known)):
         parse_settings(text.replace('method = "response"', 'method = "zzz"'))
 
@@ -311,7 +339,9 @@ def test_a_method_that_ends_early_leaves_the_rest_undone(monkeypatch: pytest.Mon
     assert (again.estimates.worths == 3 * np.eye(2)).all()
     labels = MethodTests.labels
     assert len(estimate(Pupil(), labels, method="content").about["method"]) == 7
-    with pytest.raises(InputError, match="'content' probes nothing; these do: taba, taba-pooled"):
+    with pytest.raises(
+        InputError, match="'content' probes nothing; these do: taba-mended, taba-pooled"
+    ):
         estimate(Pupil(), labels, method="content", probing={"steps": 9})
 
 

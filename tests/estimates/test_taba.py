@@ -447,9 +447,11 @@ def overwhelming(noise: float = 0.005) -> Taught:
 OVERWHELMING = problem_at(1, 20, 20, 20)
 
 
-@pytest.mark.parametrize("method", ["taba", "taba-pooled"])
+@pytest.mark.parametrize("method", ["taba-mended", "taba-pooled"])
 def test_probing_stops_early_where_one_task_overwhelms(method: str) -> None:
-    options = SMALL | ({"pool": range(64, 200), "sizes": (8, 24, 96)} if method == "taba" else {})
+    options = dict(SMALL)
+    if method == "taba-mended":
+        options |= {"pool": range(64, 200), "sizes": (8, 24, 96)}
     told: list[tuple[int, int, str]] = []
     learner = overwhelming(0.002)
     found = al.estimate(
@@ -628,7 +630,7 @@ def test_mistakes_about_probing_are_named_before_anything_is_trained() -> None:
     assert "is not one limit" in mistakes_of(probing=100)
     for wrong in (0, -1, math.nan, math.inf, True, "many"):
         assert "is not a number above 0" in mistakes_of(probing={"steps": wrong})
-    assert "'response' probes nothing; these do: taba, taba-pooled" in mistakes_of(
+    assert "'response' probes nothing; these do: taba-mended, taba-pooled" in mistakes_of(
         method="response", probing={"steps": 100}
     )
     assert "is not a Problem" in mistakes_of(problem=400)
@@ -642,7 +644,9 @@ def test_mistakes_about_probing_are_named_before_anything_is_trained() -> None:
         every=300
     )
     for key in ("every", "ahead", "runs"):
-        assert f"{key}: 0 is below 1" in mistakes_of(**{"every": 0, "ahead": 0, "runs": 0})
+        assert f"{key}: 0 is not a whole number of 1 or more" in mistakes_of(
+            **{"every": 0, "ahead": 0, "runs": 0}
+        )
     assert "estimator: unknown 'poled'; did you mean 'pooled'" in mistakes_of(estimator="poled")
     assert "only 'a' has labels" in mistakes_of_labels(Labels({"a": range(9)}))
     assert not learner.stepped

@@ -110,6 +110,13 @@ name = "hours"
 limit = 1
 use = { y = 0.25 }
 """
+OPTIONS = """
+[estimates]
+ahead = 5
+sizes = [0, 50, 100]
+validation = 0.25
+mode = "soft"
+"""
 TABLE = "id,g,x,y\n1,u,0.5,p\n2,u,1.5,q\n3,v,2.5,p\n4,w,3.5,q\n"
 
 
@@ -133,10 +140,12 @@ def _read_settings(data: bytes, place: Path) -> None:
     settings, _ = read_settings(place)
     assert settings.text.encode() == data.removeprefix(b"\xef\xbb\xbf")
     settings.problem()
+    canonical(dict(settings.estimates))  # which is part of the keys of jobs
 
 
 def _make_settings() -> Iterable[bytes]:
     yield SETTINGS.encode()
+    yield (SETTINGS.replace('"slopes"', '"taba"') + OPTIONS).encode()
     training = {"network": "usual", "steps": 300}
     for name in ("scenes", "voc", "taskonomy"):
         source = SOURCES.load(name)

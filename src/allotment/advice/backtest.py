@@ -147,6 +147,7 @@ def backtest(
     *,
     trainings: int | None = None,
     retrainings: int = 2,
+    options: Mapping[str, Any] | None = None,
     progress: NamedProgress | None = None,
 ) -> Backtest:
     """Plans by each method, equal budget and neutral, from a quarter of the labels, trained out on
@@ -156,10 +157,12 @@ def backtest(
     trained with the same `retrainings` seeds, so that they differ in their counts alone. Prices and
     weights are the problem's. The budget stands to the quarter as the problem's stands to all
     labels, but is at most half of what the rest costs; other limits are left out. Scores are those
-    of the learner's validation labels, or of a part kept out for it.
+    of the learner's validation labels, or of a part kept out for it. `options` go to every method
+    but equal budget and neutral.
     """
     chosen = tuple(dict.fromkeys(methods))
-    _check(learner, labels, problem, chosen, repeats, retrainings)
+    options = options or {}
+    _check(learner, labels, problem, chosen, repeats, retrainings, options)
     names = (*ALWAYS, *(name for name in chosen if name not in ALWAYS))
     everything = Labels({task: labels[task] for task in learner.tasks})
     job = prepare(learner, everything, seed)
@@ -174,7 +177,8 @@ def backtest(
         }
         quarter, rest = _cut(orders)
         small = _shrink(problem, quarter, rest)
-        plans = _plan(learner, quarter, small, names, seed + repeat, trainings)
+        given = {"trainings": trainings, **options}
+        plans = _plan(learner, quarter, small, names, seed + repeat, given)
         bought = [_buy(quarter, rest, plan) for plan in plans]
         gains.append(_train_out(scorer, quarter, bought, problem, seed + repeat, retrainings))
         counts.append(tuple(plans))
@@ -191,6 +195,7 @@ def _check(
     methods: Sequence[str],
     repeats: int,
     retrainings: int,
+    options: Mapping[str, Any],
 ) -> None:
     mistakes = [
         Mistake(key, f"{value} is below 1")
@@ -210,7 +215,7 @@ def _check(
     for name in methods:
         if name not in ALWAYS:
             try:
-                prepare(learner, labels, method=name, folds=1)
+                prepare(learner, labels, method=name, folds=1, **options)
             except InputError as error:
                 mistakes += error.mistakes
     if mistakes:
@@ -253,7 +258,7 @@ def _plan(
     small: Problem,
     names: Sequence[str],
     seed: int,
-    trainings: int | None,
+    given: Mapping[str, Any],
 ) -> list[dict[str, int]]:
     fixed = baselines(small)
     plans = []
@@ -261,7 +266,7 @@ def _plan(
         if name in ALWAYS:
             plans.append(fixed[name])
         else:
-            found = estimate(learner, Labels(quarter), seed, method=name, trainings=trainings)
+            found = estimate(learner, Labels(quarter), seed, method=name, **given)
             plans.append(allocate(small, found).counts)
     return plans
 

@@ -15,7 +15,7 @@ from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.estimates.curves import Fit, Points
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.response import Response, find_level, find_scored
-from allotment.estimates.transfer import Transfer
+from allotment.estimates.transfer import PLAIN_ESTIMATORS, Transfer
 from allotment.estimates.verdict import judge
 from allotment.formatting import percent, several
 from allotment.plan import Outlook, Plan, allocate, unit_of
@@ -360,6 +360,11 @@ def _judge_method(
             share,
             f"{remedy}method 'response', which needs no rate of each task",
         )
+    if thoughts := _judge_letter(about):
+        rest = "method 'taba-mended', which replaces such rates, or 'response', which needs none"
+        grades = [*about.get("verdicts", {}).values()]
+        grade = "unusable" if grades and {*grades} == {"unusable"} else "weak"
+        return Finding("method", name, grade, "; ".join(thoughts), share, rest)
     if transfer is not None and (
         vague := [each for each in transfer.tasks if transfer.firmness[each] < FIRM]
     ):
@@ -387,6 +392,29 @@ def _judge_method(
         " estimate again when it is back"
     )
     return Finding("method", name, "weak", why, share, remedy)
+
+
+def _judge_letter(about: Mapping[str, Any]) -> list[str]:
+    """What is to be thought of figures that are the paper's to the letter, and were taken as they
+    came."""
+    if not about.get("letter") or "scored" not in about:
+        return []
+    thoughts = []
+    bad = [task for task, grade in about.get("verdicts", {}).items() if grade == "unusable"]
+    if bad:
+        curves = "the curve" if len(bad) == 1 else "the curves"
+        carry = (
+            "carries no signal; its rate was" if len(bad) == 1 else "carry no signal; rates were"
+        )
+        thoughts.append(f"{curves} of {', '.join(bad)} {carry} taken as fitted, to the letter")
+    probing = about.get("probing", {})
+    if left := probing.get("left_out"):
+        listed = ", ".join(f"{task} {count}" for task, count in left.items())
+        thoughts.append(
+            f"of {several(probing.get('probes', 0), 'look')} some had nothing to divide by, or no"
+            f" score, and were left out ({listed})"
+        )
+    return thoughts
 
 
 # --- tasks ---
@@ -566,7 +594,7 @@ def _hangs_on(transfer: Transfer, bench: _Bench, i: int, j: int) -> float:
 
 
 def _more_probes(times: float, probes: float, estimator: str) -> str:
-    other = ", or method 'taba-pooled'" if estimator == "paper" else ""
+    other = ", or method 'taba-pooled'" if estimator in PLAIN_ESTIMATORS else ""
     if probes < 1:
         return f"more trainings, since none was probed for it{other}"
     if times > MOST_TIMES_MORE:

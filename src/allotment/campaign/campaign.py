@@ -9,13 +9,14 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from allotment.advice.backtest import Backtest, backtest
 from allotment.advice.doctor import Diagnosis, diagnose
+from allotment.advice.loss_weights import LOSS_FACTORS, WeightSweep, sweep_loss_weights
 from allotment.advice.price import Price, read_rate, time_alone
 from allotment.campaign import audit
 from allotment.campaign.corrections import Corrected, judge_corrections, list_wanted
@@ -75,6 +76,7 @@ from allotment.campaign.work import (
     TIMED_IN,
     VALIDATION,
     Bench,
+    count_folds,
     list_training,
     make_card,
     make_context,
@@ -93,10 +95,10 @@ from allotment.errors import Infeasible, InputError, Mistake, suggest
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.forecast import describe_forecasts
 from allotment.estimates.request import FOLDS
-from allotment.files import check_free, place_file
+from allotment.files import check_free, place_file, replace_file
 from allotment.job import JSON, Job
-from allotment.learners.choice import find_learner
-from allotment.learners.learner import train
+from allotment.learners.choice import find_learner, is_stepless
+from allotment.learners.learner import Learner, train
 from allotment.learners.validation import Scoreboard, check_scorable
 from allotment.ledger import archive
 from allotment.ledger.books import name_order, read_order
@@ -116,7 +118,14 @@ from allotment.orders.strategy import RANDOM, SHARING
 from allotment.plan import baselines, check_counts
 from allotment.progress import Progress
 from allotment.runs.runner import PROCESSES, RUNNERS, Done, run_jobs
-from allotment.settings.settings import HOLD, SETTINGS_FILE, check_place, parse_settings, quote
+from allotment.settings.settings import (
+    HOLD,
+    SETTINGS_FILE,
+    check_place,
+    parse_settings,
+    quote,
+    set_task_keys,
+)
 from allotment.standing import Standing
 from allotment.stock.fingerprints import keep_fingerprint, keep_rows
 from allotment.stock.stock import OWN
@@ -147,6 +156,8 @@ class Measured:
     """why there is nothing to plan, if there is not"""
     proposal: Proposal | None = None
     """what to buy by these, in which labels on order count as at hand; None where nothing can be"""
+    tried: Mapping[str, Any] = field(default_factory=dict)
+    """options of the method that the settings do not say"""
 
     @property
     def standing(self) -> Standing:
@@ -313,14 +324,19 @@ class Campaign:
             return any(store.result(job.key) is not None for job in jobs)
 
     def estimate(
-        self, workers: int | None = None, progress: Progress | bool | None = None
+        self,
+        workers: int | None = None,
+        progress: Progress | bool | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> Measured:
         """What labels are worth, from trainings on those at hand; what is done already is looked
-        up, not done again."""
+        up, not done again. With other `options` of the method than the settings have it is kept,
+        too, but plans go by the settings."""
         with self._open("estimate") as store:
             state = self._begin(store)
             keep_fingerprint(store, state.as_kept.settings, state.as_kept.stock)
-            state = self.look()
+            said = self.look()
+            state = said.with_options(options or {})
             _check_clashes(state)
             inquiry = self._inquire(state)
             answers = Answers(store, inquiry)
@@ -343,7 +359,10 @@ class Campaign:
             sum(each.body["needs"]["trainings"] for each in earlier),
         )
         idle = "" if diagnosis is not None else tell_spent(state)
-        return Measured(value, estimates, diagnosis, trained, kept, used, left_over, idle, proposal)
+        known = said.settings.estimates
+        tried = {key: each for key, each in (options or {}).items() if known.get(key) != each}
+        found = (value, estimates, diagnosis, trained, kept, used, left_over, idle, proposal)
+        return Measured(*found, tried)
 
     def backtest(self, repeats: int = 4, progress: Progress | bool | None = None) -> Backtest:
         """What the method would have brought already, from a quarter of the labels at hand; it
@@ -361,8 +380,50 @@ class Campaign:
                 settings.seed,
                 repeats,
                 trainings=settings.trainings,
+                options=settings.estimates,
                 progress=lambda done, total, _: shown(done, total),
             )
+
+    def sweep_loss_weights(
+        self,
+        factors: Sequence[float] = LOSS_FACTORS,
+        progress: Progress | bool | None = None,
+        write: bool = False,
+    ) -> WeightSweep:
+        """What other loss weights would bring on the labels at hand; it trains in this process, and
+        nothing is kept but, to `write`, what it advises in the settings."""
+        state = self.look()
+        _check_measurable(state)
+        settings, stock = state.settings, state.stock
+        name = self._choose_learner(state)
+        if is_stepless(name):
+            what = f"{name} adds no losses up, so that it has no loss weights"
+            raise InputError([Mistake("learner", what)])
+
+        def make(weights: Mapping[str, float]) -> Learner:
+            targets = tuple(
+                replace(each, loss_weight=weights[each.name]) for each in stock.data.targets
+            )
+            data = stock.data.with_targets(targets)
+            return set_up(settings, replace(stock, data=data), name).learner
+
+        bench = self.set_up(state)
+        with showing(progress) as shown:
+            found = sweep_loss_weights(
+                make,
+                bench.labels,
+                {target.name: target.loss_weight for target in stock.data.targets},
+                factors=factors,
+                folds=count_folds(bench),
+                seed=settings.seed,
+                importance={task.name: task.weight for task in settings.tasks},
+                progress=shown,
+            )
+        if write and found.changed:
+            now = self.look().text  # somebody may have changed it meanwhile
+            text = set_task_keys(now, "loss_weight", found.changed)
+            replace_file(self.folder / SETTINGS_FILE, text.encode())
+        return found
 
     def _do(
         self,

@@ -209,11 +209,14 @@ def rebase(estimates: Estimates, have: Mapping[str, int]) -> Estimates:
 
 
 def is_groundless(evidence: object) -> bool:
-    """Whether estimates rest on no curve of any task, so that their draws agree for want of
-    knowledge."""
-    return isinstance(evidence, Estimates) and {*evidence.about.get("fallbacks", ())} >= {
-        *evidence.tasks
-    }
+    """Whether estimates rest on no curve of any task that says something, so that their draws agree
+    for want of knowledge."""
+    if not isinstance(evidence, Estimates):
+        return False
+    mute = {*evidence.about.get("fallbacks", ())}
+    verdicts = evidence.about.get("verdicts", {})
+    mute |= {task for task, grade in verdicts.items() if grade == "unusable"}
+    return mute >= {*evidence.tasks}
 
 
 @dataclass(frozen=True)

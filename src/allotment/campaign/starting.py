@@ -79,6 +79,7 @@ def begin(
     have: Mapping[str, str] | None = None,
     budget: str | None = None,
     method: str = DEFAULT,
+    estimates: Mapping[str, Any] | None = None,
     id: str | None = None,
     group: str | None = None,
     drop: Sequence[str] = (),
@@ -100,6 +101,7 @@ def begin(
     named at once.
 
     `learner` is the name of what trains; "auto" compares those built in on the labels at hand.
+    `estimates` are options of the method.
 
     `options` are keys of the data's source, as texts; `id`, `group`, `drop`, `delimiter`,
     `encoding`, `decimal` and `sheet` are those of a table. `columns` says what columns of it hold
@@ -136,7 +138,7 @@ def begin(
     if learner not in (None, AUTO):
         training = {"learner": learner} | ({} if is_stepless(str(learner)) else training)
     money = _number(budget or str(source.budget or 0))
-    write = partial(write_template, keys, tasks, money, method)
+    write = partial(write_template, keys, tasks, money, method, estimates=estimates or {})
     checked = _check_data(write(training), folder, settling)
     if checked is None:
         return Started(Campaign.create(folder, write(training)), notes)

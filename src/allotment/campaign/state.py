@@ -29,7 +29,8 @@ from allotment.data.source import DataSettings
 from allotment.errors import Infeasible, InputError, Mistake, cut
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.forecast import Forecast, forecast
-from allotment.estimates.method import METHODS, Method
+from allotment.estimates.method import METHODS, UNSAID, Method
+from allotment.estimates.options import check_options
 from allotment.formatting import several
 from allotment.job import JSON, Job
 from allotment.learners.metrics import name_metric
@@ -46,6 +47,8 @@ CHANGES = {
     "data": "the data have changed",
     "recipe": "[training] or a task's metric has changed",
     "method": "the method is another",
+    "edition": "the method is not what it was",
+    "options": "[estimates] has changed",
     "trainings": "the number of trainings is another",
     "seed": "the seed is another",
 }
@@ -291,6 +294,17 @@ class CampaignState:
         """Whether anything is, so that a plan waits for estimates."""
         return self.method.trainings > 0
 
+    def with_options(self, options: Mapping[str, Any]) -> CampaignState:
+        """The same with other options of its method, as if the settings said so; raises InputError
+        for what these could not say."""
+        if not options:
+            return self
+        known = self.method.options
+        if mistakes := check_options(self.settings.method, known, options, is_plain=True):
+            raise InputError(mistakes)
+        said = {**self.settings.estimates, **options}
+        return replace(self, settings=replace(self.settings, estimates=said))
+
     @cached_property
     def as_kept(self) -> CampaignState:
         """The same with tasks called as they are on record: by these names trainings are found, and
@@ -317,6 +331,10 @@ class CampaignState:
         }
         if home := METHODS.version_of(settings.method):
             needs["package"] = home
+        if settings.estimates:
+            needs["options"] = dict(settings.estimates)
+        if self.method.edition != 1:
+            needs["edition"] = self.method.edition
         if not self.stock.data.is_slow_to_hash:
             needs["data"] = self.fingerprint or self.stock.data.fingerprint
         return needs
@@ -353,11 +371,14 @@ class CampaignState:
 
     def changes(self, needs: Mapping[str, JSON]) -> list[str]:
         """Why something that was measured does not fit the settings any more."""
-        return [
-            why
+        found = {
+            key: why
             for key, why in CHANGES.items()
-            if key in self.needs and needs.get(key) != self.needs[key]
-        ]
+            if (key in self.needs or key in UNSAID) and needs.get(key) != self.needs.get(key)
+        }
+        if "method" in found:  # of which everything else may be another, too
+            found = {key: why for key, why in found.items() if key not in UNSAID}
+        return [*found.values()]
 
     def _judge(self, value: Value) -> list[str]:
         """Why estimates do not fit any more; those of the labels at hand know all corrections."""

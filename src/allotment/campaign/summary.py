@@ -24,6 +24,7 @@ from allotment.estimates.forecast import (
     find_score_level,
 )
 from allotment.estimates.response import Response
+from allotment.estimates.scoring import tell_scoring
 from allotment.estimates.transfer import Transfer
 from allotment.formatting import percent, several
 from allotment.job import installed
@@ -172,6 +173,8 @@ def summarise(
         notes += state.clashes
     elif state.money[2] > 0 and not state.open and not state.can_buy:
         notes.append(state.tell_obstacles().replace("that buys", f"the {left} left buys", 1))
+    if state.found is not None and (said := tell_scoring(state.found.estimates.about)):
+        notes.append(f"the estimates are {said}")
     step, proposal = _find_next(state, judged, recorded)
     nothing = dict.fromkeys(state.settings.names, 0)
     return Status(
@@ -566,4 +569,9 @@ def _about(state: CampaignState) -> dict[str, Any]:
         keys = ("trainings", "folds", "seed", "learner", "data", "labels")
         about |= {("data fingerprint" if key == "data" else key): needs[key] for key in keys}
         about["training"] = needs["recipe"]["training"]
+        if options := needs.get("options"):
+            about["options of the method"] = options
+        if said := tell_scoring(state.found.estimates.about):
+            del about["folds"]  # which do not take turns there
+            about["scores"] = said
     return about | {f"{name} version": version or "none" for name, version in installed().items()}

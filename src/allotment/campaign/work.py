@@ -88,6 +88,7 @@ def perform(context: JSON, kind: str, needs: JSON) -> JSON:
     begun = time.perf_counter()
     if kind == "price":
         given = {key: needs[key] for key in ("method", "trainings", "seed")}
+        given |= needs.get("options", {})
         found = price(bench.learner, bench.labels, folds=count_folds(bench), **given)
         return found.to_dict() | {TIMED_IN: time.perf_counter() - begun}
     if kind == "evaluation":
@@ -117,7 +118,7 @@ def make_request(
         return opened.learner, opened.labels
 
     keys = ("seed", "trainings", "folds")
-    given = {key: needs[key] for key in keys}
+    given = {key: needs[key] for key in keys} | {"options": needs.get("options", {})}
     return Request(open_bench, **given, per_job=per_job, problem=problem)
 
 

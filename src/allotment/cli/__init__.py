@@ -22,6 +22,7 @@ from allotment.cli.files import check, example
 from allotment.cli.group import main
 from allotment.cli.labels import correct, export, history
 from allotment.cli.learners import learners
+from allotment.cli.loss_weights import loss_weights
 from allotment.cli.model import predict, train
 from allotment.cli.planning import cheapest, frontier, plan, score
 
@@ -29,7 +30,7 @@ __all__ = ["main"]
 
 _CAMPAIGN = (
     demo, init, check, status, estimate, plan, order, ingest, correct, history, export, evaluate,
-    learners, train, predict, backtest, report, verify, restore, pack, unpack,
+    learners, loss_weights, train, predict, backtest, report, verify, restore, pack, unpack,
 )  # fmt: skip
 _PROBLEM = (example, frontier, score, cheapest, data)
 _PAPER = (experiment,)

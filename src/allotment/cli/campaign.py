@@ -41,16 +41,25 @@ workers_option = click.option(
 )
 
 
+option_option = click.option(
+    "--option",
+    "estimates",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Of the method, as below [estimates] in campaign.toml: --option ahead=5.",
+)
+
+
 class _MethodOption(click.Option):
     """Says what each method does, installed ones too; that takes a moment, so only in its help."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from allotment.estimates.method import describe_methods
+        from allotment.estimates.method import describe_choices
 
         record = super().get_help_record(ctx)
         if record is None:
             return None
-        ways = "; ".join(f"{name} ({about})" for name, about in describe_methods().items())
+        ways = "; ".join(f"{name} ({about})" for name, about in describe_choices().items())
         return record[0], f"{record[1]} One of: {ways}."
 
 
@@ -87,6 +96,7 @@ class _MethodOption(click.Option):
     show_default=True,
     help="How worth is measured.",
 )
+@option_option
 @click.option(
     "--id",
     "id_",
@@ -157,6 +167,7 @@ def init(folder: str, **given: Any) -> None:
         given[key] = _pairs(f"--{option}", given[key])
     given["metrics"] = _read_lists("--metric", given["metrics"])
     given["options"] = read_settings(given["options"])
+    given["estimates"] = _read_options(given["estimates"])
     named = [*(given.pop("targets") or "").split(","), *given.pop("single")]
     targets = [name.strip() for name in named if name.strip()]
     given |= {"targets": targets, "id": given.pop("id_")}
@@ -212,6 +223,13 @@ def _ask_kinds(error: Undecided) -> dict[str, str]:
     return kinds
 
 
+def _read_options(texts: Iterable[str]) -> dict[str, Any]:
+    """Options of a method, `KEY=VALUE` each."""
+    from allotment.estimates.options import read_option
+
+    return {key: read_option(text) for key, text in _pairs("--option", texts).items()}
+
+
 _PAIRED = {
     "costs": "cost",
     "have": "have",
@@ -232,6 +250,7 @@ _PAIRED = {
     help="What an hour of this machine costs, to set beside the budget.",
 )
 @click.option("--dry-run", is_flag=True, help="Only say what it will take.")
+@option_option
 @json_option
 def estimate(
     folder: str,
@@ -240,6 +259,7 @@ def estimate(
     workers: int | None,
     hourly: str | None,
     dry_run: bool,
+    estimates: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Measure what labels are worth, by training on those at hand.
@@ -248,16 +268,18 @@ def estimate(
 
     \b
     Example:  allot estimate my-campaign
+              allot estimate my-campaign --option ahead=5 --option validation=0.3
     """
     from allotment.settings.settings import quote
     from allotment.terminal.campaigns import show_measured
     from allotment.terminal.page import Page
 
+    given = _read_options(estimates)
     campaign = _enter(folder, "estimate", learner, on)
     note_machine(campaign)  # which is refused at once if somebody else is writing
     with stoppable(f"allot estimate {quote(folder)}"):
         with Meter(READING):
-            seconds, state = None, campaign.look()
+            seconds, state = None, campaign.look().with_options(given)
         if state.unsaid:  # while it can be said before anything is trained anew
             say(f"Note: {state.unsaid}.", err=as_json)
         if dry_run or not campaign.is_begun(state):
@@ -271,7 +293,7 @@ def estimate(
             if dry_run:
                 return
         with Meter("trainings", seconds) as meter:
-            measured = campaign.estimate(workers, meter)
+            measured = campaign.estimate(workers, meter, given)
     if as_json:
         print_json(measured.to_dict())
     else:

@@ -335,16 +335,31 @@ def _rename_about(about: Mapping[str, Any], names: Mapping[str, str]) -> dict[st
         return [names.get(task, task) for task in tasks]
 
     found = dict(about)
-    for key in {"rates", "verdicts"} & found.keys():
+    for key in {"rates", "verdicts", "fits"} & found.keys():
         found[key] = rename_keys(found[key], names)
+    for key, parts in _TOLD_BY_TASK.items():
+        if isinstance(told := found.get(key), Mapping):
+            by_task = {part: rename_keys(told[part], names) for part in parts if part in told}
+            found[key] = {**told, **by_task}
     if "fallbacks" in found:
         found["fallbacks"] = rename(found["fallbacks"])
     measured = dict(found.get("measured", {}))
     for key in {"response", "transfer"} & measured.keys():
         measured[key] = measured[key] | {"tasks": rename(measured[key]["tasks"])}
+    if "informativeness" in measured.get("transfer", {}):
+        worth = rename_keys(measured["transfer"]["informativeness"], names)
+        measured["transfer"] = measured["transfer"] | {"informativeness": worth}
     if "points" in measured:
         measured["points"] = rename_keys(measured["points"], names)
     return found | ({"measured": measured} if measured else {})
+
+
+_TOLD_BY_TASK = {
+    "scored": ("labels", "trained"),
+    "settled": ("sizes",),
+    "probing": ("left_out",),
+}
+"""parts of what is told that are told of each task"""
 
 
 def raise_any(mistakes: list[Mistake]) -> None:

@@ -22,6 +22,7 @@ from allotment.estimates.method import (
     list_methods,
     tell_stepless,
 )
+from allotment.estimates.options import check_options
 from allotment.estimates.request import FOLDS, Request
 from allotment.estimates.stopping import check_probing
 from allotment.learners.learner import Learner
@@ -168,10 +169,7 @@ def prepare(
 def _check_options(
     name: str, method: Method, options: Mapping[str, Any], probing: object
 ) -> Iterator[Mistake]:
-    for key in options:
-        if key not in method.options:
-            what = f"is no option of method {name!r}; {suggest(key, method.options)}"
-            yield Mistake(key, what)
+    yield from check_options(name, method.options, options)
     if probing is not None and PROBING not in method.options:
         which = [each for each, other in list_methods().items() if PROBING in other.options]
         yield Mistake(PROBING, f"method {name!r} probes nothing; these do: {', '.join(which)}")

@@ -18,10 +18,15 @@ Plain: TypeAlias = dict[str, Any]
 
 SHARED = (
     "recipe", "method", "trainings", "seed", "labels", "learner", "data", "folds", "package",
+    "options", "edition",
 )  # fmt: skip
 """what a campaign says of all jobs of one estimate alike; jobs must call nothing else so"""
+UNSAID = ("package", "options", "edition")
+"""of these, what is left out where there is nothing to say: keys stay what they were before"""
 PROBING = "probing"
 """the option of methods that probe trainings: how much of that they may do"""
+AHEAD_OPTION = "ahead"
+"""likewise: how many steps ahead they look"""
 DEFAULT = "response"
 """the method unless somebody says: the one that held up best (docs/results/estimates.md)"""
 
@@ -66,7 +71,12 @@ class Method(ABC):
     trainings: ClassVar[int]
     """unless told otherwise; 0: it trains nothing, whatever it is told"""
     options: ClassVar[tuple[str, ...]] = ()
-    """keywords of `estimate` that it takes"""
+    """keywords of `estimate` that it takes, and keys of [estimates] in a campaign's settings"""
+    edition: ClassVar[int] = 1
+    """another one where the same name stands for something else than before: what an earlier one
+    measured is not taken for its own"""
+    ablates: ClassVar[str] = ""
+    """the method of which it lacks a part, for comparison; lists name such ones in one line"""
     joins_rounds: ClassVar[bool] = False
     ends_early: ClassVar[bool] = False
     kind: ClassVar[str] = "training"
@@ -107,6 +117,8 @@ METHOD_VERBS = (
     "about",
     "trainings",
     "options",
+    "edition",
+    "ablates",
     "joins_rounds",
     "ends_early",
     "kind",
@@ -142,6 +154,18 @@ def describe_methods() -> dict[str, str]:
     return {name: cut(method.about, 120) for name, method in list_methods().items()}
 
 
+def describe_choices() -> dict[str, str]:
+    """The same for somebody who chooses: methods that lack a part of another are named together."""
+    found, known = {}, list_methods()
+    for name, about in describe_methods().items():
+        if whole := known[name].ablates:
+            others = [each for each, method in known.items() if method.ablates == whole]
+            found[", ".join(others)] = f"{whole} with a part left out or replaced, for comparison"
+        else:
+            found[name] = about
+    return found
+
+
 def count_trainings(job: Mapping[str, Any]) -> int:
     """How many trainings a job says that it is."""
     if "chunk" in job:
@@ -152,7 +176,7 @@ def count_trainings(job: Mapping[str, Any]) -> int:
 
 def looks_ahead(method: Method) -> bool:
     """Whether a method probes: it looks a few steps ahead of trainings that go on."""
-    return PROBING in method.options
+    return PROBING in method.options or AHEAD_OPTION in method.options
 
 
 def tell_stepless(name: str, method: Method) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from allotment.arrays import Ints
 from allotment.data.labels import Labels
-from allotment.errors import InputError
+from allotment.errors import InputError, Mistake
 from allotment.estimates.curves import FEWEST_SIZES, Points
 from allotment.estimates.probes import AHEAD, Probes, check_tasks, make_arms, probe_training
 from allotment.estimates.reduction import (
@@ -63,6 +63,12 @@ class Outline:
     parts: int = 1
     """of the labels at hand that score in turn; every part that has a curve has an ensemble of its
     own"""
+    sources: bool = False
+    """whether probes step on the source alone, as TAG's do"""
+
+    def arms(self, tasks: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """What each probe trains on."""
+        return make_arms(tasks, self.sources)
 
     def looks(self, learner: Learner, labels: Labels) -> int:
         """Probes of one training."""
@@ -99,34 +105,43 @@ def settle(
     ensemble: int = 3,
     parts: int = 1,
     allowance: Allowance | None = None,
+    most_runs: int | None = None,
+    by_repetition: bool = False,
+    probes: bool = True,
+    curves: bool = True,
+    sources: bool = False,
 ) -> Outline:
     """Half of what so many trainings on all labels take goes to probing, half to curves; at least
-    one of each.
+    one of each, unless one of them is not wanted.
 
     With an `allowance` probing takes at most that. With a `pool` curves are those of pseudo-labels.
-    What is given stays as it is given.
+    What is given stays as it is given. Pieces of curves are those of the parts that score or, where
+    one scores all of them, `by_repetition`: each then has an ensemble of its own.
     """
     tasks = labelled(learner, labels)
-    if mistakes := check_tasks(tasks):
+    if probes and (mistakes := check_tasks(tasks)):
         raise InputError(mistakes)
     worth = trainings * learner.steps(labels) * len(tasks) / 2
-    if allowance is None:
-        allowance = Allowance(
-            worth, learner.steps(labels), len(tasks), _weigh_look(learner, labels, ahead)
-        )
-    runs, every = allowance.settle(ahead, runs, every)
+    if not probes:
+        runs, every = 0, 1
+    else:
+        if allowance is None:
+            look = _weigh_look(learner, labels, ahead, sources)
+            allowance = Allowance(worth, learner.steps(labels), len(tasks), look)
+        settled, every = allowance.settle(ahead, runs, every)
+        runs = settled if runs is not None else min(settled, most_runs or settled)
     ensemble = 0 if pool is None else ensemble
-    chosen = {task: _sizes_of(labels, task, sizes, pool) for task in tasks}
+    chosen = {task: _sizes_of(labels, task, sizes, pool) for task in tasks if curves}
     # the others borrow their rate
     chosen = {task: each for task, each in chosen.items() if len(each) >= FEWEST_SIZES}
-    outline = Outline(runs, every, ahead, chosen, repetitions or 1, ensemble, parts)
-    if repetitions is None:
-        once = _weigh_curves(learner, labels, replace(outline, ensemble=0), pool).steps
-        left = worth - _weigh_curves(learner, labels, outline, pool).steps + once
-        outline = replace(
-            outline, repetitions=max(1, min(int(left // max(once, 1)), MOST_REPETITIONS))
-        )
-    return outline
+    outline = Outline(runs, every, ahead, chosen, repetitions or 1, ensemble, parts, sources)
+    if repetitions is None and chosen:
+        with_teachers = _weigh_curves(learner, labels, outline, pool).steps
+        alone = _weigh_curves(learner, labels, replace(outline, ensemble=0), pool).steps
+        once = with_teachers if by_repetition else alone
+        count = int((worth - with_teachers + once) // max(once, 1))
+        outline = replace(outline, repetitions=max(1, min(count, MOST_REPETITIONS)))
+    return replace(outline, parts=outline.repetitions) if by_repetition else outline
 
 
 def weigh(
@@ -135,16 +150,18 @@ def weigh(
     """All trainings of an outline, and the mini-batches that they and their probes take."""
     curves, tasks = _weigh_curves(learner, labels, outline, pool), labelled(learner, labels)
     probes = outline.looks(learner, labels) * count_gradients(
-        learner, make_arms(tasks), outline.ahead
+        learner, outline.arms(tasks), outline.ahead
     )
     each = learner.steps(labels) * len(tasks) + probes
     return CurvePrice(outline.runs + curves.trainings, outline.runs * each + curves.steps)
 
 
-def _weigh_look(learner: Learner, labels: Labels, ahead: int) -> float:
+def _weigh_look(learner: Learner, labels: Labels, ahead: int, sources: bool = False) -> float:
     """The work of one probe, its scores included, in gradients of one mini-batch."""
-    arms = make_arms(labelled(learner, labels))
-    return count_gradients(learner, arms, ahead) + count_scoring(learner, arms)
+    tasks = labelled(learner, labels)
+    # both kinds of probes score every task once more than there are tasks
+    scoring = count_scoring(learner, make_arms(tasks))
+    return count_gradients(learner, make_arms(tasks, sources), ahead) + scoring
 
 
 def _weigh_curves(
@@ -166,12 +183,23 @@ def _sizes_of(
     labels: Labels, task: str, sizes: Sequence[int] | None, pool: Ints | None
 ) -> tuple[int, ...]:
     if sizes is not None:
+        if pool is not None and max(sizes) > (free := _count_free(labels, task, pool)):
+            what = (
+                f"{max(sizes)} is more than the {free} instances of the pool without a label of"
+                f" task {task!r}; take smaller ones"
+            )
+            raise InputError([Mistake("sizes", what)])
         return tuple(sizes)
     have = int((~labels[task].is_pseudo).sum())
     if pool is None:
         return spread_sizes(max(1, have // 8), have, CURVE_SIZES) if have else ()
-    most = min(len(np.setdiff1d(pool, labels[task].instances)), 4 * have)
+    most = min(_count_free(labels, task, pool), 4 * have)
     return (0, *spread_sizes(max(1, most // 8), most, CURVE_SIZES)) if most else ()
+
+
+def _count_free(labels: Labels, task: str, pool: Ints) -> int:
+    """Instances of a pool that could get a pseudo-label of a task."""
+    return len(np.setdiff1d(pool, labels[task].instances))
 
 
 Part = tuple[Learner, Labels]
@@ -188,7 +216,7 @@ def measure_curve(
 ) -> Points:
     """The curve of a task as one part scores it; raises Unscored where that part lacks labels of
     some class."""
-    learner, labels = parts[piece.number]
+    learner, labels = parts[piece.number % len(parts)]
     given: dict[str, Any] = {
         "repetitions": outline.repeats(piece.number),
         "seed": seed + piece.number,
@@ -223,9 +251,9 @@ def measure_probes(
     """The probes of one training; trainings take turns over the parts."""
     learner, labels = parts[piece.number % len(parts)]
     run, every = f"run {piece.number}", outline.every
-    probes, _ = probe_training(
-        learner, labels, seed + piece.number, every=every, steps=outline.ahead, run=run
-    )
+    given: dict[str, Any] = {"every": every, "steps": outline.ahead, "run": run}
+    given["sources"] = outline.sources
+    probes, _ = probe_training(learner, labels, seed + piece.number, **given)
     return probes
 
 

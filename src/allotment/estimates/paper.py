@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from allotment.arrays import Ints
 from allotment.data.labels import Labels
-from allotment.errors import Mistake
+from allotment.errors import InputError, Mistake
 from allotment.estimates import taba
-from allotment.estimates.curves import Fit, Points
+from allotment.estimates.curves import Fit, Points, fit_paper
 from allotment.estimates.estimates import DRAWS, Estimates
 from allotment.estimates.method import Method, Plain
 from allotment.estimates.outline import (
@@ -29,11 +29,12 @@ from allotment.estimates.outline import (
     tell_probing,
     weigh,
 )
-from allotment.estimates.probes import AHEAD, Probes, join, make_arms
+from allotment.estimates.probes import AHEAD, Probes, join
 from allotment.estimates.reduction import Unscored
 from allotment.estimates.request import Request, Work
+from allotment.estimates.scoring import Scoring
 from allotment.estimates.stopping import allow, enough_for
-from allotment.estimates.transfer import affinity
+from allotment.estimates.transfer import BY_SOURCES, Transfer, affinity, count_left_out
 from allotment.learners.learner import labelled
 
 OUTLINE = ("every", "ahead", "runs", "sizes", "repetitions")
@@ -55,25 +56,34 @@ class Paper:
     pool: Ints | None = None
     """whose pseudo-labels curves are measured on; None: on subsets of the labels at hand"""
     mode: str = ""
+    scoring: Scoring | None = None
+    """what trains and what scores, where folds do not take turns"""
+    usual: Mapping[str, Any] = field(default_factory=dict)
+    """what is settled unless options say otherwise"""
 
     @cached_property
     def parts(self) -> list[Part]:
+        if self.scoring is not None:
+            return [(self.scoring.learner, self.scoring.labels)]
         return self.request.parts
 
     @cached_property
     def outline(self) -> Outline:
-        request = self.request
-        given = {
-            key: value for key, value in request.options.items() if key in (*OUTLINE, "ensemble")
-        }
+        request, options = self.request, self.request.options
+        said = {key: options[key] for key in (*OUTLINE, "ensemble") if options.get(key) is not None}
+        given = {**self.usual, **said}
         if request.probing is not None:
             given["allowance"] = allow(
                 request.probing, self.parts, given.get("ahead", AHEAD), request.seed
             )
         learner, labels = self._smallest
-        return settle(
-            learner, labels, request.trainings, pool=self.pool, parts=request.folds, **given
-        )
+        given |= {"pool": self.pool, "parts": len(self.parts)}
+        given |= {
+            "probes": self.estimator != taba.WITHOUT_TRANSFER,
+            "curves": self.how.get("rate") is None,
+        }
+        given["sources"] = self.estimator == BY_SOURCES
+        return settle(learner, labels, request.trainings, **given)
 
     @cached_property
     def pieces(self) -> list[OutlinePiece]:
@@ -105,7 +115,7 @@ class Paper:
         teachers = outline.ensemble * min(outline.parts, outline.repetitions) * len(outline.sizes)
         scores = looks * len(tasks) * (len(tasks) + 1) + both.trainings - outline.runs - teachers
         probes = outline.runs * learner.steps(labels) + looks * outline.ahead * len(
-            make_arms(tasks)
+            outline.arms(tasks)
         )
         return Work(
             both.trainings, probes + both.steps - probing.steps, both.steps, scores, probing.steps
@@ -150,22 +160,69 @@ class Paper:
 
     def conclude(self, found: Sequence[PieceResult]) -> Estimates:
         """The estimates that the first pieces come to, all curves among them."""
-        request, curves, probes = self.request, self._curves_of(found), join(_probes_of(found))
-        transfer = affinity(probes, self.estimator)
+        request, curves, probes = self.request, self._curves_of(found), _probes_of(found)
+        transfer = affinity(join(probes), self.estimator) if probes else None
         draws = int(request.options.get("draws", DRAWS))
         made = taba.combine(
             transfer, curves, self._have, fit=self.fit, draws=draws, seed=request.seed, **self.how
         )
         points = {task: each.to_dict() for task, each in curves.items()}
-        probing = tell_probing(probes, self.parts, self.outline)
-        about = {
-            "trainings": sum(piece.trainings for piece in self.pieces[: len(found)]),
-            "probing": (
-                probing | ({} if request.probing is None else {"limit": dict(request.probing)})
-            ),
-            "measured": {"transfer": transfer.to_dict(), "points": points},
+        about: dict[str, Any] = {
+            "trainings": sum(piece.trainings for piece in self.pieces[: len(found)])
         }
+        measured: dict[str, Any] = {}
+        if transfer is not None:
+            about["probing"] = self._tell_probing(join(probes), transfer)
+            measured["transfer"] = transfer.to_dict()
+        measured["points"] = points
+        about["measured"] = measured
+        if self.scoring is not None:
+            about |= {"scored": self.scoring.to_dict(), "folds": 1}
+            about["settled"] = self._tell_settled()
+            fits = {task: self.fit(each) for task, each in curves.items()}
+            about["fits"] = {
+                task: {"rate": each.shape, "first": each.size} for task, each in fits.items()
+            }
         return replace(made, about=dict(made.about) | about)
+
+    def _tell_probing(self, probes: Probes, transfer: Transfer) -> dict[str, Any]:
+        told, limit = tell_probing(probes, self.parts, self.outline), self.request.probing
+        told |= {} if limit is None else {"limit": dict(limit)}
+        if self.scoring is not None:
+            told["left_out"] = count_left_out(transfer, probes)
+        return told
+
+    def _tell_settled(self) -> dict[str, Any]:
+        """What the paper leaves open, as it was settled here."""
+        outline = self.outline
+        told: dict[str, Any] = {}
+        if outline.runs:
+            told |= {"runs": outline.runs, "every": outline.every, "ahead": outline.ahead}
+        if outline.sizes:
+            sizes = {task: list(each) for task, each in outline.sizes.items()}
+            told |= {"sizes": sizes, "repetitions": outline.repetitions}
+            told |= {"ensemble": outline.ensemble, "mode": self.mode}
+        return told
+
+
+def find_pool(request: Request, taken: Ints) -> Ints:
+    """The unlabelled instances, from the learner's own split unless given, without those that are
+    taken."""
+    learner: Any = request.learner
+    pool = request.options.get("pool")
+    if pool is None and getattr(learner, "split", None) is not None:
+        pool = learner.split.train
+    if pool is None:
+        what = "an ensemble labels it; give the instances without labels: pool=range(...)"
+        raise InputError([Mistake("pool", what)])
+    return np.setdiff1d(np.asarray(list(pool), dtype=np.int64), taken)
+
+
+@lru_cache(maxsize=64)  # it takes a second, and the same points are fitted whenever they are read
+def descend(points: Points) -> Fit:
+    """The paper's fit. Plans take one rate of it: its draws only tell whether the curve carries a
+    signal."""
+    return fit_paper(points, draws=50)
 
 
 def _probes_of(found: Sequence[PieceResult]) -> list[Probes]:

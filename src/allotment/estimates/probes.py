@@ -98,6 +98,9 @@ class Probes:
     planned: Mapping[str, int] = field(default_factory=dict)
     """how many probes each training was to have; given as `probes` it has the same again, unless by
     `every`"""
+    sources: bool = False
+    """whether arms step on the source alone, as TAG's do: then `alone` has the scores before any
+    step, and `joint` [probe, i, j] those of j after steps on i"""
 
     def __post_init__(self) -> None:
         count, tasks = len(self.runs), len(self.tasks)
@@ -154,6 +157,7 @@ class Probes:
             "metric": self.metric.to_dict(),
             "loss": self.loss.to_dict(),
             **{key: dict(getattr(self, key)) for key in BY_RUN},
+            **({"sources": True} if self.sources else {}),
         }
 
     @classmethod
@@ -180,6 +184,7 @@ class Probes:
             metric,
             loss,
             **{key: dict(plain.get(key, {})) for key in BY_RUN},
+            sources=bool(plain.get("sources", False)),
         )
 
 
@@ -189,7 +194,7 @@ def join(parts: Iterable[Probes]) -> Probes:
     if not given:
         raise InputError([Mistake("probes", "none are given; join at least one")])
     first, mistakes = given[0], []
-    for key in ("tasks", "higher_is_better", "ahead"):
+    for key in ("tasks", "higher_is_better", "ahead", "sources"):
         for other in given[1:]:
             if getattr(other, key) != getattr(first, key):
                 found = (
@@ -284,10 +289,50 @@ def probe_once(
     )
 
 
-def make_arms(tasks: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What a probe trains on, named by the places of its tasks: each task alone, twice, and with
-    each other."""
-    alone = {f"{j}": (task,) for j, task in enumerate(tasks)}
+def probe_sources(
+    learner: Learner,
+    state: State,
+    tasks: Sequence[str],
+    *,
+    steps: int = AHEAD,
+    run: str = "",
+    at: int = 0,
+) -> Probes:
+    """One probe as TAG takes it: the scores of all tasks before, and after steps on each source
+    alone."""
+    size, arms = len(tasks), make_arms(tasks, sources=True)
+    before, after = np.full((2, 1, size), np.nan), np.full((2, 1, size, size), np.nan)
+    before[:, 0], up = _score_all(learner, state, tasks)
+    for name, end in probe(learner, state, arms, steps).items():
+        after[:, 0, int(name)], _ = _score_all(learner, end, tasks)
+    metric, loss = (Scores(*each) for each in zip(before, after, strict=True))
+    # each task is scored as often as by `probe_once`: once more than there are tasks
+    scoring = {run: count_scoring(learner, make_arms(tasks))}
+    probed = {run: count_gradients(learner, arms, steps)}
+    place = np.array([at], dtype=np.int64)
+    found = Probes(
+        tuple(tasks), up, steps, (run,), place, metric, loss, probed=probed, scoring=scoring
+    )
+    return replace(found, sources=True)
+
+
+def _score_all(
+    learner: Learner, state: State, tasks: Sequence[str]
+) -> tuple[Array, tuple[bool, ...]]:
+    """[metric or loss, task], and of each task whether its metric is better when higher."""
+    found = [learner.score(state, task) for task in tasks]
+    values = np.array([[each.metric for each in found], [each.loss for each in found]])
+    return np.where(np.isfinite(values), values, np.nan), tuple(
+        each.higher_is_better for each in found
+    )
+
+
+def make_arms(tasks: Sequence[str], sources: bool = False) -> dict[str, tuple[str, ...]]:
+    """What a probe trains on, named by the places of its tasks: each task alone and, unless only
+    sources are wanted, twice, and with each other."""
+    alone: dict[str, tuple[str, ...]] = {f"{j}": (task,) for j, task in enumerate(tasks)}
+    if sources:
+        return alone
     pairs = itertools.combinations_with_replacement(range(len(tasks)), 2)
     return alone | {f"{i} {j}": (tasks[i], tasks[j]) for i, j in pairs}
 
@@ -306,6 +351,7 @@ def probe_training(
     run: str | None = None,
     enough: Callable[[Probes], bool] | None = None,
     patience: Patience | None = None,
+    sources: bool = False,
 ) -> tuple[Probes, State]:
     """A whole training on all labelled tasks, probed on its way, and the state it ends in: to the
     byte that of a training without probes.
@@ -318,7 +364,7 @@ def probe_training(
 
     Arms are scored on `scored` validation instances, drawn by seed once for the training; on all of
     them if None. `enough` sees all probes so far after each new one; once it says yes the training
-    goes on without.
+    goes on without. With `sources` probes are those of TAG (`probe_sources`).
     """
     tasks = _check(
         learner,
@@ -348,7 +394,8 @@ def probe_training(
         done = step
         if closed or step % every or step > every * most:
             return
-        found.append(probe_once(scorer, state, tasks, steps=steps, run=run, at=step))
+        look = probe_sources if sources else probe_once
+        found.append(look(scorer, state, tasks, steps=steps, run=run, at=step))
         closed = enough is not None and enough(join(found))
 
     state = train(learner, labels, seed, patience=patience, watch=watch)

@@ -72,6 +72,7 @@ def ensemble_curve(
     score: str = "metric",
     seed: int = 0,
     progress: Progress | None = None,
+    gaining: str | None = None,
 ) -> Points:
     """Scores of single-task trainings on the labels at hand and 0, a_1, .. a_p pseudo-labels from
     the pool.
@@ -79,12 +80,18 @@ def ensemble_curve(
     A repetition has its own draw of the pool, of which larger sizes hold the smaller, and its own
     seed, the same at all sizes. With mode "confidence" only the share `sure` of each predicted
     class is drawn from.
+
+    Experimental: with another task that is `gaining`, both are trained together and that one is
+    scored, so that the curve is what labels of one task do for another (the paper's Fig. 4 a).
     """
     real = _real(labels, task)
     free = np.setdiff1d(np.asarray(list(pool), dtype=np.int64), real.instances)
     sizes = with_zero(sizes)
     mistakes = _check(learner, labels, task, sizes, repetitions, score)
     mistakes += _check_ensemble(task, len(free), sizes, ensemble, mode, sure)
+    if gaining is not None and (gaining not in learner.tasks or gaining == task):
+        others = [each for each in learner.tasks if each != task]
+        mistakes.append(Mistake("gaining", f"{gaining!r} is none; {suggest(gaining, others)}"))
     if mistakes:
         raise InputError(mistakes)
     count = _CountedTrainings(
@@ -103,14 +110,18 @@ def ensemble_curve(
     asked = np.unique(np.concatenate(draws))
     values = _answer(learner, teachers, task, asked, soft=mode == "soft")
 
+    base = alone if gaining is None else Labels({task: real, gaining: labels[gaining]})
+
     def labels_of(size: int, repetition: int) -> Labels:
         drawn = draws[repetition][:size]
         return (
-            alone.with_pseudo(task, drawn, values[np.searchsorted(asked, drawn)]) if size else alone
+            base.with_pseudo(task, drawn, values[np.searchsorted(asked, drawn)]) if size else base
         )
 
-    rows = _measure(learner, task, sizes, repetitions, labels_of, score, seed, count)
-    return _points(sizes, rows, score, have=len(real), task=task, source=f"{mode} pseudo-labels")
+    scored, of = (task, "") if gaining is None else (gaining, f" of {task}")
+    rows = _measure(learner, scored, sizes, repetitions, labels_of, score, seed, count)
+    source = f"{mode} pseudo-labels{of}"
+    return _points(sizes, rows, score, have=len(real), task=scored, source=source)
 
 
 def subset_curve(

@@ -99,7 +99,7 @@ def plateau_share(
 ) -> float:
     """The share of the draws whose best plans lie in the plateau of the mean's plan."""
     _check(transfer, known, problem, within)
-    if transfer.estimator == "paper" and np.isinf(transfer.error).any():
+    if transfer.is_plain and np.isinf(transfer.error).any():
         # a cell without an error does not vary between draws, but nothing is known of it
         return 0.0
     weighed = known.adapt(problem)

@@ -4,7 +4,7 @@ put together."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,10 @@ from allotment.estimates.estimates import DRAWS, Estimates
 from allotment.estimates.stopping import KnownReductions
 from allotment.estimates.transfer import Transfer
 from allotment.estimates.verdict import Verdict, judge
+from allotment.gains import Curve, Geometric
 
+WITHOUT_TRANSFER = "none"
+"""the estimator of who measures no transfer"""
 USUAL_REACH = 1.2
 """-1 / log b in units of the labels at hand, where no curve tells; evidence: b = 0.9973 with 300
 labels"""
@@ -38,7 +41,7 @@ class Rates:
 
 
 def combine(
-    transfer: Transfer,
+    transfer: Transfer | None,
     curves: Mapping[str, Points],
     have: Mapping[str, int],
     *,
@@ -46,6 +49,7 @@ def combine(
     subsets: Mapping[str, Points] | None = None,
     letter: bool = False,
     fallback: bool = True,
+    rate: float | None = None,
     fit: Callable[[Points], Fit] = fit_exact,
     draws: int = DRAWS,
     seed: int = 0,
@@ -58,7 +62,8 @@ def combine(
     subsets) show, and I_(i -> j) of that is what a label of i adds. A curve that carries no signal
     gets the mean reach of the others, unless `fallback` is off. With `letter` the curve of every
     task is the paper's own, I_i (1 - b_i^N) / (1 - b_i) with I_i of Eq. 3: what labels of i do for
-    others counts as theirs, and draws differ in the transfer alone.
+    others counts as theirs, and draws differ in the transfer alone. Without a transfer a label
+    helps its own task alone (I = 1); with a `rate` that is b of every task (the paper's Table 3).
     """
     tasks = tuple(have)
     measured = curves if subsets is None else subsets
@@ -66,7 +71,11 @@ def combine(
     if mistakes:
         raise InputError(mistakes)
     rng = np.random.default_rng([abs(seed), 11])
-    rates = find_rates(curves, have, fallback=fallback, fit=fit, draws=draws, rng=rng)
+    rates = (
+        find_rates(curves, have, fallback=fallback, fit=fit, draws=draws, rng=rng)
+        if rate is None
+        else fix_rates(rate, tasks, draws)
+    )
     worths = _draw_transfer(transfer, tasks, draws, seed, letter)
     shapes = np.broadcast_to(rates.point, (draws, len(tasks))) if letter else rates.draws
     if own_gain:
@@ -75,7 +84,7 @@ def combine(
     if letter:
         worths = worths.sum(axis=1)[:, :, None] * np.eye(len(tasks))
     about = {
-        "estimator": transfer.estimator,
+        "estimator": WITHOUT_TRANSFER if transfer is None else transfer.estimator,
         "unit": "%" if own_gain else "labels",
         "letter": letter,
         "rates": dict(zip(tasks, rates.point.tolist(), strict=True)),
@@ -87,7 +96,7 @@ def combine(
 
 
 def _check(
-    transfer: Transfer,
+    transfer: Transfer | None,
     curves: Mapping[str, Points],
     measured: Mapping[str, Points],
     tasks: tuple[str, ...],
@@ -95,7 +104,7 @@ def _check(
 ) -> list[Mistake]:
     mistakes = [Mistake("draws", f"{draws} is below 1")] if draws < 1 else []
     for where, names in (
-        ("transfer", transfer.tasks),
+        ("transfer", () if transfer is None else transfer.tasks),
         ("curves", tuple(curves)),
         ("subsets", tuple(measured)),
     ):
@@ -151,6 +160,32 @@ def find_rates(
     )
 
 
+def gather_cross(tasks: Sequence[str], matrix: Array, rates: Array) -> dict[str, Curve]:
+    """Experimental, the paper's future work: with a reduction rate for each pair of tasks N labels
+    of i are worth the sum over j of I_(i -> j) (1 - b_ij^N) / (1 - b_ij).
+
+    `matrix` and `rates` are [i, j]. Harm to another task would not be concave; it is taken off what
+    the labels do for their own task, as long as that lasts.
+    """
+    found: dict[str, Curve] = {}
+    for i, task in enumerate(tasks):
+        harm = float(np.minimum(np.delete(matrix[i], i), 0.0).sum())
+        curve: Curve = Geometric(max(float(matrix[i, i]) + harm, 0.0), float(rates[i, i]))
+        for j in range(len(tasks)):
+            if j != i and matrix[i, j] > 0:
+                curve += Geometric(float(matrix[i, j]), float(rates[i, j]))
+        found[task] = curve
+    return found
+
+
+def fix_rates(rate: float, tasks: tuple[str, ...], draws: int) -> Rates:
+    """The same b for every task, whatever curves say."""
+    if not 0 <= rate <= 1:
+        raise InputError([Mistake("rate", f"{rate} is not between 0 and 1")])
+    drawn = np.full((draws, len(tasks)), float(rate))
+    return Rates(tasks, np.full(len(tasks), float(rate)), drawn, {}, ())
+
+
 def find_known(
     curves: Mapping[str, Points],
     have: Mapping[str, int],
@@ -194,10 +229,13 @@ def _draw_reach(fit: Fit, draws: int, rng: np.random.Generator) -> Array:
 
 
 def _draw_transfer(
-    transfer: Transfer, tasks: tuple[str, ...], draws: int, seed: int, letter: bool
+    transfer: Transfer | None, tasks: tuple[str, ...], draws: int, seed: int, letter: bool
 ) -> Array:
     """[draw, gaining task, labelled task]; a task that was not probed neither helps nor is
     helped."""
+    worths = np.broadcast_to(np.eye(len(tasks)), (draws, len(tasks), len(tasks))).copy()
+    if transfer is None:
+        return worths
     found = np.broadcast_to(transfer.matrix, (draws, *transfer.matrix.shape))
     if draws > 1:
         found = transfer.draws(draws, seed)
@@ -205,7 +243,6 @@ def _draw_transfer(
         if letter:
             found[1::2] = 2 * transfer.matrix - found[: draws - 1 : 2]
             found[draws - draws % 2 :] = transfer.matrix
-    worths = np.broadcast_to(np.eye(len(tasks)), (draws, len(tasks), len(tasks))).copy()
     places = [tasks.index(task) for task in transfer.tasks]
     worths[np.ix_(range(draws), places, places)] = found.transpose(0, 2, 1)
     return worths

@@ -18,6 +18,11 @@ from allotment.estimates.posterior import Posterior, Sums, sum_up, weigh
 from allotment.estimates.probes import Probes, to_array, to_plain
 
 ESTIMATORS = ("pooled", "paper", "tag")
+"""of probes with a mini-batch of the target's own in every arm"""
+BY_SOURCES = "tag-sources"
+"""TAG itself, of probes that step on the source alone"""
+PLAIN_ESTIMATORS = ("paper", BY_SOURCES)
+"""those that shrink nothing: figures as the papers have them"""
 FEWEST_RUNS = 6
 """trainings from which on their spread is the measure of noise; of fewer, blocks of consecutive
 probes are"""
@@ -77,9 +82,14 @@ class Transfer:
 
     @cached_property
     def matrix(self) -> Array:
-        """I_ij: each cell shrunk to the mean of all by its own uncertainty; the paper's estimator
-        shrinks nothing."""
-        return self.plain if self.estimator == "paper" else self._posterior.mean
+        """I_ij: each cell shrunk to the mean of all by its own uncertainty; plain estimators shrink
+        nothing."""
+        return self.plain if self.is_plain else self._posterior.mean
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is as the paper divides, with no care for noise."""
+        return self.estimator in PLAIN_ESTIMATORS
 
     @property
     def plain(self) -> Array:
@@ -116,7 +126,7 @@ class Transfer:
                 [Mistake("level", f"{level} is not between 0 and 1; 0.9 means nine of ten")]
             )
         low, high = np.quantile(self._sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        unknown = np.isinf(self.error) & (self.estimator == "paper")
+        unknown = np.isinf(self.error) & self.is_plain
         return np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
 
     def called(self, level: float = 0.95) -> NDArray[np.int64]:
@@ -131,7 +141,7 @@ class Transfer:
         low, high = self.interval(level)
         signs = np.where(low > 0, 1, np.where(high < 0, -1, 0))
         np.fill_diagonal(signs, 0)  # set, not measured
-        if self.estimator != "paper":
+        if not self.is_plain:
             signs *= self._sums.apart(1 - level) & (
                 self._sums.firmness > NormalDist().inv_cdf(level)
             )
@@ -143,7 +153,7 @@ class Transfer:
         if count < 1:
             raise InputError([Mistake("count", f"{count} is below 1")])
         rng = np.random.default_rng(seed)
-        if self.estimator != "paper":
+        if not self.is_plain:
             return self._posterior.draw(count, rng)
         noise = rng.standard_t(np.maximum(self._sums.units - 1, 1), (count, *self.plain.shape))
         return np.asarray(self.plain + noise * np.where(np.isinf(self.error), 0.0, self.error))
@@ -195,22 +205,27 @@ def affinity(probes: Probes, estimator: str = "pooled", score: str = "metric") -
     - "tag": pooled, of how much smaller j's loss is with i beside it, relative to its loss alone (1
       - L_j|ij / L_j|j). Each column is then divided by its own task's figure, so that I_ii = 1 as
       in Eq. 3. TAG itself steps on i alone.
+    - "tag-sources": TAG itself, the mean over all probes of 1 - L_j(after steps on i) /
+      L_j(before); each column is then divided by its own task's mean. No shrinkage. It takes
+      probes of sources.
 
     A probe in which a task has no score after one of its arms does not count for that target.
     """
     mistakes = []
-    if estimator not in ESTIMATORS:
-        mistakes.append(
-            Mistake("estimator", f"unknown {estimator!r}; {suggest(estimator, ESTIMATORS)}")
-        )
+    if estimator not in (known := (*ESTIMATORS, BY_SOURCES)):
+        mistakes.append(Mistake("estimator", f"unknown {estimator!r}; {suggest(estimator, known)}"))
+    elif (estimator == BY_SOURCES) != probes.sources:
+        what = f"{estimator!r} is not for probes that step on {_ARMS[probes.sources]}"
+        mistakes.append(Mistake("estimator", what))
     if not len(probes):
         mistakes.append(Mistake("probes", "there are none; probe at least one step of a training"))
     if mistakes:
         raise InputError(mistakes)
-    if estimator == "tag":
+    by_loss = estimator in ("tag", BY_SOURCES)
+    if by_loss:
         score = "loss"
     gains = probes.gains(score)
-    if estimator == "tag":
+    if by_loss:
         gains = gains / np.where(probes.loss.alone > 0, probes.loss.alone, np.nan)[:, None, :]
     used = np.asarray(np.isfinite(gains).all(axis=1))
     if estimator == "paper":
@@ -224,6 +239,17 @@ def affinity(probes: Probes, estimator: str = "pooled", score: str = "metric") -
         for each in (parts, used.astype(float))
     )
     return Transfer(probes.tasks, estimator, score, unit, sums, counts)
+
+
+_ARMS = {True: "the source alone", False: "the target, too"}
+
+
+def count_left_out(transfer: Transfer, probes: Probes) -> dict[str, int]:
+    """Of each target that has any, the probes that do not count: their denominator is 0, or a
+    score is no number."""
+    left = len(probes) - transfer.counts.sum(axis=0)
+    pairs = zip(transfer.tasks, left.tolist(), strict=True)
+    return {task: int(count) for task, count in pairs if count}
 
 
 def _units(probes: Probes) -> tuple[str, list[NDArray[np.intp]]]:

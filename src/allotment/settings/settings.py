@@ -22,6 +22,7 @@ from allotment.data.embedding import Embedding
 from allotment.data.source import SOURCES, DataSettings, Source, find_networks
 from allotment.errors import InputError, Mistake, cut, make_hints, suggest
 from allotment.estimates.method import DEFAULT, METHODS, Method, tell_stepless
+from allotment.estimates.options import check_options, make_plain
 from allotment.estimates.request import FOLDS
 from allotment.learners.built_in import USUAL_NETWORK
 from allotment.learners.choice import check_learner, is_stepless
@@ -63,7 +64,7 @@ WAS = "was"
 """the key of a task that had another name before: that name"""
 TOP = (
     *("budget", "method", "trainings", "seed", "strategy", "conflicts", "odd_labels"),
-    *("data", "training", "task", "cap"),
+    *("data", "training", "estimates", "task", "cap"),
 )
 NAMES = {
     str: "a text in quotes",
@@ -95,6 +96,8 @@ class Settings:
     method: str = DEFAULT
     trainings: int | None = None
     """how many; the method's own number if None"""
+    estimates: Mapping[str, Any] = field(default_factory=dict)
+    """options of the method"""
     seed: int = 0
     strategy: str = RANDOM
     """by which instances are chosen for an order"""
@@ -278,6 +281,25 @@ def parse_settings(text: str) -> Settings:
     return replace(settings, text=text)
 
 
+def set_task_keys(text: str, key: str, values: Mapping[str, float]) -> str:
+    """The text of settings with a number of some tasks changed, each on the line where it stands or
+    below the task's name; all else stays as it was written."""
+    settings, lines, rows = parse_settings(text), find_lines(text), text.splitlines(keepends=True)
+    # from the last one upwards, so that no line moves that is still to be changed
+    for number in reversed(range(len(settings.names))):
+        name = settings.names[number]
+        if name not in values:
+            continue
+        row, there = f"{key} = {values[name]:g}\n", lines.get(("task", number, key))
+        below = lines["task", number, "name"]
+        rows[below if there is None else there - 1 : below if there is None else there] = [row]
+    changed = "".join(rows)
+    if any(parse_settings(changed).targets[name].get(key) != values[name] for name in values):
+        what = f"the tasks are written so that {key} can't be put in; write it yourself"
+        raise InputError([Mistake(SETTINGS_FILE, what)])
+    return changed
+
+
 def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     hint = make_hints(TOP)
     for key in plain:
@@ -293,6 +315,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     least = 1 if found is None else found.least(len(tasks), FOLDS)
     _check_trainings(plain.get("trainings"), method, least, wrong)
     _check_steps(training, str(method), found, wrong)
+    estimates = _read_estimates(plain.get("estimates", {}), str(method), found, wrong)
     seed = plain.get("seed", 0)
     if type(seed) is not int or seed < 0:
         wrong.add(("seed",), "seed", f"{short(seed)} is not a whole number of 0 or more")
@@ -323,6 +346,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         training=training,
         method=str(method),
         trainings=plain.get("trainings"),
+        estimates=estimates,
         seed=plain.get("seed", 0),
         strategy=str(strategy),
         conflicts=plain.get("conflicts", "first"),
@@ -342,6 +366,18 @@ def _check_steps(
     stepless = is_stepless(str(training.get("learner", BUILT_IN)))
     if stepless and method is not None and (what := tell_stepless(name, method)):
         wrong.add(("method",), "method", what)
+
+
+def _read_estimates(given: Any, name: str, method: Method | None, wrong: Placed) -> dict[str, Any]:
+    """The options of the method."""
+    if not isinstance(given, Mapping):
+        wrong.add(("estimates",), "estimates", "is not a table; write [estimates]")
+        return {}
+    found: dict[str, Any] = make_plain(dict(given))
+    if method is not None:
+        for mistake in check_options(name, method.options, found, is_plain=True):
+            wrong.add(("estimates", mistake.where), f"estimates: {mistake.where}", mistake.what)
+    return found
 
 
 def _list_places(plain: Mapping[str, Any]) -> list[tuple[str, Place]]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from allotment.data.source import SOURCES
-from allotment.estimates.method import METHODS, describe_methods
+from allotment.estimates.method import METHODS, describe_choices
 
 COMMENTS = {
     "root": "where the data lie; a path that does not begin with / begins at this file's folder",
@@ -33,6 +33,15 @@ COMMENTS = {
     "classes": "all its classes",
     "metric": "how it is scored; of several in a list the first is planned with",
 }
+OPTION_COMMENTS = {
+    "validation": "labels of each task that score and are not trained on, as a share or a number",
+    "ahead": "steps of each look ahead: the paper's m",
+    "every": "steps between two looks",
+    "runs": "trainings whose transfer is averaged",
+    "sizes": "pseudo-labels added at each point of a curve: the paper's a_1 .. a_p",
+    "repetitions": "trainings at each of these points",
+    "ensemble": "networks that make the pseudo-labels",
+}
 
 
 def write_template(
@@ -43,6 +52,7 @@ def write_template(
     training: Mapping[str, Any],
     trainings: int | None = None,
     seed: int = 0,
+    estimates: Mapping[str, Any] | None = None,
 ) -> str:
     """The text of a campaign.toml; every value is written so that TOML reads it back."""
     home = METHODS.version_of(method)
@@ -53,7 +63,7 @@ def write_template(
         f"budget = {budget}",
         "",
         "# How the worth of a label is measured:",
-        *(f"#   {name:<12} {about}" for name, about in describe_methods().items()),
+        *_list_methods(),
         *([] if home is None else [f"# it comes with a package that is to be installed: {home}"]),
         f"method = {_quoted(method)}",
         *(
@@ -76,9 +86,20 @@ def write_template(
         "[training]",
         *_commented(training),
     ]
+    if estimates:
+        lines += ["", "# Options of the method.", "[estimates]"]
+        lines += _commented(estimates, OPTION_COMMENTS)
     for number, (name, keys) in enumerate(tasks.items()):
         lines += ["", *_task(name, keys, first=number == 0)]
     return "\n".join(lines) + "\n"
+
+
+def _list_methods() -> list[str]:
+    """A line for each; those that are named together need a mark behind their names."""
+    return [
+        f"#   {name + ':' if ',' in name else name:<12} {about}"
+        for name, about in describe_choices().items()
+    ]
 
 
 def _task(name: str, keys: Mapping[str, Any], first: bool) -> list[str]:
@@ -123,7 +144,7 @@ def _commented(values: Mapping[str, Any], comments: Mapping[str, str] = COMMENTS
 
 def _toml(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_quoted, value))}]"
+        return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
     return _quoted(value) if isinstance(value, str) else str(value)

@@ -3,6 +3,7 @@ worth."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +17,9 @@ from allotment.campaign.evaluation import BASE, LEVEL, SAME_IMAGES, Evaluation
 from allotment.campaign.intake import Intake
 from allotment.campaign.state import CampaignState, Proposal
 from allotment.campaign.summary import Status, tell_order, tell_outlook
+from allotment.estimates.estimates import Estimates
 from allotment.estimates.forecast import Forecast
+from allotment.estimates.scoring import tell_scoring
 from allotment.formatting import several
 from allotment.learners.validation import Scoreboard, show_score
 from allotment.orders.strategy import RANDOM, SHARING
@@ -94,6 +97,7 @@ def show_measured(page: Page, measured: Measured, folder: str) -> None:
         page.text(f"{several(measured.earlier, 'training')} of earlier rounds count, too.")
     for reason, count in measured.left_over.items():
         page.text(f"{several(count, 'earlier training')} kept but not used: {reason}.")
+    show_scoring(page, measured.estimates)
     if measured.diagnosis is None:
         page.text(f"There is nothing to plan with: {measured.idle}.")
         return
@@ -105,7 +109,26 @@ def show_measured(page: Page, measured: Measured, folder: str) -> None:
         page.text()
         page.text(f"Order now: {tell_order(proposal)}.")
     page.text()
+    if measured.tried:
+        said = ", ".join(f"{key} = {_spell(each)}" for key, each in measured.tried.items())
+        page.text(
+            f"This is with {said}, which campaign.toml does not say: plans go by the file. To plan"
+            " with it, write it there below [estimates]; nothing is trained again."
+        )
+        return
     page.text(f"Next: allot plan {folder}")
+
+
+def _spell(value: Any) -> str:
+    """A value as TOML has it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def show_scoring(page: Page, estimates: Estimates | None) -> None:
+    """Which labels scored, where a method keeps some apart or was told."""
+    if estimates is not None and (said := tell_scoring(estimates.about)):
+        page.text(f"{said[:1].upper()}{said[1:]}.")
+        page.text()
 
 
 def _show_forecasts(page: Page, forecasts: Mapping[str, Forecast]) -> None:
@@ -141,6 +164,10 @@ def show_proposal(page: Page, proposal: Proposal, folder: str, what_if: bool) ->
     else:
         if message := tell_outlook(plan):
             page.text(f"Expected: {message}.")
+        if said := tell_scoring(proposal.found.estimates.about):
+            page.text(
+                f"Measured by the method {proposal.found.estimates.about.get('method')}, {said}."
+            )
     _tell_waiting(page, proposal.waiting)
     why = ": why is said above, below Unspent" if proposal.is_empty and plan.unspent else ""
     page.text(f"Order now: {tell_order(proposal)}{why}.")
