@@ -12,16 +12,18 @@ import pytest
 from helpers.tiny_voc import TINY, make_tiny_backbone, write_voc
 
 from allotment.errors import InputError
+from allotment.estimates.estimates import Estimates
 from allotment.experiment.case import CASES, FULL, LARGER, SMALL, Case, Prices, find_case
 from allotment.experiment.casebook import Casebook
+from allotment.experiment.claim import Claim
 from allotment.experiment.entrants import find_best, list_baselines, spread_budget
 from allotment.experiment.exhibit import list_exhibits
 from allotment.experiment.exhibits.figure_2 import EXHIBIT as FIGURE_2
 from allotment.experiment.ground import Ground
 from allotment.experiment.outcomes import find_mean
 from allotment.experiment.record import Record
-from allotment.experiment.running import list_missing, run, write
-from allotment.experiment.work import Purchase, make_site, name_training
+from allotment.experiment.running import list_missing, list_questions, run, write
+from allotment.experiment.work import Purchase, make_site, name_estimates, name_training
 from allotment.job import Job
 from allotment.learners.setups import BACKBONES, SETUPS
 
@@ -197,22 +199,39 @@ def test_the_papers_baselines_are_there() -> None:
     assert {"figure-2", "figure-4a", "figure-5", "table-1", "table-2"} <= list_exhibits().keys()
 
 
+def plant(case: Case) -> Estimates:
+    """What a method might conclude: class labels are worth 1.1, masks 2.0, and curves bend."""
+    points = {
+        task: {"sizes": [0, 6, 12], "scores": [[0.5, 0.52, 0.53]], "higher_is_better": True}
+        for task in case.tasks
+    }
+    return Estimates(
+        case.tasks,
+        (case.have,) * 2,
+        worths=np.array([[[1.1, 0.0], [0.0, 2.0]]]),
+        shapes=np.array([[0.99, 0.97]]),
+        law="geometric",
+        about={"measured": {"points": points}, "rates": dict.fromkeys(case.tasks, 0.98)},
+    )
+
+
 def fill(book: Casebook, seed: int = 0) -> None:
     """Put results on record that nobody trained: a gain of 2 % for each doubling, and noise."""
     rng = np.random.default_rng(seed)
-    for exhibit in list_exhibits().values():
-        if exhibit.data != "voc":
-            continue
-        for job in exhibit.list_trainings(book):
-            counts = job.needs["counts"]
-            scores = {
-                task: 0.5 * (1 + 0.02 * math.log2(1 + counts[task] / 6) + 0.001 * rng.normal())
-                for task in job.needs["tasks"]
-            }
-            higher = dict.fromkeys(scores, True)
-            book.record.put(
-                job, {"metrics": scores, "losses": scores, "higher": higher, "seconds": 1.0}
-            )
+    exhibits = [each for each in list_exhibits().values() if each.data == "voc"]
+    for asked in list_questions(exhibits, book.case):
+        found = {"estimates": plant(book.case).to_dict(), "seconds": 60.0}
+        book.record.put(name_estimates(book.case, asked), found)
+    for job in list_missing(exhibits, book):
+        counts = job.needs["counts"]
+        scores = {
+            task: 0.5 * (1 + 0.02 * math.log2(1 + counts[task] / 6) + 0.001 * rng.normal())
+            for task in job.needs["tasks"]
+        }
+        higher = dict.fromkeys(scores, True)
+        book.record.put(
+            job, {"metrics": scores, "losses": scores, "higher": higher, "seconds": 1.0}
+        )
 
 
 def test_every_exhibit_is_shown_of_what_is_on_record(ground: Ground, tmp_path: Path) -> None:
@@ -223,15 +242,29 @@ def test_every_exhibit_is_shown_of_what_is_on_record(ground: Ground, tmp_path: P
     later = Casebook(case, Record(path))
     for name, exhibit in list_exhibits().items():
         if exhibit.data == "voc":
-            shown = exhibit.show(later)
-            paths = write(name, shown, tmp_path / "out")
+            paths = write(name, exhibit.show(later), tmp_path / "out")
             again = write(name, exhibit.show(later), tmp_path / "again")
             assert [one.read_bytes() for one in paths] == [one.read_bytes() for one in again]
             assert "nan" not in paths[1].read_text()
-    text = (tmp_path / "out" / "figure-2.md").read_text()
-    assert "| 40 % |" in text
-    assert "Range of D_T" in text
-    assert (tmp_path / "out" / "figure-5.svg").read_text().startswith("<?xml")
+    out = tmp_path / "out"
+    assert "| 40 % |" in (out / "figure-2.md").read_text()
+    assert "Range of D_T" in (out / "figure-2.md").read_text()
+    assert (out / "figure-5.svg").read_text().startswith("<?xml")
+    claims = (out / "claims-voc.md").read_text()
+    # all labels of a task count alike here, so that masks gain nothing from classes
+    assert "| masks gain from class labels" in claims
+    assert "| classes | 1.13 | 1.10" in claims
+    assert "| holds |" in claims
+
+
+def test_a_claim_is_told_by_its_interval() -> None:
+    def judge(values: list[float]) -> str:
+        return Claim("", "", find_mean(np.array(values)[:, None])).verdict
+
+    assert judge([1.0, 1.1, 0.9, 1.2]) == "holds"
+    assert judge([-1.0, -1.1, -0.9, -1.2]) == "does not hold"
+    assert judge([1.0, -1.1, 0.9, -1.2]) == "cannot be told"
+    assert judge([1.0]) == "cannot be told"
 
 
 @pytest.mark.long

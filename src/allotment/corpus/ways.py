@@ -157,16 +157,16 @@ def _by_band(known: Knowledge) -> Choice:
 
 
 DEFAULT_PRIOR = Prior()
-NO_TRANSFER = replace(DEFAULT_PRIOR, transfers=((1e-6, 1.0),))
-NO_ODD = replace(DEFAULT_PRIOR, live=1.0, saturated=1e-9, dead=1e-9, late=1e-9)
+PRIOR_WITHOUT_TRANSFER = replace(DEFAULT_PRIOR, transfers=((1e-6, 1.0),))
+PRIOR_WITHOUT_ODD = replace(DEFAULT_PRIOR, live=1.0, saturated=1e-9, dead=1e-9, late=1e-9)
 
 WAYS: dict[str, Way] = {
     "default": _fit(DEFAULT_PRIOR),
     "slopes": _by_slopes,
     "band, else neutral": _by_band,
     **{name: _base(name) for name in BASES},
-    "default, no transfer": _fit(NO_TRANSFER),
-    "default, no odd states": _fit(NO_ODD),
+    "default, no transfer": _fit(PRIOR_WITHOUT_TRANSFER),
+    "default, no odd states": _fit(PRIOR_WITHOUT_ODD),
     "default, no skill": _fit(DEFAULT_PRIOR, without_skill=True),
     "half-way to neutral": _half_way,
 }

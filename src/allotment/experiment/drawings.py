@@ -64,13 +64,14 @@ def draw_lines(
     axes.legend(frameon=False, fontsize=8)
 
 
-def draw_bars(axes: Any, bars: Mapping[str, Mean], marked: Sequence[str] = ()) -> None:
-    """A lying bar for each name, the first on top, with its interval and its value."""
+def draw_bars(axes: Any, bars: Mapping[str, Mean], marked: Mapping[str, int]) -> None:
+    """A lying bar for each name, the first on top, with its interval; `marked` ones have a colour
+    of COLOURS."""
     names = list(bars)
     places = np.arange(len(names))[::-1]
     values = np.array([bars[name].value for name in names])
     reach = [bars[name].reach if np.isfinite(bars[name].reach) else 0.0 for name in names]
-    colours = [COLOURS[0] if name in marked else "#9aa8b5" for name in names]
+    colours = [COLOURS[marked[name]] if name in marked else "#9aa8b5" for name in names]
     axes.barh(places, values, xerr=reach, color=colours, height=0.7,
               error_kw={"ecolor": INK, "elinewidth": 1, "capsize": 2})  # fmt: skip
     axes.set_yticks(places, names)

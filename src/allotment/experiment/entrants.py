@@ -23,7 +23,7 @@ from allotment.problem import Problem, Task
 
 BUDGET_SHARES = tuple(range(0, 101, 10))
 """of the budget on the first of two tasks, in %"""
-SAME = "*"
+STAR = "*"
 """after the name of a plan: labels of all tasks are of the same instances"""
 GRID_BEST = "grid's best"
 
@@ -99,7 +99,7 @@ def list_singles(case: Case) -> list[FixedPlan]:
     """All of the budget on one task; labels of one that bring those of another with them are of the
     same instances."""
     return [
-        FixedPlan(f"100 % {task}" + (SAME if task in case.implies else ""), f"all on {task}")
+        FixedPlan(f"100 % {task}" + (STAR if task in case.implies else ""), f"all on {task}")
         for task in case.tasks
     ]
 
@@ -108,7 +108,7 @@ def list_baselines(case: Case) -> list[FixedPlan]:
     """The paper's, and the neutral plan (P15)."""
     return [
         FixedPlan(EQUAL_IMAGES),
-        FixedPlan(EQUAL_IMAGES + SAME, EQUAL_IMAGES, same=True),
+        FixedPlan(EQUAL_IMAGES + STAR, EQUAL_IMAGES, same=True),
         *list_singles(case),
         FixedPlan(EQUAL_BUDGET),
         FixedPlan(NEUTRAL_PLAN),

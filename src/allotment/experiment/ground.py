@@ -46,6 +46,11 @@ class Ground:
         nobody = self.parts.test[:0]
         return self._make(Split(self.parts.train, self.parts.validation, nobody))
 
+    @cached_property
+    def whole(self) -> TorchLearner:
+        """That knows the test part: for methods that score there, as the paper's does."""
+        return self._make(self.parts)
+
     def draw_validation(self, seed_set: int) -> Labels:
         """The labels that score what a method measures, beyond those of the seed set."""
         found: dict[str, Instances] = {}

@@ -65,12 +65,12 @@ class Outlay:
         return self.hours * self.speed.price
 
     def __str__(self) -> str:
-        speed = self.speed
+        speed, digits = self.speed, 0 if self.dollars >= 10 else 2
         return (
             f"{self.trainings} trainings of plans and {self.measured} of methods: about"
             f" {self.hours:,.0f} hours of {speed.machine} with {speed.memory:g} GB,"
-            f" ${self.dollars:,.{0 if self.dollars >= 10 else 2}f} at ${speed.price:g} an hour (taken: {speed.trained:g} images a"
-            f" second trained, {speed.scored:g} scored)"
+            f" ${self.dollars:,.{digits}f} at ${speed.price:g} an hour (taken: {speed.trained:g}"
+            f" images a second trained, {speed.scored:g} scored)"
         )
 
 

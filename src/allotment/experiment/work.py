@@ -18,6 +18,7 @@ from allotment.data.labels import Labels
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.method import METHODS
 from allotment.estimates.request import FOLDS, Request
+from allotment.estimates.scoring import TEST_PART
 from allotment.experiment.case import Case
 from allotment.experiment.ground import Ground
 from allotment.job import JSON, Job, canonical, parse
@@ -132,26 +133,21 @@ def make_request(ground: Ground, asked: Question) -> Request:
     labels = ground.complete(ground.draw_seed_set(asked.seed_set))
 
     def open_bench() -> tuple[Learner, Labels]:
-        return _find_scored(ground, asked), labels
+        return ground.untested if asked.score_on != ON_TEST else ground.whole, labels
 
+    scored: dict[str, Any] = {}
+    if asked.score_on == ON_TEST:
+        scored = {"score_on": TEST_PART}
+    elif asked.score_on == ON_VALIDATION:
+        scored = {"score_on": ground.draw_validation(asked.seed_set)}
     return Request(
         open_bench,
         seed=asked.seed_set,
         trainings=method.trainings if asked.trainings is None else asked.trainings,
         folds=1 if asked.score_on else FOLDS,
-        options=dict(asked.options),
+        options={**asked.options, **scored},
         per_job=1,
     )
-
-
-def _find_scored(ground: Ground, asked: Question) -> Learner:
-    """The learner of a seed set, scored on what the question says."""
-    if asked.score_on == ON_TEST:
-        return ground.tested
-    learner = ground.untested
-    if asked.score_on == ON_VALIDATION:
-        return learner.with_validation(ground.draw_validation(asked.seed_set))
-    return learner
 
 
 def list_measurings(ground: Ground, asked: Question) -> list[Job]:

@@ -6,7 +6,7 @@ from allotment.corpus.plans import EQUAL_BUDGET, EQUAL_IMAGES
 from allotment.experiment.case import Case
 from allotment.experiment.casebook import Casebook
 from allotment.experiment.claim import Claim, lead, lead_over_best, pick_best, show_claims
-from allotment.experiment.entrants import SAME, USUAL_AHEAD, list_singles
+from allotment.experiment.entrants import STAR, USUAL_AHEAD, list_singles
 from allotment.experiment.exhibit import Exhibit, Shown
 from allotment.experiment.exhibits.table_2 import EXHIBIT as TABLE_2
 from allotment.experiment.outcomes import find_mean
@@ -27,7 +27,7 @@ class ClaimsTaskonomy(Exhibit):
     def show(self, book: Casebook) -> Shown:
         found, taba = TABLE_2.compare(book), f"TABA, m = {USUAL_AHEAD}"
         singles = [each.name for each in list_singles(book.case)]
-        others = [EQUAL_IMAGES, EQUAL_IMAGES + SAME, *singles]
+        others = [EQUAL_IMAGES, EQUAL_IMAGES + STAR, *singles]
         poor = pick_best(found, others) - found.entries[EQUAL_BUDGET].totals
         claims = [
             Claim("TABA is the best: over the best baseline", "+0.9",
@@ -35,7 +35,7 @@ class ClaimsTaskonomy(Exhibit):
             Claim("equal budget is poor: the best other baseline over it", "+2.2",
                   find_mean(poor)),
             Claim("different images are better than the same", "+6.2",
-                  lead(found, EQUAL_IMAGES, EQUAL_IMAGES + SAME)),
+                  lead(found, EQUAL_IMAGES, EQUAL_IMAGES + STAR)),
         ]  # fmt: skip
         values = {each.text: each.to_dict() for each in claims}
         title = "What the paper claims about Taskonomy"

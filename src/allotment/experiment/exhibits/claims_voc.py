@@ -9,7 +9,7 @@ from allotment.experiment.case import LARGER, RATIOS, SEGMENTATION, Case
 from allotment.experiment.casebook import Casebook
 from allotment.experiment.claim import Claim, lead, lead_over_best, pick_best, show_claims
 from allotment.experiment.comparison import PriceComparison
-from allotment.experiment.entrants import GRID_BEST, SAME, USUAL_AHEAD, find_best, list_singles
+from allotment.experiment.entrants import GRID_BEST, STAR, USUAL_AHEAD, find_best, list_singles
 from allotment.experiment.exhibit import Exhibit, ResultTable, Shown
 from allotment.experiment.exhibits.figure_2 import EXHIBIT as FIGURE_2
 from allotment.experiment.exhibits.figure_4b import EXHIBIT as FIGURE_4B
@@ -60,7 +60,7 @@ class ClaimsVoc(Exhibit):
             Claim("the ranking of baselines changes with prices: equal images over equal budget,"
                   " at 1:3 more than at 1:30", "6.3", self._find_turn(main)),
             Claim("different images are better than the same", "-",
-                  lead(main["1:20"], EQUAL_IMAGES, EQUAL_IMAGES + SAME)),
+                  lead(main["1:20"], EQUAL_IMAGES, EQUAL_IMAGES + STAR)),
         ]  # fmt: skip
         for task in book.case.tasks:
             text = f"pseudo-label curves have the shape of real ones: {task}, correlation"

@@ -41,7 +41,9 @@ class Figure5(Exhibit):
             axes = figure.subplots(1, len(found), sharey=True)
             for each, (name, comparison) in zip(axes, found.items(), strict=True):
                 bars = {one.name: find_mean(one.totals) for one in comparison.entries.values()}
-                draw_bars(each, bars, [one for one in bars if one.startswith("TABA")])
+                marked = {one.name: 0 for one in list_taba(book.case)}
+                marked |= {one.name: 1 for one in list_ours()}
+                draw_bars(each, bars, marked)
                 each.set_title(f"classes : masks = {name}", fontsize=10)
                 each.set_xlabel("D_T, %")
 
