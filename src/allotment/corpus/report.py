@@ -50,7 +50,7 @@ FEWEST_STATED = 10
 SPENT = {
     "response": "the trainings of the default method",
     "surfaces": "these, and plans of the surfaces",
-    "long": "`taba`, `taba-pooled` and rounds",
+    "long": "`taba`, `taba-mended`, `taba-pooled` and rounds",
     "plans": "plans of all ways",
 }
 """parts of what was measured"""

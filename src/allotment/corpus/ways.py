@@ -35,7 +35,7 @@ from allotment.problem import Problem
 
 BASES = (NEUTRAL_PLAN, EQUAL_BUDGET, EQUAL_IMAGES)
 """that train nothing"""
-TABA_TRAININGS = {"taba": 30, "taba-pooled": 30}
+TABA_TRAININGS = {"taba": 30, "taba-mended": 30, "taba-pooled": 30}
 """methods that look into trainings, and how many trainings they are given: about as many seconds as
 the default takes"""
 WAYS_IN_ROUNDS = {"two rounds": 2, "three rounds": 3}

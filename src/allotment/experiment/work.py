@@ -120,10 +120,11 @@ def name_pool(case: Case) -> Job:
 
 
 def _describe(case: Case, asked: Question) -> dict[str, JSON]:
-    trainings = asked.trainings
+    method, trainings = METHODS.load(asked.method), asked.trainings
     if trainings is None:
-        trainings = METHODS.load(asked.method).trainings
+        trainings = method.trainings
     shared = _share(case) | asdict(replace(asked, trainings=trainings))
+    shared |= {"edition": method.edition}
     return shared | ({"validation": case.validation} if asked.score_on == ON_VALIDATION else {})
 
 
