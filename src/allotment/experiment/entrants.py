@@ -135,10 +135,10 @@ def _settle(case: Case, ahead: int) -> dict[str, JSON]:
     return {"ahead": ahead, **runs}
 
 
-WITHOUT_TRANSFER = "taba-alone"
+ALONE_METHOD = "taba-alone"
 """the paper's method without transfer"""
 ABLATIONS = {
-    "I = 1": WITHOUT_TRANSFER,
+    "I = 1": ALONE_METHOD,
     "TAG": "taba-tag",
     "b = 1": "taba-b1",
     "b = 0.999": "taba-b0999",
@@ -154,7 +154,7 @@ def list_ablations(case: Case) -> list[MeasuredPlan]:
         MeasuredPlan(
             name,
             method,
-            {} if method == WITHOUT_TRANSFER else _settle(case, USUAL_AHEAD),
+            {} if method == ALONE_METHOD else _settle(case, USUAL_AHEAD),
             score_on=ON_VALIDATION,
         )
         for name, method in ABLATIONS.items()

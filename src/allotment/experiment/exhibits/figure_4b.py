@@ -11,7 +11,7 @@ from allotment.arrays import Array
 from allotment.experiment.case import Case
 from allotment.experiment.casebook import Casebook
 from allotment.experiment.drawings import draw_lines
-from allotment.experiment.entrants import WITHOUT_TRANSFER
+from allotment.experiment.entrants import ALONE_METHOD
 from allotment.experiment.exhibit import Exhibit, ResultTable, Shown, dump_mean, spell_mean
 from allotment.experiment.outcomes import Mean, find_mean
 from allotment.experiment.work import ON_TEST, Question
@@ -27,8 +27,7 @@ class Figure4b(Exhibit):
     def list_questions(self, case: Case) -> list[Question]:
         """Curves on pseudo-labels, scored on the test part as the paper does."""
         return [
-            Question(WITHOUT_TRANSFER, seed_set, score_on=ON_TEST)
-            for seed_set in range(case.seed_sets)
+            Question(ALONE_METHOD, seed_set, score_on=ON_TEST) for seed_set in range(case.seed_sets)
         ]
 
     def find_points(self, book: Casebook, task: str) -> tuple[list[int], Array]:
