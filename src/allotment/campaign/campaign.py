@@ -800,7 +800,10 @@ class Campaign:
         with showing(progress, "steps") as shown:
             shown(0, total)
             trained = train(
-                bench.learner, bench.labels, seed, watch=lambda step, _: shown(step, total)
+                bench.learner,
+                bench.labels,
+                seed,
+                watch=lambda step, _: shown(min(step, total), total),
             )
         return save_model(
             place,

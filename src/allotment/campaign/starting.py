@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,9 @@ from allotment.settings.settings import (
 from allotment.settings.template import write_template
 from allotment.stock.fingerprints import keep_rows
 from allotment.stock.stock import Stock, open_stock
+
+if TYPE_CHECKING:
+    from allotment.learners.setups import Setup
 
 EXAMPLE_METRIC = {
     "classification": "balanced_accuracy",
@@ -93,11 +96,15 @@ def begin(
     options: Mapping[str, str] | None = None,
     network: str = USUAL_NETWORK,
     weights: str | None = None,
+    from_scratch: bool = False,
     steps: int | None = None,
     learner: str | None = None,
 ) -> Started:
     """A new campaign. Settings and data are checked before anything is written; all mistakes are
     named at once.
+
+    A `network` other than the usual one brings its size of pictures and its recipe along, and is
+    given the file of its trained `weights`, or is said to start `from_scratch`.
 
     `learner` is the name of what trains; "auto" compares those built in on the labels at hand.
 
@@ -111,7 +118,10 @@ def begin(
     metrics = metrics or {}
     named = {"cost": costs, "have": have, "kind": kinds, "classes": classes}
     wrong = Collected()
+    setup = wrong.attempt(_find_setup, network)
     given = wrong.attempt(read_options, source, options or {}) or {}
+    if setup is not None and "side" not in (options or {}):
+        given["side"] = setup.side
     layout = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
     given |= {key: value for key, value in layout.items() if value is not None}
     roles = {"id": id, "group": group, "drop": list(drop)}
@@ -122,20 +132,18 @@ def begin(
     lost = _find_lost_targets(source, settling)
     wrong.found += lost
     wrong.attempt(_check, source, root, names, budget, named | {"metric": metrics}, bool(lost))
-    wrong.attempt(_check_weights, network, weights)
+    wrong.attempt(_check_weights, network, weights, from_scratch)
     wrong.raise_all()
     keys, notes = _begin_data(source, folder, root, settling)
-    tasks = {name: _begin_task(source, name, named) for name in names}
+    tasks = {name: _begin_task(source, name, named, setup) for name in names}
     for name, several in metrics.items():
         tasks[name]["metric"] = several[0] if len(several) == 1 else list(several)
-    usual = source.recipe.get("steps", STEPS)
-    training: dict[str, Any] = {"network": network}
-    if weights is not None and "weights" not in given:
-        training["weights"] = _relative(weights, folder)
-    training |= {"steps": usual if steps is None else steps} | settle_machine()
+    own = None if weights is None or "weights" in given else _relative(weights, folder)
+    training = _begin_training(source, network, own, from_scratch, steps) | settle_machine()
     if learner not in (None, AUTO):
         training = {"learner": learner} | ({} if is_stepless(str(learner)) else training)
-    money = _number(budget or str(source.budget or 0))
+    usual = source.budget if setup is None else setup.budget or source.budget
+    money = _number(budget or str(usual or 0))
     write = partial(write_template, keys, tasks, money, method)
     checked = _check_data(write(training), folder, settling)
     if checked is None:
@@ -177,22 +185,47 @@ def _choose_pictures(
     return {} if weights is None else {"weights": _relative(weights, folder)}
 
 
-def _check_weights(network: str, weights: str | None) -> None:
-    """That a network which begins with trained layers is given them, before anything is made."""
-    if weights is not None or network == USUAL_NETWORK:
-        return
+def _find_setup(network: str) -> Setup | None:
+    """The set-up of that name; None for the usual network, and for one that there is not, which is
+    said when the settings are read."""
+    if network == USUAL_NETWORK:
+        return None
     try:
         from allotment.learners.setups import SETUPS
-    except ImportError:  # without torch nothing will be trained here
-        return
-    setup = SETUPS.get(network)
-    if setup is not None and setup.frozen_stages:
-        what = (
-            f"is missing: {network} keeps the first layers of a {setup.backbone} that was trained"
-            " on ImageNet. Give a file of its weights (.safetensors, .npz or .pth), such as"
-            f" --weights {setup.backbone}.safetensors; docs/vision.md says what is in it"
-        )
-        raise InputError([Mistake("--weights", what)])
+    except ImportError:
+        what = f"{network} needs torch: pip install 'allotment[train]'"
+        raise InputError([Mistake("--network", what)]) from None
+    return SETUPS.get(network)
+
+
+def _check_weights(network: str, weights: str | None, from_scratch: bool) -> None:
+    """That a network which begins with trained layers is given them, before anything is made."""
+    if _find_setup(network) is not None:
+        from allotment.learners.setups import check_weights
+
+        file = None if weights is None else Path(weights).expanduser()
+        check_weights(network, file, from_scratch)
+    elif from_scratch:
+        what = "is for networks that begin with trained layers; the usual one never does"
+        raise InputError([Mistake("--from-scratch", f"{what}: leave it out")])
+
+
+def _begin_training(
+    source: Source, network: str, weights: str | None, from_scratch: bool, steps: int | None
+) -> dict[str, Any]:
+    """What is written of the training: a set-up shows its whole recipe, the usual network the steps
+    alone."""
+    training: dict[str, Any] = {"network": network}
+    if weights is not None:
+        training["weights"] = weights
+    if from_scratch:
+        training["from_scratch"] = True
+    setup = _find_setup(network)
+    if setup is None:
+        usual = source.recipe.get("steps", STEPS)
+        return training | {"steps": usual if steps is None else steps}
+    recipe = setup.recipe if steps is None else replace(setup.recipe, steps=steps)
+    return training | recipe.describe()
 
 
 def tell_metrics(state: CampaignState) -> str:
@@ -258,13 +291,14 @@ def _begin_data(
 
 
 def _begin_task(
-    source: Source, name: str, named: Mapping[str, Mapping[str, str]]
+    source: Source, name: str, named: Mapping[str, Mapping[str, str]], setup: Setup | None
 ) -> dict[str, Any]:
     """What is written of a task: what was given on the command line, or else the source's own."""
     usual = source.tasks.get(name, KnownTask("", 0))
     task: dict[str, Any] = {"cost": _number(named["cost"].get(name, str(usual.cost)))}
     if source.complete or named["have"]:
-        task["have"] = _number(named["have"].get(name, str(usual.have)))
+        have = usual.have if setup is None else setup.have or usual.have
+        task["have"] = _number(named["have"].get(name, str(have)))
     if name in named["kind"]:
         task["kind"] = named["kind"][name]
     if name in named["classes"]:

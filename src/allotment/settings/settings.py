@@ -42,13 +42,19 @@ TRAINING: dict[str, type] = {
     "learner": str,
     "network": str,
     "weights": str,
+    "from_scratch": bool,
     "steps": int,
     "epochs": int,
     "batch_size": int,
+    "crop": int,
+    "accumulate": int,
     "optimiser": str,
     "trunk_rate": float,
     "head_rate": float,
+    "final_rate": float,
+    "momentum": float,
     "weight_decay": float,
+    "patience": int,
     "members": int,
     "device": str,
     "precision": str,
@@ -418,6 +424,9 @@ def _read_training(given: Any, source: Source | None, wrong: Placed) -> dict[str
         wrong.add(("training", "network"), "training: network", what)
     if what := check_learner(found.get("learner", BUILT_IN)):
         wrong.add(("training", "learner"), "training: learner", what)
+    if found.get("from_scratch") and "weights" in found:
+        what = "does not go with weights; leave one of them out"
+        wrong.add(("training", "from_scratch"), "training: from_scratch", what)
     for mistake in check_recipe(found):
         wrong.add(("training", mistake.where), f"training: {mistake.where}", mistake.what)
     return found

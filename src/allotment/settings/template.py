@@ -26,7 +26,20 @@ COMMENTS = {
         "of one training; it takes longer with more of them, and comes closer to your final"
         " training"
     ),
+    "from_scratch": "it starts from nothing; trained weights for it: weights = ...",
+    "epochs": "of one training: how often it goes over the labels of the task that has most",
     "batch_size": "labels of each task in one step",
+    "crop": "pixels on each side of the random parts of images that are trained on",
+    "optimiser": "sgd, adam or adamw",
+    "trunk_rate": "learning rate at the start: of what tasks share",
+    "head_rate": "likewise: of each task's own layers",
+    "final_rate": "where both end, along a cosine",
+    "momentum": "how much of its last steps sgd keeps up",
+    "weight_decay": "how much weights shrink in a step",
+    "patience": (
+        "after the last epoch it goes on, at the last rate, until the loss of labels that are held"
+        " back (one in ten) has not fallen for so many epochs"
+    ),
     "device": "what training runs on; settled when this campaign began",
     "precision": "likewise",
     "kind": "what it predicts, where the guess from its cells is wrong",

@@ -1,0 +1,211 @@
+"""Campaigns on folders of images: what set-ups bring along, and that all that trains sees the
+same."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from helpers.campaigns import fine, refused
+from helpers.folders import by_building, make_taskonomy, make_voc
+
+from allotment.campaign.campaign import Campaign
+from allotment.campaign.work import set_up
+from allotment.data.augment import FILL
+from allotment.data.dataset import VOID
+from allotment.data.labels import Labels, TaskLabels
+from allotment.learners.resnet import ResNet
+
+DATA = Path(os.environ.get("ALLOT_TEST_DATA", "nowhere"))
+real = pytest.mark.skipif(not DATA.is_dir(), reason="ALLOT_TEST_DATA is not set")
+FEW = ("--have", "classes=2", "--have", "segmentation=2", "--budget", 21)
+PAPER = {
+    "optimiser": "sgd",
+    "trunk_rate": 0.001,
+    "head_rate": 0.01,
+    "final_rate": 0.0001,
+}
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def init(data: str, *more: object, root: object = "data") -> dict[str, Any]:
+    """What is in the file of a new campaign."""
+    fine("init", "camp", "--data", data, "--root", root, *more)
+    return tomllib.loads(Path("camp/campaign.toml").read_text())
+
+
+def change(*pairs: tuple[str, str]) -> None:
+    path = Path("camp/campaign.toml")
+    text = path.read_text()
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text)
+
+
+# --- the file shows what a set-up brings along ---
+
+
+def test_the_file_of_the_papers_voc_has_the_papers_numbers() -> None:
+    """P11 to P13; crop, batch size, momentum and weight decay are ours to choose."""
+    make_voc(Path("data"))
+    paper = ("--network", "voc-paper", "--from-scratch")
+    told = refused(2, "init", "camp", "--data", "voc", "--root", "data", *paper)
+    assert told.count("have: 300 labels wanted") == 2
+    few = ("--have", "classes=2", "--have", "segmentation=2")
+    file = init("voc", *paper, *few)
+    assert (file["data"]["side"], file["budget"]) == (513, 6300)
+    assert [task["cost"] for task in file["task"]] == [1, 20]
+    training = file["training"]
+    assert {key: training[key] for key in PAPER} == PAPER
+    assert (training["network"], training["epochs"]) == ("voc-paper", 100)
+    assert (training["crop"], training["batch_size"]) == (321, 8)
+    assert (training["momentum"], training["weight_decay"]) == (0.9, 0.0001)
+    assert not {"steps", "patience"} & training.keys()
+    bench = set_up_now()
+    assert bench.learner.recipe.describe().items() <= training.items()
+
+
+def test_the_file_of_the_papers_taskonomy_has_the_papers_numbers() -> None:
+    """P11, P12 and P14."""
+    make_taskonomy(Path("data"), by_building)
+    paper = ("--network", "taskonomy-paper", "--from-scratch")
+    told = refused(2, "init", "camp", "--data", "taskonomy", "--root", "data", *paper)
+    assert told.count("have: 10000 labels wanted") == 5
+    names = ("segmentation", "normals", "depth", "keypoints", "edges")
+    few = [part for name in names for part in ("--have", f"{name}=1")]
+    file = init("taskonomy", *paper, *few)
+    assert (file["data"]["side"], file["budget"]) == (256, 210_000)
+    assert [(task["name"], task["cost"]) for task in file["task"]] == list(
+        zip(names, (10, 3, 3, 2, 3), strict=True)
+    )
+    training = file["training"]
+    assert {key: training[key] for key in PAPER} == PAPER
+    assert (training["epochs"], training["patience"]) == (30, 5)
+    assert not {"steps", "crop"} & training.keys()
+
+
+def test_options_go_before_what_a_set_up_brings() -> None:
+    make_voc(Path("data"))
+    paper = ("--network", "voc-paper", "--from-scratch", "--set", "side=48", "--steps", 7)
+    file = init("voc", *paper, *FEW)
+    assert file["data"]["side"] == 48
+    assert file["training"]["steps"] == 7
+    assert "epochs" not in file["training"]
+
+
+def test_the_usual_network_is_written_as_before() -> None:
+    make_voc(Path("data"))
+    file = init("voc", *FEW)
+    assert file["data"]["side"] == 64
+    assert file["training"] | {"device": 0, "precision": 0} == {
+        "network": "usual",
+        "steps": 300,
+        "device": 0,
+        "precision": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("crop = -1", "training: crop: -1 is below 0"),
+        ("patience = -2", "training: patience: -2 is below 0"),
+        ("momentum = -0.5", "training: momentum: -0.5 is not a finite number of 0 or more"),
+        ("final_rate = true", "training: final_rate: True is not a number"),
+        ("steps = 5", "training: epochs: does not count beside steps"),
+        ("patience = 3\nmembers = 2", "training: patience: is for one network"),
+        ('weights = "w.pth"', "training: from_scratch: does not go with weights"),
+    ],
+)
+def test_mistakes_in_a_recipe_are_named(line: str, words: str) -> None:
+    make_voc(Path("data"))
+    init("voc", "--network", "voc-paper", "--from-scratch", *FEW)
+    key = line.partition(" ")[0]
+    lines = Path("camp/campaign.toml").read_text().splitlines()
+    kept = [each for each in lines if not each.startswith(f"{key} =")]
+    place = kept.index("[training]") + 1
+    Path("camp/campaign.toml").write_text("\n".join([*kept[:place], line, *kept[place:]]))
+    assert words in refused(2, "status", "camp")
+
+
+# --- trained weights, or none on purpose ---
+
+
+def test_a_network_asks_for_its_weights_or_is_told_to_start_from_nothing() -> None:
+    make_voc(Path("data"))
+    command = ("init", "camp", "--data", "voc", "--root", "data", *FEW)
+    told = refused(2, *command, "--network", "voc-paper")
+    assert "--weights: is missing: voc-paper begins with a resnet50" in told
+    assert "To have it start from nothing: --from-scratch" in told
+    told = refused(2, *command, "--network", "voc-small", "--from-scratch")
+    assert "--from-scratch: voc-small keeps the first layers of a mobilenet" in told
+    assert "leave it out" in refused(2, *command, "--from-scratch")
+    torch.save(ResNet(18).state_dict(), "resnet18.pth")
+    given = ("--network", "voc-paper", "--weights", "resnet18.pth")
+    assert "beside --weights" in refused(2, *command, *given, "--from-scratch")
+    assert "is this another network's file?" in refused(2, *command, *given)
+    assert not Path("camp").exists()
+    file = init("voc", *FEW, "--network", "voc-paper", "--from-scratch")
+    assert file["training"]["from_scratch"] is True
+
+
+# --- measuring and retraining see the same ---
+
+
+def set_up_now(test: bool = False) -> Any:
+    """The learner of the campaign as `estimate` has it, or as `evaluate` has it."""
+    state = Campaign("camp").look()
+    return set_up(state.settings, state.stock, test=test)
+
+
+def see(bench: Any, labels: Labels, number: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """A mini-batch of masks."""
+    state = bench.learner.start(labels, 0)
+    state.done = number
+    found: tuple[torch.Tensor, torch.Tensor] = bench.learner.mini_batch(state, "segmentation", 0)
+    return found
+
+
+@pytest.mark.parametrize("crop", [33, 0])
+def test_estimates_and_evaluations_see_the_same_inputs(crop: int) -> None:
+    """Also where all masks are given as if they had been predicted, as `taba` has them."""
+    make_voc(Path("data"))
+    small = ("--set", "side=48", "--steps", 2)
+    init("voc", "--network", "voc-paper", "--from-scratch", *small, *FEW)
+    change(("crop = 321", f"crop = {crop}"))
+    benches = [set_up_now(), set_up_now(test=True)]
+    assert benches[0].labels.fingerprint == benches[1].labels.fingerprint
+    labels = benches[0].labels
+    masks = labels["segmentation"].instances
+    values = benches[0].learner.data.values("segmentation", masks)
+    # what a model would say of the parts of squares that are beside their pictures
+    guessed = np.where(values == VOID, 3, values)
+    predicted = labels.with_task("segmentation", TaskLabels(masks, guessed))
+    for number in range(6):
+        inputs, targets = see(benches[0], labels, number)
+        again, same = see(benches[1], labels, number)
+        assert torch.equal(inputs, again)
+        assert torch.equal(targets, same)
+        pseudo, filled = see(benches[0], predicted, number)
+        assert torch.equal(inputs, pseudo)
+        # nothing is labelled around a picture, and void borders are no longer void
+        known, filled_in = targets != VOID, filled != VOID
+        assert (filled_in >= known).all()
+        assert torch.equal(targets[known], filled[known])
+        outside = (inputs * 255).round() == torch.tensor(FILL)[:, None, None].float()
+        assert not (filled_in & outside.all(dim=2)).any()
+    shares = [
+        np.mean([float((see(each, labels, at)[1] != VOID).float().mean()) for at in range(6)])
+        for each in benches
+    ]
+    assert shares[0] == shares[1] > 0.3
