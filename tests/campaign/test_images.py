@@ -4,6 +4,7 @@ same."""
 from __future__ import annotations
 
 import os
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.campaigns import fine, refused
-from helpers.folders import by_building, make_taskonomy, make_voc
+from helpers.folders import by_building, make_taskonomy, make_voc, write_list
 
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.work import set_up
@@ -209,3 +210,76 @@ def test_estimates_and_evaluations_see_the_same_inputs(crop: int) -> None:
         for each in benches
     ]
     assert shares[0] == shares[1] > 0.3
+
+
+# --- whole campaigns with a ResNet-50, on forty real images ---
+
+
+def copy_voc(root: Path) -> Path:
+    """Thirty images to learn from and ten to be tested on, in VOC's own layout."""
+    names = {}
+    for part, count in (("train_aug", 30), ("val", 10)):
+        listed = (DATA / f"VOC2012/ImageSets/Segmentation/{part}.txt").read_text().split()
+        names[part] = listed[:: len(listed) // count][:count]
+    for folder, ending in (("JPEGImages", ".jpg"), ("SegmentationClassAug", ".png")):
+        (root / folder).mkdir(parents=True)
+        for name in (*names["train_aug"], *names["val"]):
+            shutil.copy(DATA / "VOC2012" / folder / f"{name}{ending}", root / folder)
+    (root / "ImageSets/Segmentation").mkdir(parents=True)
+    for part, listed in names.items():
+        write_list(root, part, *listed)
+    return root
+
+
+def copy_taskonomy(root: Path) -> Path:
+    """Forty views at twenty points."""
+    for folder in (DATA / "taskonomy").iterdir():
+        found: dict[str, list[Path]] = {}
+        for path in sorted(folder.glob("point_*.png")) if folder.is_dir() else ():
+            found.setdefault(path.name.split("_")[1], []).append(path)
+        for point in sorted(found, key=int)[:20]:
+            (root / folder.name).mkdir(parents=True, exist_ok=True)
+            for path in found[point][:2]:
+                shutil.copy(path, root / folder.name)
+    return root
+
+
+def go_round(folder: str) -> None:
+    """Measure, plan, order and take the labels that come back."""
+    assert "Order now" in fine("estimate", folder, "--workers", 0)
+    assert "Next: allot order" in fine("plan", folder, "--no-ranges")
+    fine("order", folder)
+    assert "new labels from the data set itself" in fine("ingest", folder, "--oracle")
+
+
+@real
+@pytest.mark.long
+def test_a_whole_campaign_with_the_papers_network_on_voc() -> None:
+    copy_voc(Path("data"))
+    have = ("--have", "classes=8", "--have", "segmentation=8", "--budget", 100)
+    small = ("--set", "side=65", "--steps", 1)
+    init("voc", "--network", "voc-paper", "--from-scratch", *small, *have)
+    change(("crop = 321", "crop = 33"), ("batch_size = 8", "batch_size = 2"))
+    change(("seed = 0", "seed = 0\ntrainings = 4"))
+    go_round("camp")
+    told = fine("evaluate", "camp", "--repeats", 1, "--workers", 0)
+    for words in ("this plan", "equal images*", "all on segmentation"):
+        assert words in told
+    backbone = set_up_now().learner.new_network(1).backbone
+    shared = [part for name, part in backbone.named_parameters() if ".conv" in name]
+    assert sum(map(torch.numel, shared)) > 20e6  # ResNet-50, and nothing smaller
+
+
+@real
+@pytest.mark.long
+def test_a_whole_campaign_with_the_papers_network_on_taskonomy() -> None:
+    copy_taskonomy(Path("data"))
+    names = ("segmentation", "normals", "depth", "keypoints", "edges")
+    have = [part for name in names for part in ("--have", f"{name}=4")]
+    small = ("--set", "side=33", "--steps", 1, "--budget", 42)
+    init("taskonomy", "--network", "taskonomy-paper", "--from-scratch", *small, *have)
+    change(("batch_size = 8", "batch_size = 2"), ("seed = 0", "seed = 0\ntrainings = 6"))
+    go_round("camp")
+    _, found = Campaign("camp").try_plans(repeats=1, workers=0, beside={"equal images"})
+    assert found.scores.shape == (len(found.trials), 1, 5)
+    assert np.isfinite(found.scores).all()
