@@ -1,8 +1,9 @@
-"""What one real step of the paper's set-ups takes: DeepLab with a whole ResNet-50, forward and back.
+"""What one real step of the paper's set-ups takes: DeepLab with a whole ResNet-50, forward and
+back.
 
-python benchmarks/paper_step.py                               voc-paper, crops of 513 px, 1 of each task
-python benchmarks/paper_step.py --crop 321 --batch-size 8     as the set-up itself has it
-python benchmarks/paper_step.py --setup taskonomy-paper       whole views of 256 px, five tasks
+python benchmarks/paper_step.py                           voc-paper, 513-px crops, 1 of each task
+python benchmarks/paper_step.py --crop 321 --batch-size 8 as the set-up itself has it
+python benchmarks/paper_step.py --setup taskonomy-paper   whole views of 256 px, five tasks
 
 Pictures are noise, since what they show takes no time; each task has a mini-batch of its own in a
 step. Wall and CPU seconds of a step after the first one are told, the most memory that the process
@@ -51,7 +52,7 @@ def main() -> None:
     wall, cpu = time.perf_counter(), time.process_time()
     for _ in range(given.steps):
         state = learner.step(state, learner.tasks)
-    float(next(state.network.parameters()).sum())  # a GPU is waited for
+    float(next(state.network.parameters()).detach().sum())  # a GPU is waited for
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     seen = f"crops of {crop} px" if crop else f"views of {setup.side} px"
     print(f"{given.setup}: {seen}, {given.batch_size} of each of {len(learner.tasks)} tasks")

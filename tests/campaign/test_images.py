@@ -13,13 +13,15 @@ import numpy as np
 import pytest
 import torch
 from helpers.campaigns import fine, refused
-from helpers.folders import by_building, make_taskonomy, make_voc, write_list
+from helpers.folders import by_building, make_taskonomy, make_voc, save_mask, write_list
 
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.work import set_up
 from allotment.data.augment import FILL
 from allotment.data.dataset import VOID
 from allotment.data.labels import Labels, TaskLabels
+from allotment.data.voc import VOC_CLASSES
+from allotment.learners.learner import labelled
 from allotment.learners.resnet import ResNet
 
 DATA = Path(os.environ.get("ALLOT_TEST_DATA", "nowhere"))
@@ -210,6 +212,124 @@ def test_estimates_and_evaluations_see_the_same_inputs(crop: int) -> None:
         for each in benches
     ]
     assert shares[0] == shares[1] > 0.3
+
+
+# --- a mask tells the classes that are in it ---
+
+
+def begin_usual(*more: object) -> dict[str, Any]:
+    """A campaign on six images with a small network."""
+    make_voc(Path("data"))
+    return init("voc", "--set", "side=16", "--steps", 2, *FEW, *more)
+
+
+def test_masks_train_classes_and_are_not_counted() -> None:
+    """The paper's accounting (P13): in trainings of estimates, of evaluations and of the model."""
+    file = begin_usual()
+    assert file["task"][1]["implies"] == ["classes"]
+    assert "implies" not in file["task"][0]
+    state = Campaign("camp").look()
+    both = sorted({*state.stock.labels["classes"].instances} | set(masks_of(state)))
+    assert state.stock.have == {"classes": 2, "segmentation": 2}
+    assert state.rest()["classes"].have == 2
+    for test in (False, True):
+        bench = set_up_now(test=test)
+        assert bench.labels.counts == {"classes": 2, "segmentation": 2}
+        begun = bench.learner.start(bench.labels, 0)
+        assert begun.orders["classes"][0].tolist() == both
+        assert begun.orders["segmentation"][0].tolist() == masks_of(state)
+        # one that is scored on a part is the same learner
+        twin = bench.learner.with_validation(np.array(both))
+        assert twin.start(bench.labels, 0).orders["classes"][0].tolist() == both
+        # nor does a training of masks alone become one of two tasks
+        alone = bench.learner.start(bench.labels.only("segmentation"), 0)
+        assert len(alone.orders["classes"][0]) == 0
+        assert labelled(bench.learner, bench.labels.with_task("classes", [])) == (
+            "classes",
+            "segmentation",
+        )
+    # what a mask tells need not be bought
+    assert not set(state.stock.candidates("classes")) & {
+        state.stock.ids[each] for each in masks_of(state)
+    }
+
+
+def masks_of(state: Any) -> list[int]:
+    found: list[int] = sorted(state.stock.labels["segmentation"].instances.tolist())
+    return found
+
+
+def test_trainings_on_implied_labels_have_keys_of_their_own() -> None:
+    """Without them keys are what they were: nothing is said of them."""
+    begin_usual()
+    campaign = Campaign("camp")
+    implied = campaign.look().needs
+    assert implied["recipe"]["implies"] == {"segmentation": ["classes"]}
+    change(('implies = ["classes"]', ""))
+    state = campaign.look()
+    assert state.needs["recipe"].keys() == {"training", "targets"}
+    assert state.settings.unscored_recipe.keys() == {"training", "targets"}
+    assert {key for task in state.rest().to_dict()["tasks"] for key in task} <= {
+        *("name", "cost", "have", "pool", "weight"),
+    }
+    change(("seed = 0", "seed = 0\ncount_implied = true"))
+    assert campaign.look().needs == state.needs
+
+
+def test_implied_labels_count_on_request() -> None:
+    begin_usual()
+    change(("seed = 0", "seed = 0\ncount_implied = true"))
+    state = Campaign("camp").look()
+    both = len({*state.stock.labels["classes"].instances} | set(masks_of(state)))
+    assert state.stock.have == {"classes": 2, "segmentation": 2}
+    assert state.have == {"classes": both, "segmentation": 2}
+    assert state.rest()["classes"].have == both
+    assert state.rest().count_implied
+    assert set_up_now().labels.counts == {"classes": both, "segmentation": 2}
+    assert set_up_now(test=True).labels.counts == {"classes": 2, "segmentation": 2}
+
+
+def test_delivered_masks_tell_their_own_classes() -> None:
+    """Not those that the data would have: somebody else drew the mask."""
+    make_voc(Path("data"))
+    one = ("--have", "classes=1", "--have", "segmentation=1", "--budget", 21)
+    init("voc", "--set", "side=16", "--steps", 2, *one)
+    campaign = Campaign("camp")
+    stock = campaign.look().stock
+    name = next(
+        each
+        for each in stock.candidates("segmentation")
+        if stock.place[each] not in stock.labels["classes"].instances
+    )
+    height, width = stock.size_of(name) or (0, 0)
+    mask = np.zeros((height, width), dtype=np.uint8)
+    mask[2:9, 2:9] = 8
+    Path("masks/segmentation").mkdir(parents=True)
+    save_mask(Path(f"masks/segmentation/{name}.png"), mask)
+    fine("ingest", "camp", "masks", "--confirm")
+    stock = campaign.look().stock
+    place = stock.place[name]
+    assert place in stock.labels["segmentation"].instances
+    (found,) = stock.open().values("classes", np.array([place]))
+    assert [VOC_CLASSES[at] for at in np.flatnonzero(found)] == ["cat"]
+    assert stock.open().known("classes")[place]
+
+
+@pytest.mark.parametrize(
+    ("task", "line", "words"),
+    [
+        ("classes", 'implies = ["segmentation"]', "a label of classes (multilabel) does not tell"),
+        ("segmentation", 'implies = ["depth"]', "no task 'depth'"),
+        ("segmentation", 'implies = ["segmentation"]', "'segmentation' implies itself"),
+    ],
+)
+def test_what_can_not_be_implied_is_refused(task: str, line: str, words: str) -> None:
+    begin_usual()
+    change(('implies = ["classes"]', ""))
+    change((f'name = "{task}"', f'name = "{task}"\n{line}'))
+    told = refused(2, "status", "camp")
+    assert words in told
+    assert "campaign.toml:" in told
 
 
 # --- whole campaigns with a ResNet-50, on forty real images ---

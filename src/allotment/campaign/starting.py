@@ -136,14 +136,18 @@ def begin(
     wrong.raise_all()
     keys, notes = _begin_data(source, folder, root, settling)
     tasks = {name: _begin_task(source, name, named, setup) for name in names}
+    for name in names:
+        usual = source.tasks.get(name, KnownTask("", 0))
+        if implied := [each for each in usual.implies if each in names]:
+            tasks[name]["implies"] = implied
     for name, several in metrics.items():
         tasks[name]["metric"] = several[0] if len(several) == 1 else list(several)
     own = None if weights is None or "weights" in given else _relative(weights, folder)
     training = _begin_training(source, network, own, from_scratch, steps) | settle_machine()
     if learner not in (None, AUTO):
         training = {"learner": learner} | ({} if is_stepless(str(learner)) else training)
-    usual = source.budget if setup is None else setup.budget or source.budget
-    money = _number(budget or str(usual or 0))
+    own_budget = source.budget if setup is None else setup.budget or source.budget
+    money = _number(budget or str(own_budget or 0))
     write = partial(write_template, keys, tasks, money, method)
     checked = _check_data(write(training), folder, settling)
     if checked is None:

@@ -90,6 +90,8 @@ class KnownTask:
     """of one label"""
     have: int = 0
     """labels to begin with, where the source has them all"""
+    implies: tuple[str, ...] = ()
+    """other tasks of which a label comes along with one of this"""
 
 
 @dataclass(frozen=True)

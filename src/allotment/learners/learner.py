@@ -91,6 +91,8 @@ class Learner(Protocol):
       tasks named, once more changes nothing, and nothing can look a few steps ahead.
     - `find_patience(labels)`: the `Patience` of a training on these labels, or None for one that
       ends with its last step; only with `with_validation`.
+    - `imply(labels)`: the labels that a training on these really has, where some follow from
+      others.
     - `split`: its `allotment.data.labels.Split`; where no `pool` is given, `taba` lets its ensemble
       answer for `train`.
     """
@@ -147,6 +149,8 @@ Watch = Callable[[int, State], None]
 
 def labelled(learner: Learner, labels: Labels) -> tuple[str, ...]:
     """The tasks that a training on these labels steps on."""
+    if hasattr(learner, "imply"):
+        labels = learner.imply(labels)
     return tuple(task for task in learner.tasks if len(labels[task]))
 
 

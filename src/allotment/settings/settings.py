@@ -69,7 +69,7 @@ WAS = "was"
 """the key of a task that had another name before: that name"""
 TOP = (
     *("budget", "method", "trainings", "seed", "strategy", "conflicts", "odd_labels"),
-    *("data", "training", "task", "cap"),
+    *("count_implied", "data", "training", "task", "cap"),
 )
 NAMES = {
     str: "a text in quotes",
@@ -80,7 +80,6 @@ NAMES = {
 SETTINGS_HINTS = {
     "pool": "is counted from the data: leave it out",
     "gain": "is measured: leave it out, or plan with a problem file (allot example)",
-    "implies": "is not part of a campaign yet: leave it out",
     "learner": (
         "an installed one is named below [training]; code, which no file may name, is given with"
         " --learner or in ALLOT_LEARNER"
@@ -115,6 +114,9 @@ class Settings:
     looks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """of each task, the metrics that are looked at beside the one that is planned with; no training
     depends on them"""
+    count_implied: bool = False
+    """whether labels that follow from others count as labels at hand and as bought ones; the paper
+    trains on them, but does not count them"""
     renames: Renames = field(default_factory=Renames)
     """tasks that had another name before"""
     data_names: Renames = field(default_factory=Renames)
@@ -138,6 +140,9 @@ class Settings:
             return self
         was = self.renames.was
         plain = [task.to_dict() | {"name": was.get(task.name, task.name)} for task in self.tasks]
+        for task in plain:
+            if "implies" in task:
+                task["implies"] = [was.get(each, each) for each in task["implies"]]
         return replace(
             self,
             tasks=tuple(map(Task.from_dict, plain)),
@@ -192,7 +197,7 @@ class Settings:
         offered = {name: METRICS.version_of(name) for name in sorted(metrics)}
         packages = {name: version for name, version in offered.items() if version is not None}
         own = {"packages": packages} if packages else {}  # where there are none, as before
-        return {"training": dict(self.training), "targets": targets} | own
+        return {"training": dict(self.training), "targets": targets} | own | self._implied
 
     @property
     def unscored_recipe(self) -> dict[str, Any]:
@@ -202,7 +207,20 @@ class Settings:
         for name, said in self.targets.items():
             if rest := {key: value for key, value in said.items() if key != "metric"}:
                 targets[name] = rest
-        return {"training": dict(self.training), "targets": targets}
+        return {"training": dict(self.training), "targets": targets} | self._implied
+
+    @property
+    def _implied(self) -> dict[str, Any]:
+        """What trainings depend on where labels imply others; nothing where none do, as before."""
+        if not self.implies:
+            return {}
+        named = {by: list(tasks) for by, tasks in self.implies.items()}
+        return {"implies": named} | ({"count_implied": True} if self.count_implied else {})
+
+    @cached_property
+    def implies(self) -> dict[str, tuple[str, ...]]:
+        """Of tasks, the others of which a label comes along with one of theirs."""
+        return {task.name: task.implies for task in self.tasks if task.implies}
 
     def list_metrics(self, target: Target) -> tuple[str, ...]:
         """The metrics of a task by name, the one that is planned with first."""
@@ -214,7 +232,7 @@ class Settings:
 
     @cached_property
     def _problem(self) -> Problem:
-        return Problem(self.tasks, self.budget, self.caps)
+        return Problem(self.tasks, self.budget, self.caps, self.count_implied)
 
 
 def read_settings(folder: Path) -> tuple[Settings, DataSettings]:
@@ -311,6 +329,9 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     if plain.get("odd_labels", HOLD) not in ODD_RULES:
         what = f"unknown {short(plain['odd_labels'])}; {suggest(plain['odd_labels'], ODD_RULES)}"
         wrong.add(("odd_labels",), "odd_labels", what)
+    if not isinstance(plain.get("count_implied", False), bool):
+        what = f"{short(plain['count_implied'])} is neither true nor false"
+        wrong.add(("count_implied",), "count_implied", what)
     if "budget" not in plain:
         wrong.add(
             (),
@@ -337,6 +358,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         starts=starts,
         targets=targets,
         looks=looks,
+        count_implied=plain.get("count_implied", False),
         renames=renames,
     )
 

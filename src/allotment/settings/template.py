@@ -42,6 +42,10 @@ COMMENTS = {
     ),
     "device": "what training runs on; settled when this campaign began",
     "precision": "likewise",
+    "implies": (
+        "a label of it tells those of these tasks too: they are trained on, but not counted (as in"
+        " the paper), unless count_implied = true stands above [data]"
+    ),
     "kind": "what it predicts, where the guess from its cells is wrong",
     "classes": "all its classes",
     "metric": "how it is scored; of several in a list the first is planned with",

@@ -21,7 +21,7 @@ class Voc(Source):
     complete = True
     tasks: Mapping[str, KnownTask] = {
         "classes": KnownTask("multilabel", 1, 300),
-        "segmentation": KnownTask("segmentation", 20, 300),
+        "segmentation": KnownTask("segmentation", 20, 300, implies=("classes",)),
     }
     budget = 6300
     recipe = PICTURE_RECIPE
