@@ -13,13 +13,15 @@ import numpy as np
 import pytest
 import torch
 from helpers.campaigns import fine, refused
-from helpers.folders import by_building, make_taskonomy, make_voc, save_mask, write_list
+from helpers.folders import TRAIN, by_building, make_taskonomy, make_voc, save_mask, write_list
 
 from allotment.campaign.campaign import Campaign
+from allotment.campaign.evaluation import Trial
+from allotment.campaign.jobs import list_evaluations
 from allotment.campaign.work import set_up
 from allotment.data.augment import FILL
 from allotment.data.dataset import VOID
-from allotment.data.labels import Labels, TaskLabels
+from allotment.data.labels import Labels, TaskLabels, draw
 from allotment.data.voc import VOC_CLASSES
 from allotment.learners.learner import labelled
 from allotment.learners.resnet import ResNet
@@ -330,6 +332,115 @@ def test_what_can_not_be_implied_is_refused(task: str, line: str, words: str) ->
     told = refused(2, "status", "camp")
     assert words in told
     assert "campaign.toml:" in told
+
+
+# --- tasks on different instances ---
+
+
+def make_many(count: int) -> None:
+    """A VOC with so many images to learn from, each of which is a link to one of four."""
+    make_voc(Path("data"))
+    names = [f"2010_{number:06d}" for number in range(count)]
+    for at, name in enumerate(names):
+        for folder, ending in (("JPEGImages", ".jpg"), ("SegmentationClassAug", ".png")):
+            one = Path("data", folder, f"{TRAIN[at % len(TRAIN)]}{ending}")
+            os.link(one, one.with_name(f"{name}{ending}"))
+    write_list(Path("data"), "train_aug", *names)
+
+
+def begin_many(count: int, have: int, budget: int, *more: object) -> dict[str, Any]:
+    make_many(count)
+    start = ("--have", f"classes={have}", "--have", f"segmentation={have}", "--budget", budget)
+    costs = ("--cost", "classes=1", "--cost", "segmentation=1", "--method", "neutral")
+    return init("voc", "--set", "side=16", "--steps", 2, *start, *costs, *more)
+
+
+def labels_now() -> dict[str, set[int]]:
+    labels = Campaign("camp").look().stock.labels
+    return {task: {*labels[task].instances.tolist()} for task in labels}
+
+
+def test_tasks_stay_apart_over_seed_set_orders_and_rounds() -> None:
+    file = begin_many(60, 10, 10)
+    assert file["instances"] == "different"
+    for spent in (10, 20, 30, 40):
+        change(*[(f"budget = {spent - 10}", f"budget = {spent}")] if spent > 10 else [])
+        assert "Note:" not in fine("order", "camp", "--all")
+        fine("ingest", "camp", "--oracle")
+        found = labels_now()
+        assert not found["classes"] & found["segmentation"]
+    assert sum(map(len, found.values())) == 60
+
+
+def test_an_order_for_which_there_are_too_few_instances_says_so() -> None:
+    begin_many(24, 10, 10)
+    told = " ".join(fine("order", "camp", "--all").split())
+    # four instances are free of labels, and what a mask tells is not bought
+    assert "Order 1: 4 classes, 6 segmentation for 10. Note: 6 of its 6 instances will have" in told
+    fine("ingest", "camp", "--oracle")
+    found = labels_now()
+    assert len(found["classes"] & found["segmentation"]) == 6
+
+
+def test_the_seed_set_says_where_tasks_can_not_stay_apart() -> None:
+    make_many(10)
+    start = ("--have", "classes=8", "--have", "segmentation=5", "--budget", 21)
+    command = ("init", "camp", "--data", "voc", "--root", "data", "--set", "side=16", *start)
+    told = " ".join(fine(*command).split())
+    assert "Note: 3 instances begin with labels of several tasks" in told
+    found = labels_now()
+    assert len(found["classes"] & found["segmentation"]) == 3
+
+
+def test_tasks_share_instances_on_request() -> None:
+    begin_many(60, 10, 20)
+    change(('instances = "different"', 'instances = "same"'), ('implies = ["classes"]', ""))
+    found = labels_now()
+    assert found["classes"] == found["segmentation"]
+    fine("order", "camp", "--all")
+    fine("ingest", "camp", "--oracle")
+    found = labels_now()
+    assert found["classes"] == found["segmentation"]
+    assert len(found["classes"]) == 20
+
+
+def test_without_a_word_instances_are_drawn_as_ever() -> None:
+    begin_many(30, 10, 10)
+    apart = Campaign("camp")
+    trials = [Trial("mine", {"classes": 3, "segmentation": 3})]
+    needs = list_evaluations(apart.look(), "built-in", trials, 1)[0][0].needs
+    assert needs["instances"] == "different"
+    change(('instances = "different"\n', ""))
+    needs = list_evaluations(apart.look(), "built-in", trials, 1)[0][0].needs
+    assert needs.keys() == {
+        *("data", "recipe", "learner", "labels", "counts", "same", "seeds"),
+    }
+    change(("seed = 0", 'seed = 0\ninstances = "diferent"'))
+    assert "did you mean 'different'" in refused(2, "status", "camp")
+
+
+def test_purchases_of_an_evaluation_stay_apart_from_the_seed_set() -> None:
+    """All but the paper's baseline of the same images, whose tasks share all new ones."""
+    begin_many(40, 10, 20)
+    state = Campaign("camp").look()
+    start, train = state.stock.start, state.stock.parts.train
+    begun = {at for mine in start.values() for at in mine.instances.tolist()}
+    for seed in range(5):
+        given = {"taken": start, "apart": True}
+        counts = {"classes": 8, "segmentation": 8}
+        new = draw(state.stock.data, train, counts, seed, **given)
+        bought = [*new["classes"].instances, *new["segmentation"].instances]
+        assert len({*bought}) == 16
+        assert not begun & {*bought}
+        same = draw(state.stock.data, train, counts, seed, same=True, **given)
+        assert {*same["classes"].instances} == {*same["segmentation"].instances}
+        assert not begun & {*same["classes"].instances}
+    told = Campaign("camp").judge_prices([{"classes": 18, "segmentation": 6}])
+    assert told[0].startswith("yours costs 24, more than the budget of 20")
+    assert told[1] == (
+        "yours wants 24 labels on instances of their own, of which 20 are left: 4 share one with"
+        " another task"
+    )
 
 
 # --- whole campaigns with a ResNet-50, on forty real images ---

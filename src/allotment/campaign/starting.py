@@ -15,6 +15,7 @@ import numpy as np
 from allotment.amounts import show
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.choosing import choose_learner
+from allotment.campaign.sharing import tell_start
 from allotment.campaign.state import CampaignState, Files
 from allotment.data.embedding import BY_PIXELS
 from allotment.data.inspection import IGNORE
@@ -30,6 +31,7 @@ from allotment.learners.metrics import check_metric, title_metric
 from allotment.learners.tempering import MEMBERS
 from allotment.mistakes import Collected
 from allotment.settings.settings import (
+    ANY,
     SETTINGS_FILE,
     Settings,
     find_data,
@@ -148,7 +150,9 @@ def begin(
         training = {"learner": learner} | ({} if is_stepless(str(learner)) else training)
     own_budget = source.budget if setup is None else setup.budget or source.budget
     money = _number(budget or str(own_budget or 0))
-    write = partial(write_template, keys, tasks, money, method)
+    write = partial(
+        write_template, keys, tasks, money, method, instances=getattr(source, "instances", ANY)
+    )
     checked = _check_data(write(training), folder, settling)
     if checked is None:
         return Started(Campaign.create(folder, write(training)), notes)
@@ -380,7 +384,7 @@ def _check_data(
     _check_kinds(settings, stock)
     _check_metrics(settings, stock)
     _check_budget(settings)
-    notes = stock.data.notes
+    notes = stock.data.notes + tuple(filter(None, [tell_start(settings, stock)]))
     if METHODS.load(settings.method).trainings and max(stock.have.values()) < FOLDS:
         few = (
             f"too few labels to measure anything; until some task has {FOLDS}, plan with method ="

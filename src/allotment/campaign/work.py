@@ -29,7 +29,14 @@ from allotment.learners.validation import Scoreboard, answer_parts
 from allotment.models.card import Card
 from allotment.models.model import describe_learner
 from allotment.problem import Problem, Task
-from allotment.settings.settings import Settings, find_path, find_root, parse_settings
+from allotment.settings.settings import (
+    ANY,
+    DIFFERENT,
+    Settings,
+    find_path,
+    find_root,
+    parse_settings,
+)
 from allotment.stock.stock import LabelValues, Stock, open_stock
 
 KEPT = 0.25
@@ -254,6 +261,7 @@ def _evaluate(bench: Bench, needs: JSON) -> JSON:
             seed,
             same=needs["same"],
             taken=imply(bench.labels, bench.stock.implies),
+            apart=needs.get("instances", ANY) == DIFFERENT,
         )
         both = {task: bench.labels[task].join(new[task]) for task in bench.labels}
         runs.append((Labels(both), seed))

@@ -63,13 +63,17 @@ HOLD = "hold"
 """labels that look wrong wait until somebody confirms them"""
 ODD_RULES = (HOLD, "mark", "take")
 """what may become of labels that look wrong: they wait, are taken and listed, or are taken"""
+ANY, DIFFERENT, SAME = "any", "different", "same"
+INSTANCE_RULES = (ANY, DIFFERENT, SAME)
+"""on which instances tasks are labelled: whatever comes, one task on each (the paper's way), or all
+tasks on each (its variant)"""
 TARGET: dict[str, type] = {"kind": str, "classes": list, "metric": str, "loss_weight": float}
 """keys of a task that say what it predicts, beside those that say what it costs"""
 WAS = "was"
 """the key of a task that had another name before: that name"""
 TOP = (
     *("budget", "method", "trainings", "seed", "strategy", "conflicts", "odd_labels"),
-    *("count_implied", "data", "training", "task", "cap"),
+    *("instances", "count_implied", "data", "training", "task", "cap"),
 )
 NAMES = {
     str: "a text in quotes",
@@ -114,6 +118,8 @@ class Settings:
     looks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """of each task, the metrics that are looked at beside the one that is planned with; no training
     depends on them"""
+    instances: str = ANY
+    """whether labels of different tasks are on different instances, or on the same ones"""
     count_implied: bool = False
     """whether labels that follow from others count as labels at hand and as bought ones; the paper
     trains on them, but does not count them"""
@@ -329,6 +335,9 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     if plain.get("odd_labels", HOLD) not in ODD_RULES:
         what = f"unknown {short(plain['odd_labels'])}; {suggest(plain['odd_labels'], ODD_RULES)}"
         wrong.add(("odd_labels",), "odd_labels", what)
+    if plain.get("instances", ANY) not in INSTANCE_RULES:
+        what = f"unknown {short(plain['instances'])}; {suggest(plain['instances'], INSTANCE_RULES)}"
+        wrong.add(("instances",), "instances", what)
     if not isinstance(plain.get("count_implied", False), bool):
         what = f"{short(plain['count_implied'])} is neither true nor false"
         wrong.add(("count_implied",), "count_implied", what)
@@ -358,6 +367,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         starts=starts,
         targets=targets,
         looks=looks,
+        instances=plain.get("instances", ANY),
         count_implied=plain.get("count_implied", False),
         renames=renames,
     )

@@ -60,6 +60,7 @@ def write_template(
     training: Mapping[str, Any],
     trainings: int | None = None,
     seed: int = 0,
+    instances: str = "any",
 ) -> str:
     """The text of a campaign.toml; every value is written so that TOML reads it back."""
     home = METHODS.version_of(method)
@@ -84,6 +85,7 @@ def write_template(
             " are ordered."
         ),
         f"seed = {seed}",
+        *([] if instances == "any" else _tell_instances(instances)),
         "",
         "[data]",
         f"# one of {', '.join(SOURCES)}",
@@ -96,6 +98,17 @@ def write_template(
     for number, (name, keys) in enumerate(tasks.items()):
         lines += ["", *_task(name, keys, first=number == 0)]
     return "\n".join(lines) + "\n"
+
+
+def _tell_instances(rule: str) -> list[str]:
+    return [
+        "",
+        (
+            "# On which instances tasks are labelled: different ones (the paper's way), the same"
+            " ones for all, or any."
+        ),
+        f"instances = {_quoted(rule)}",
+    ]
 
 
 def _task(name: str, keys: Mapping[str, Any], first: bool) -> list[str]:

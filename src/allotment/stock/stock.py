@@ -27,7 +27,7 @@ from allotment.job import JSON, canonical
 from allotment.learners.implying import imply
 from allotment.ledger.disk import MASK_FOLDER
 from allotment.renames import rename_keys
-from allotment.settings.settings import Settings, find_data
+from allotment.settings.settings import SAME, Settings, find_data
 
 OWN = {"own": True}
 """the value of a label that was bought from the data set itself: it is the one that the data
@@ -328,7 +328,8 @@ def _draw_start(data: Dataset, train: Instances, settings: Settings, folder: Pat
     """The labels to begin with; where there are not so many, the line that asks for them is
     named."""
     try:
-        return draw(data, train, dict(settings.starts), settings.seed)
+        is_same = settings.instances == SAME
+        return draw(data, train, dict(settings.starts), settings.seed, same=is_same)
     except InputError as error:
         places = {
             f"task {name!r}": settings.locate(folder, name, "have") for name in settings.names

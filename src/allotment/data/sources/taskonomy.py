@@ -27,6 +27,7 @@ class Taskonomy(Source):
         "edges": KnownTask("edges", 3, 60),
     }
     budget = 1260
+    instances = "different"
     recipe = PICTURE_RECIPE
     networks = ("taskonomy-small", "taskonomy-paper")
 

@@ -24,6 +24,7 @@ class Voc(Source):
         "segmentation": KnownTask("segmentation", 20, 300, implies=("classes",)),
     }
     budget = 6300
+    instances = "different"
     recipe = PICTURE_RECIPE
     networks = ("voc-small", "voc-paper")
 
