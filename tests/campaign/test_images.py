@@ -443,6 +443,29 @@ def test_purchases_of_an_evaluation_stay_apart_from_the_seed_set() -> None:
     )
 
 
+# --- buildings ---
+
+
+def test_new_campaigns_test_on_other_buildings_than_they_train_on() -> None:
+    make_taskonomy(Path("data"), by_building)
+    names = ("segmentation", "normals", "depth", "keypoints", "edges")
+    few = [part for name in names for part in ("--have", f"{name}=1")]
+    file = init("taskonomy", "--set", "side=16", *few)
+    assert file["data"]["groups"] == "building"
+    stock = Campaign("camp").look().stock
+    trained, tested = (
+        {stock.ids[at].partition("/")[0] for at in part}
+        for part in (stock.parts.train, stock.parts.test)
+    )
+    assert (len(trained), len(tested)) == (1, 1)
+    assert trained != tested
+    # those of before are split as they were
+    change(('groups = "building"', ""))
+    points = Campaign("camp").look().stock.data.groups
+    assert points is not None
+    assert len(set(points)) == 5
+
+
 # --- whole campaigns with a ResNet-50, on forty real images ---
 
 

@@ -118,6 +118,14 @@ def in_building(root: Path, building: str, folder: str) -> Path:
     return root / building / folder
 
 
+def in_archive(root: Path, building: str, folder: str) -> Path:
+    return root / f"{building}_{folder}" / folder
+
+
+def in_flat_archive(root: Path, building: str, folder: str) -> Path:
+    return root / f"{building}_{folder}"
+
+
 def make_taskonomy(
     root: Path, place: Callable[[Path, str, str], Path] = flat, names: dict[str, str] = SAMPLE
 ) -> Path:
