@@ -59,7 +59,7 @@ INSIDE = {
     "stock": ("stock", "fingerprints", "conformance"),
     "campaign": (
         "renaming", "rounds", "state", "goals", "evaluation", "audit", "session", "sheets",
-        "doubts", "intake", "corrections", "origins", "export", "placing", "work", "jobs",
+        "doubts", "intake", "corrections", "origins", "export", "sharing", "placing", "work", "jobs",
         "choosing", "summary", "campaign", "starting",
     ),
     "terminal": ("page", "plans", "datasets", "contests", "campaigns", "labels"),

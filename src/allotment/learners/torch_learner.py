@@ -37,7 +37,7 @@ MakeNetwork = Callable[[tuple[int, ...], Sequence[Target], int], nn.Module]
 STANDARDISED = ("regression", "depth")
 LONGER = 9
 """times the steps of a recipe that may follow until a training has converged"""
-LARGE = 256
+LARGE_SIDE = 256
 """pixels on each side of pictures of which fewer are scored together"""
 WEIGHTS_FILE = "weights.safetensors"
 """in the folder that a state is saved to"""
@@ -572,7 +572,7 @@ class TorchLearner(ScoredOnData):
         if self._tabular:
             return 256
         height, width = self.data.inputs(instances[:1]).shape[-2:]
-        return max(1, min(32, 32 * LARGE**2 // int(height * width)))
+        return max(1, min(32, 32 * LARGE_SIDE**2 // int(height * width)))
 
     def _answer(self, state: Training, task: str, outputs: Tensor) -> NDArray[Any]:
         """What outputs mean, in the units of the labels (runs, n, ...)."""
