@@ -59,8 +59,8 @@ INSIDE = {
     "stock": ("stock", "fingerprints", "conformance"),
     "campaign": (
         "renaming", "rounds", "state", "goals", "evaluation", "audit", "session", "sheets",
-        "doubts", "intake", "corrections", "origins", "export", "sharing", "placing", "work", "jobs",
-        "choosing", "summary", "campaign", "starting",
+        "doubts", "intake", "corrections", "origins", "export", "sharing", "placing", "work",
+        "jobs", "choosing", "summary", "campaign", "starting",
     ),
     "terminal": ("page", "plans", "datasets", "contests", "campaigns", "labels"),
     "cli": ("group", "inputs", "output", "planning", "files", "sources", "learners",

@@ -3,6 +3,7 @@ same."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tomllib
@@ -382,6 +383,18 @@ def test_an_order_for_which_there_are_too_few_instances_says_so() -> None:
     assert len(found["classes"] & found["segmentation"]) == 6
 
 
+def test_an_order_for_all_tasks_together_is_meant() -> None:
+    """As the paper's variant: new images, the same for all tasks."""
+    begin_many(60, 10, 20)
+    before = labels_now()
+    assert "Note:" not in fine("order", "camp", "--all", "--together")
+    fine("ingest", "camp", "--oracle")
+    new = {task: found - before[task] for task, found in labels_now().items()}
+    fewer, more = sorted(new.values(), key=len)
+    assert fewer <= more
+    assert not more & (before["classes"] | before["segmentation"])
+
+
 def test_the_seed_set_says_where_tasks_can_not_stay_apart() -> None:
     make_many(10)
     start = ("--have", "classes=8", "--have", "segmentation=5", "--budget", 21)
@@ -466,7 +479,25 @@ def test_new_campaigns_test_on_other_buildings_than_they_train_on() -> None:
     assert len(set(points)) == 5
 
 
-# --- whole campaigns with a ResNet-50, on forty real images ---
+# --- whole campaigns ---
+
+
+def test_a_whole_campaign_on_a_small_voc() -> None:
+    """With the usual network: measure, plan, order, take back, try out plans, train the model."""
+    make_many(24)
+    start = ("--have", "classes=6", "--have", "segmentation=6", "--budget", 12)
+    costs = ("--cost", "classes=1", "--cost", "segmentation=2")
+    init("voc", "--set", "side=16", "--steps", 2, *start, *costs)
+    change(("seed = 0", "seed = 0\ntrainings = 4"))
+    go_round("camp")
+    campaign = Campaign("camp")
+    _, found = campaign.try_plans(repeats=1, workers=0, beside={"equal images"})
+    assert [trial.name for trial in found.trials][-1] == "equal images*"
+    assert np.isfinite(found.base).all()
+    labels = campaign.look().stock.labels
+    card = json.loads(fine("train", "camp", "-o", "model", "--json"))["card"]
+    counts = {task: sum(card["labels"][task].values()) for task in labels}
+    assert counts == labels.counts
 
 
 def copy_voc(root: Path) -> Path:

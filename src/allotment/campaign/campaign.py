@@ -493,7 +493,9 @@ class Campaign:
         with self._open("order") as store:
             state = self._begin(store)
             state.check_lost()
-            usual = SHARING if state.settings.instances == SAME else state.settings.strategy
+            usual = state.settings.strategy
+            if usual == RANDOM and state.settings.instances == SAME:
+                usual = SHARING
             form = make_form(everything, named or usual)
             value = find_open(store, state)
             if more and value is not None and store.result(name_sheet(value).key) is not None:
@@ -520,7 +522,7 @@ class Campaign:
                 raise InputError([*error.mistakes, placed]) from None
             store.put_result(name_sheet(value), {})
         options = tell_options(everything, named)
-        shared = tell_shared(state, order.items) if is_new else ""
+        shared = tell_shared(state, order.items) if is_new and not order.together else ""
         return Ordered(value, order, place, is_new, options, connector, shared)
 
     def cancel(self, number: int) -> int:

@@ -47,7 +47,8 @@ def _list_taken(stock: Stock, ordered: Mapping[str, Collection[str]], task: str)
 
 
 def tell_shared(state: CampaignState, items: Sequence[Item]) -> str:
-    """That an order could not keep tasks apart, and how many of its instances they share; nothing where it could, or should not. The state is that of before it was placed."""
+    """That an order could not keep tasks apart, and how many of its instances they share; nothing
+    where it could, or should not. The state is that of before it was placed."""
     if state.settings.instances != DIFFERENT:
         return ""
     times = Counter(instance for _, instance in items)
