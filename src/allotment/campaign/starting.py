@@ -31,7 +31,6 @@ from allotment.learners.metrics import check_metric, title_metric
 from allotment.learners.tempering import MEMBERS
 from allotment.mistakes import Collected
 from allotment.settings.settings import (
-    ANY,
     SETTINGS_FILE,
     Settings,
     find_data,
@@ -150,9 +149,7 @@ def begin(
         training = {"learner": learner} | ({} if is_stepless(str(learner)) else training)
     own_budget = source.budget if setup is None else setup.budget or source.budget
     money = _number(budget or str(own_budget or 0))
-    write = partial(
-        write_template, keys, tasks, money, method, instances=getattr(source, "instances", ANY)
-    )
+    write = partial(write_template, keys, tasks, money, method, instances=source.instances)
     checked = _check_data(write(training), folder, settling)
     if checked is None:
         return Started(Campaign.create(folder, write(training)), notes)
