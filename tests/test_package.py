@@ -64,8 +64,8 @@ INSIDE = {
     "stock": ("stock", "fingerprints", "conformance"),
     "campaign": (
         "renaming", "rounds", "state", "goals", "evaluation", "audit", "session", "sheets",
-        "doubts", "intake", "corrections", "origins", "export", "placing", "work", "jobs",
-        "choosing", "summary", "campaign", "starting",
+        "doubts", "intake", "corrections", "origins", "export", "sharing", "placing", "work",
+        "jobs", "choosing", "summary", "campaign", "starting",
     ),
     "experiment": (
         "case", "ground", "record", "work", "outcomes", "casebook", "entrants", "exhibit",

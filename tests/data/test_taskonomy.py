@@ -18,7 +18,9 @@ from helpers.folders import (
     by_building,
     by_component,
     files_of,
+    in_archive,
     in_building,
+    in_flat_archive,
     save,
 )
 from helpers.folders import make_taskonomy as make
@@ -70,11 +72,13 @@ def test_it_is_a_data_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("names", [SAMPLE, OFFICIAL])
-@pytest.mark.parametrize("place", [by_building, in_building, by_component])
+@pytest.mark.parametrize(
+    "place", [by_building, in_building, by_component, in_archive, in_flat_archive]
+)
 def test_all_layouts_hold_the_same(
     tmp_path: Path, place: Callable[[Path, str, str], Path], names: dict[str, str]
 ) -> None:
-    data = read_taskonomy(make(tmp_path, place, names), side=SIDE, thorough=True)
+    data = read_taskonomy(make(tmp_path, place, names), SIDE, groups="point", thorough=True)
     assert data.groups is not None
     above = "taskonomy/" if place is by_component else ""
     assert data.ids == tuple(
@@ -204,12 +208,34 @@ def test_smaller_squares_leave_out_what_is_unknown(tmp_path: Path) -> None:
 
 
 def test_views_of_a_point_stay_together(tmp_path: Path) -> None:
-    data = read_taskonomy(make(tmp_path, by_building), side=SIDE)
+    data = read_taskonomy(make(tmp_path, by_building), side=SIDE, groups="point")
     groups = np.asarray(data.groups)
     for seed in range(20):
         drawn = split(data, seed, validation=0.3, test=0.3)
         parts = [set(groups[part]) for part in (drawn.train, drawn.validation, drawn.test)]
         assert sum(map(len, parts)) == len(set(groups))
+
+
+def test_several_buildings_are_trained_or_tested_on_as_a_whole(tmp_path: Path) -> None:
+    data = read_taskonomy(make(tmp_path, by_building), side=SIDE)
+    buildings = np.array([name.partition("/")[0] for name in data.ids])
+    assert np.asarray(data.groups).tolist() == buildings.tolist()
+    for seed in range(10):
+        drawn = data.split(seed, validation=0.0, test=0.25)
+        tested = set(buildings[drawn.test])
+        assert len(tested) == 1
+        assert tested | set(buildings[drawn.train]) == {"Allen", "Baker"}
+        assert not tested & set(buildings[drawn.train])
+
+
+def test_a_single_building_is_split_by_its_points(tmp_path: Path) -> None:
+    data = read_taskonomy(make(tmp_path), side=SIDE)
+    assert set(np.asarray(data.groups)) == {"point_0", "point_2", "point_10"}
+    assert [part.tolist() for part in vars(data.split(0, 0.3, 0.3)).values()] == [
+        part.tolist() for part in vars(split(data, 0, 0.3, 0.3)).values()
+    ]
+    with pytest.raises(InputError, match="'room' is none of building, point"):
+        read_taskonomy(tmp_path, groups="room")
 
 
 def test_a_fingerprint_is_of_what_is_there(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ said at once."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import os
 import shutil
@@ -11,14 +12,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.folders import SIZES, TEST, TRAIN, make_voc, mask_of, save_mask, write_list
+from helpers.folders import (
+    SIZES,
+    TEST,
+    TRAIN,
+    make_voc,
+    make_voc_and_sbd,
+    mask_of,
+    save_mask,
+    write_list,
+)
 from PIL import Image
+from scipy.io import savemat
 
 from allotment.data import folder, voc
 from allotment.data.augment import FILL
 from allotment.data.dataset import VOID, Dataset
 from allotment.data.folder import montage
 from allotment.data.labels import draw
+from allotment.data.sbd import read_sbd_mask
 from allotment.data.voc import VOC_CLASSES, VocData, read_voc
 from allotment.errors import InputError
 
@@ -395,3 +407,70 @@ def test_real_voc() -> None:
     masks, images = data.values("segmentation", some), data.inputs(some)
     assert set(np.unique(masks)) <= {*range(21), VOID}
     assert (images[:, 0][masks != VOID] != FILL[0]).mean() > 0.95
+
+
+# --- as downloaded, with SBD ---
+
+
+def test_voc_and_sbd_are_read_as_downloaded(tmp_path: Path) -> None:
+    """VOC's own masks first; of SBD all that is not tested on."""
+    data = read_voc(make_voc_and_sbd(tmp_path), side=32, thorough=True)
+    assert data.ids == (*TRAIN[:2], TRAIN[3], TRAIN[2], *TEST)
+    assert data.trained == 4
+    for place, name in enumerate(data.ids):
+        mask = mask_of(name)
+        if name in TRAIN[2:]:  # whose masks are those of SBD
+            mask[mask == VOID] = 0
+        np.testing.assert_array_equal(data.label("segmentation", place), mask)
+    assert data.files[0] == f"VOCdevkit/VOC2012/JPEGImages/{TRAIN[0]}.jpg"
+    endings = [path[-4:] for path in data.label_files["segmentation"]]
+    assert endings == [".png", ".png", ".mat", ".mat", ".png", ".png"]
+    np.testing.assert_array_equal(
+        data.values("classes", np.array([2])).nonzero()[1], [int(TRAIN[3][-1]) - 1, 14]
+    )
+
+
+def test_a_list_of_ones_own_goes_before_what_sbd_has(tmp_path: Path) -> None:
+    make_voc_and_sbd(tmp_path)
+    write_list(tmp_path / "VOCdevkit/VOC2012", "train_aug", TRAIN[2], TRAIN[0])
+    assert read_voc(tmp_path).ids == (TRAIN[2], TRAIN[0], *TEST)
+    # without SBD beside it the folder of VOC itself is wanted
+    shutil.rmtree(tmp_path / "benchmark_RELEASE")
+    (told,) = mistakes_of(lambda: read_voc(tmp_path))
+    assert "VOCdevkit/VOC2012" in told
+
+
+def test_what_sbd_lacks_is_named(tmp_path: Path) -> None:
+    make_voc_and_sbd(tmp_path)
+    (tmp_path / f"benchmark_RELEASE/dataset/cls/{TRAIN[3]}.mat").unlink()
+    (told,) = mistakes_of(lambda: read_voc(tmp_path))
+    assert f"{TRAIN[3]}" in told
+    assert "has no mask, neither in VOCdevkit/VOC2012/SegmentationClass nor in SBD's cls" in told
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_no_damaged_file_of_matlab_does_harm(tmp_path: Path, packed: bool) -> None:
+    """Some of these bring scipy's reader down."""
+    about = {"Boundaries": [0], "Segmentation": mask_of(TRAIN[0]), "CategoriesPresent": [1]}
+    savemat(tmp_path / "a.mat", {"other": [1, 2], "GTcls": about}, do_compression=packed)
+    np.testing.assert_array_equal(read_sbd_mask(tmp_path, "a.mat"), mask_of(TRAIN[0]))
+    whole, rng = (tmp_path / "a.mat").read_bytes(), np.random.default_rng(0)
+    for _ in range(1500):
+        content = bytearray(whole)
+        for place in rng.integers(0, len(content), rng.integers(1, 6)):
+            content[place] = rng.choice([0, 1, 2, 5, 9, 14, 15, 127, 128, 255])
+        if rng.random() < 0.2:
+            del content[rng.integers(0, len(content)) :]
+        (tmp_path / "b.mat").write_bytes(content)
+        with contextlib.suppress(InputError):
+            assert read_sbd_mask(tmp_path, "b.mat").ndim == 2
+
+
+@pytest.mark.parametrize("what", [{"GTcls": {"Segmentation": [0.5]}}, {"GTinst": 1}, {"GTcls": 3}])
+def test_other_files_of_matlab_are_refused(tmp_path: Path, what: dict[str, object]) -> None:
+    savemat(tmp_path / "a.mat", what)
+    with pytest.raises(InputError, match="is it of SBD's folder cls"):
+        read_sbd_mask(tmp_path, "a.mat")
+    (tmp_path / "a.mat").write_bytes(b"MATLAB")
+    with pytest.raises(InputError, match="is it of SBD's folder cls"):
+        read_sbd_mask(tmp_path, "a.mat")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from scipy.io import savemat
 
 from allotment.connect.masks import take_mask, to_array
 from allotment.data import taskonomy, voc
@@ -15,6 +16,7 @@ from allotment.data.columns import text_column
 from allotment.data.dataset import Target as Task
 from allotment.data.pictures import load_images
 from allotment.data.pixels import read_palette, read_rgb, read_size, read_uint16
+from allotment.data.sbd import read_sbd_mask
 from allotment.errors import InputError
 from fuzzing.mutators import png_mutator
 from fuzzing.target import Target, check_told
@@ -94,6 +96,22 @@ def _read_pixels(data: bytes, place: Path) -> None:
     _all(*((step, place, "x.png") for step in steps))
 
 
+def _make_matlab() -> Iterable[bytes]:
+    mask = np.arange(35, dtype=np.uint8).reshape(5, 7) % 3
+    for packed in (False, True):
+        made = io.BytesIO()
+        about = {"Boundaries": [0], "Segmentation": mask, "CategoriesPresent": [1, 2]}
+        savemat(made, {"GTcls": about}, do_compression=packed)
+        yield made.getvalue()
+
+
+def _read_matlab(data: bytes, place: Path) -> None:
+    (place / "x.mat").write_bytes(data)
+    mask = read_sbd_mask(place, "x.mat")
+    assert mask.ndim == 2
+    assert mask.dtype == np.uint8
+
+
 def _read_picture(data: bytes, place: Path) -> None:
     (place / "x.png").write_bytes(data)
     images = load_images(text_column("picture", ["x.png"], None, keep=True), place, 8)
@@ -118,6 +136,8 @@ TARGETS = (
     Target("pixels", _read_pixels, _make_any, ("data/pixels", "data/voc", "data/taskonomy"),
     png_mutator, (), 1 << 12,
            10.0, 1000),
+    Target("sbd", _read_matlab, _make_matlab, ("data/sbd",), None, ("GTcls", "Segmentation"),
+    1 << 12, 5.0, 200),
     Target("picture", _read_picture, _make_any, ("data/pictures",), png_mutator, (), 1 << 12, 10.0,
     1000),
     Target("mask", _read_mask, _make_png, ("connect/masks", "data/pixels"), png_mutator, (),

@@ -21,7 +21,7 @@ ROOMS = {
         "voc-list",
         "taskonomy-names",
     ),
-    "pictures": ("pixels", "picture", "mask"),
+    "pictures": ("pixels", "sbd", "picture", "mask"),
     "weights": ("weights-pth", "weights-npz", "weights-safetensors"),
     "models": ("model",),
 }

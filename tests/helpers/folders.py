@@ -84,6 +84,30 @@ def make_voc(root: Path) -> Path:
     return root
 
 
+def make_voc_and_sbd(root: Path) -> Path:
+    """The same as downloaded: VOC with masks of some images, SBD with those of others, as MATLAB
+    keeps them. One image of SBD is in VOC's test list."""
+    from scipy.io import savemat
+
+    home, sbd = root / "VOCdevkit/VOC2012", root / "benchmark_RELEASE/dataset"
+    make_voc(home)
+    (home / "SegmentationClassAug").rename(home / "SegmentationClass")
+    (home / "ImageSets/Segmentation/train_aug.txt").unlink()
+    write_list(home, "train", *TRAIN[:2])
+    for part in ("cls", "img"):
+        (sbd / part).mkdir(parents=True)
+    for name in (TRAIN[1], *TRAIN[2:], TEST[0]):
+        mask = mask_of(name)
+        mask[mask == VOID] = 0  # SBD has no void
+        about = {"Segmentation": mask, "CategoriesPresent": np.unique(mask), "Boundaries": [0]}
+        savemat(sbd / f"cls/{name}.mat", {"GTcls": about}, do_compression=True)
+    for name in TRAIN[2:]:
+        (home / f"SegmentationClass/{name}.png").unlink()
+    (sbd / "train.txt").write_text(f"{TRAIN[1]}\n{TRAIN[3]}\n")
+    (sbd / "val.txt").write_text(f"{TEST[0]}\n{TRAIN[2]}\n")
+    return root
+
+
 def files_of(building: str, point: int, view: int) -> dict[str, NDArray[np.generic]]:
     """What the files of one view hold, different for each view."""
     rng = np.random.default_rng([len(building), building.encode()[0], point, view])
@@ -116,6 +140,14 @@ def by_component(root: Path, building: str, folder: str) -> Path:
 
 def in_building(root: Path, building: str, folder: str) -> Path:
     return root / building / folder
+
+
+def in_archive(root: Path, building: str, folder: str) -> Path:
+    return root / f"{building}_{folder}" / folder
+
+
+def in_flat_archive(root: Path, building: str, folder: str) -> Path:
+    return root / f"{building}_{folder}"
 
 
 def make_taskonomy(

@@ -225,6 +225,50 @@ def test_weights_load_by_torchvisions_names(tmp_path: Path) -> None:
     assert not any(map(is_untrained, network.modules()))
 
 
+def list_resnet50() -> dict[str, tuple[int, ...]]:
+    """Names and sizes of torchvision's ResNet-50, written down from its layout."""
+    found: dict[str, tuple[int, ...]] = {}
+
+    def norm(name: str, width: int) -> None:
+        for part in ("weight", "bias", "running_mean", "running_var"):
+            found[f"{name}.{part}"] = (width,)
+        found[f"{name}.num_batches_tracked"] = ()
+
+    found["conv1.weight"] = (64, 3, 7, 7)
+    norm("bn1", 64)
+    inputs = 64
+    for layer, blocks in enumerate((3, 4, 6, 3), start=1):
+        width = 32 * 2**layer
+        for block in range(blocks):
+            at = f"layer{layer}.{block}"
+            sizes = ((width, inputs, 1, 1), (width, width, 3, 3), (4 * width, width, 1, 1))
+            for number, size in enumerate(sizes, start=1):
+                found[f"{at}.conv{number}.weight"] = size
+                norm(f"{at}.bn{number}", size[0])
+            if block == 0:
+                found[f"{at}.downsample.0.weight"] = (4 * width, inputs, 1, 1)
+                norm(f"{at}.downsample.1", 4 * width)
+            inputs = 4 * width
+    return found | {"fc.weight": (1000, 2048), "fc.bias": (1000,)}
+
+
+def test_torchvisions_resnet50_loads_by_its_names(tmp_path: Path) -> None:
+    names = list_resnet50()
+    statistics = ("running_mean", "running_var", "num_batches_tracked")
+    weights = [size for name, size in names.items() if not name.endswith(statistics)]
+    # as torchvision says of it
+    assert (len(names), sum(map(math.prod, weights))) == (320, 25_557_032)
+    generator = torch.Generator().manual_seed(0)
+    saved = {name: torch.rand(size, generator=generator) for name, size in names.items()}
+    torch.save(saved, tmp_path / "resnet50.pth")
+    network = ResNet(50)
+    said = load_weights(network, tmp_path / "resnet50.pth")
+    assert said.left == ("fc.weight", "fc.bias")
+    assert not any(map(is_untrained, network.modules()))
+    for name, part in network.state_dict().items():
+        assert name.endswith("tracked") or torch.equal(part, saved[name])
+
+
 @pytest.mark.parametrize("wrap", [dict, lambda found: {"state_dict": found, "epoch": 3}])
 @pytest.mark.parametrize("prefix", ["", "module.", "backbone."])
 def test_a_checkpoint_of_torch_loads_under_its_usual_prefixes(

@@ -103,6 +103,30 @@ def test_crops_do_not_depend_on_who_made_them() -> None:
             assert torch.equal(left, right)
 
 
+def test_nothing_has_the_form_of_something() -> None:
+    """A fold may have no label of a task, whose masks are whole numbers all the same."""
+    feed = Decoded(Folder(make_images()), torch.device("cpu"))
+    nobody = np.zeros(0, dtype=np.int64)
+    assert feed.values("mask", nobody).dtype == torch.int64
+    assert feed.values("mask", nobody).shape == (0, 24, 24)
+    assert feed.inputs(nobody).shape == (0, 3, 24, 24)
+
+
+def test_there_is_memory_for_what_was_wanted_alone() -> None:
+    made: list[int] = []
+
+    def make(instances: np.ndarray) -> torch.Tensor:
+        made.extend(instances.tolist())
+        return torch.from_numpy(instances)[:, None] * 10
+
+    store = TensorStore(1000, make, at_once=False)
+    for wanted in ([7, 3, 7], [999], [3, 500, 7], [0]):
+        found = store.take(np.array(wanted))
+        assert found[:, 0].tolist() == [10 * each for each in wanted]
+    assert sorted(made) == [0, 3, 7, 500, 999]
+    assert len(store._held) < 10
+
+
 def test_another_step_has_another_crop() -> None:
     feed = Cropped(make_images(), torch.device("cpu"), Augment(16), 0)
     first, later = (feed.load([wanted("mask", 3, number=number)])[0] for number in (0, 1))

@@ -19,7 +19,15 @@ from allotment.data.labels import Labels, Split, TaskLabels, draw, split
 from allotment.errors import InputError
 from allotment.learners.batches import batch_places
 from allotment.learners.conformance import LearnerTests
-from allotment.learners.learner import Measure, Patience, measure, probe, train, train_many
+from allotment.learners.learner import (
+    Measure,
+    Patience,
+    hold_back,
+    measure,
+    probe,
+    train,
+    train_many,
+)
 from allotment.learners.networks import ImageNetwork
 from allotment.learners.recipe import Recipe
 from allotment.learners.torch_learner import TorchLearner
@@ -228,6 +236,66 @@ def test_patience_stops_early() -> None:
         watch=lambda step, _: seen.append(step),
     )
     assert seen[-1] == 6 < learner.steps(labels)
+
+
+class Slow:
+    """Its loss falls until a step; a state is how many it made."""
+
+    tasks = ("a",)
+
+    def __init__(self, until: int):
+        self.until = until
+
+    def steps(self, labels: Labels) -> int:
+        return 4
+
+    def start(self, labels: Labels, seed: int) -> int:
+        assert labels.counts == {"a": 18}
+        return 0
+
+    def step(self, state: int, tasks: object) -> int:
+        return state + 1
+
+    def score(self, state: int, task: str) -> Measure:
+        return Measure(0.0, 100.0 - min(state, self.until), False)
+
+    def with_validation(self, held: Labels) -> Slow:
+        assert held.counts == {"a": 2}
+        return self
+
+    def find_patience(self, labels: Labels) -> Patience:
+        return Patience(every=2, looks=3, after=3, longer=26)
+
+
+@pytest.mark.parametrize(("until", "end"), [(0, 10), (4, 10), (5, 12), (9, 16), (99, 30)])
+def test_a_training_goes_on_until_it_has_converged(until: int, end: int) -> None:
+    """It never ends before its schedule: the first look is after its last step."""
+    assert train(Slow(until), Labels({"a": range(20)}), 0) == end
+
+
+def test_a_recipe_may_have_patience() -> None:
+    data = make_table()
+    parts = split(data, 0, 0.25, 0.1)
+    labels = draw(data, parts.train, {"yes": 60, "many": 50, "number": 70}, 0)
+    plain = TorchLearner(data, parts, Recipe(epochs=2, batch_size=16))
+    patient = TorchLearner(data, parts, Recipe(epochs=2, batch_size=16, patience=1))
+    assert plain.find_patience(labels) is None
+    assert patient.find_patience(labels) == Patience(every=5, looks=1, after=9, longer=90)
+    assert train(plain, labels, 0).done == 10
+    assert train(patient, labels, 0).done > 8
+    assert not patient.are_alike([(labels, 0), (labels, 1)])
+
+
+def test_labels_that_tell_when_to_stop_are_neither_trained_on_nor_scored() -> None:
+    labels = Labels({"a": range(30), "b": range(40, 49)})
+    predicted = labels.with_pseudo("a", np.arange(50, 90), np.zeros(40))
+    kept, held = hold_back(predicted, 3)
+    assert held.counts == {"a": 3, "b": 0}
+    assert set(held["a"].instances) < set(range(30))
+    assert not set(held["a"].instances) & set(kept["a"].instances)
+    assert kept.counts == {"a": 67, "b": 9}
+    assert hold_back(predicted, 3)[1].fingerprint == held.fingerprint
+    assert hold_back(predicted, 4)[1].fingerprint != held.fingerprint
 
 
 def test_weights_are_saved_and_read_back(tmp_path: Path) -> None:

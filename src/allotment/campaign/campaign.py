@@ -61,6 +61,7 @@ from allotment.campaign.placing import (
 )
 from allotment.campaign.rounds import rebase
 from allotment.campaign.session import Session
+from allotment.campaign.sharing import tell_crowded, tell_shared
 from allotment.campaign.sheets import show_columns
 from allotment.campaign.state import (
     CampaignState,
@@ -119,7 +120,9 @@ from allotment.plan import baselines, check_counts
 from allotment.progress import Progress
 from allotment.runs.runner import PROCESSES, RUNNERS, Done, run_jobs
 from allotment.settings.settings import (
+    DIFFERENT,
     HOLD,
+    SAME,
     SETTINGS_FILE,
     check_place,
     parse_settings,
@@ -189,6 +192,8 @@ class Ordered:
     """options that order what was asked for before an earlier order is back"""
     connector: str | None = None
     """that was asked for, if one was"""
+    shared: str = ""
+    """that tasks could not be kept apart, if they should be"""
 
     @property
     def strategy(self) -> str:
@@ -543,7 +548,10 @@ class Campaign:
         with self._open("order") as store:
             state = self._begin(store)
             state.check_lost()
-            form = make_form(everything, named or state.settings.strategy)
+            usual = state.settings.strategy
+            if usual == RANDOM and state.settings.instances == SAME:
+                usual = SHARING
+            form = make_form(everything, named or usual)
             value = find_open(store, state)
             if more and value is not None and store.result(name_sheet(value).key) is not None:
                 value = None
@@ -569,7 +577,8 @@ class Campaign:
                 raise InputError([*error.mistakes, placed]) from None
             store.put_result(name_sheet(value), {})
         options = tell_options(everything, named)
-        return Ordered(value, order, place, is_new, options, connector)
+        shared = tell_shared(state, order.items) if is_new and not order.together else ""
+        return Ordered(value, order, place, is_new, options, connector, shared)
 
     def cancel(self, number: int) -> int:
         """Give up what did not come back of an order; its money can be planned again. How many
@@ -754,11 +763,15 @@ class Campaign:
         return list_trials(own, others, [check_counts(problem, counts) for counts in yours])
 
     def judge_prices(self, yours: Sequence[Mapping[str, Any]]) -> list[str]:
-        """A warning for each plan that the budget would not buy."""
+        """A warning for each plan that the budget would not buy, and for each that can't be bought
+        on instances of their own where these are wanted."""
         state = self.look()
         check_oracle(state)
         problem = whole_problem(state)
-        return tell_dear(problem, [check_counts(problem, counts) for counts in yours])
+        dear = tell_dear(problem, [check_counts(problem, counts) for counts in yours])
+        if state.settings.instances != DIFFERENT:
+            return dear
+        return dear + tell_crowded(state, self.list_trials(state, yours))
 
     def evaluate(
         self, workers: int | None = None, progress: Progress | bool | None = None
@@ -861,7 +874,10 @@ class Campaign:
         with showing(progress, "steps") as shown:
             shown(0, total)
             trained = train(
-                bench.learner, bench.labels, seed, watch=lambda step, _: shown(step, total)
+                bench.learner,
+                bench.labels,
+                seed,
+                watch=lambda step, _: shown(min(step, total), total),
             )
         return save_model(
             place,

@@ -15,6 +15,7 @@ from allotment.arrays import Array
 from allotment.campaign.state import CampaignState
 from allotment.data.source import list_complete
 from allotment.errors import InputError, Mistake, reading
+from allotment.learners.implying import imply
 from allotment.problem import Problem
 from allotment.quantiles import student
 from allotment.renames import rename_keys
@@ -218,7 +219,8 @@ def whole_problem(state: CampaignState) -> Problem:
     """The problem as it was when nothing had been bought."""
     stock = replace(state.stock, given={})
     plain = state.settings.problem().to_dict()
+    start = imply(stock.start, stock.implies) if state.settings.count_implied else stock.start
     for task in plain["tasks"]:
-        task["have"] = len(stock.start[task["name"]])
+        task["have"] = len(start[task["name"]])
         task["pool"] = stock.count_candidates(task["name"])
     return Problem.from_dict(plain)

@@ -22,6 +22,7 @@ from allotment.learners.choice import fingerprint_learner, is_own, is_stepless
 from allotment.learners.learner import BUILT_IN
 from allotment.learners.validation import PARTS, Scoreboard, add_up
 from allotment.ledger.store import Store, Value
+from allotment.settings.settings import DIFFERENT
 
 TRAININGS_PER_JOB = 8
 """trainings of one job on a table, which are stacked: many take hardly longer than one"""
@@ -103,6 +104,8 @@ def list_evaluations(
         "learner": fingerprint_learner(learner),
     }
     shared |= {"labels": stock.fingerprint}
+    if state.settings.instances == DIFFERENT:  # else labels are drawn as ever
+        shared["instances"] = DIFFERENT
     size = _choose_size(state, learner, EVALUATION_TRAININGS)
     seeds = [
         [FIRST_SEED + each for each in range(at, min(at + size, repeats))]

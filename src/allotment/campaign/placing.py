@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from allotment.amounts import show
+from allotment.campaign.sharing import list_candidates
 from allotment.campaign.state import CampaignState, look, tell_spent
 from allotment.connect.connector import CONNECTORS
 from allotment.connect.delivery import Parts
@@ -89,7 +90,7 @@ def place_order(
     connector = CONNECTORS.load(writer)
     with CONNECTORS.calling(writer):
         connector.check(place)
-    candidates = {name: state.stock.candidates(name, state.ordered[name]) for name in counts}
+    candidates = list_candidates(state, counts)
     costs = {
         task.name: task.price(counts[task.name]) for task in plan.problem.tasks if counts[task.name]
     }

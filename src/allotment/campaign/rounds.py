@@ -112,7 +112,7 @@ def take_rest(
         Cap(cap.name, max(Fraction(0), cap.limit - cap.used(bought)), cap.use)
         for cap in problem.caps
     ]
-    return Problem(tasks, left, caps)
+    return Problem(tasks, left, caps, problem.count_implied)
 
 
 def _shift(task: Task, bought: int, have: int, pool: int) -> Task:
@@ -124,6 +124,7 @@ def _shift(task: Task, bought: int, have: int, pool: int) -> Task:
     plain["frozen"] = None if task.frozen is None else max(0, task.frozen - bought)
     plain["fee"] = Fraction(0) if bought else task.fee
     plain["tiers"] = [(after - bought, price) for after, _, price in later]
+    plain["implies"] = task.implies
     return Task(**plain)
 
 
@@ -176,7 +177,8 @@ def _tell_clash(own: Task, task: Task, bought: int) -> list[str]:
 
 
 def _alone(task: Task) -> Problem:
-    return Problem([task], task.price(task.floor))
+    alone = Task.from_dict(task.to_dict() | {"implies": []})
+    return Problem([alone], task.price(task.floor))
 
 
 def tell_idle(problem: Problem, rest: Problem) -> str:

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from allotment.amounts import show
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.choosing import choose_learner
+from allotment.campaign.sharing import tell_start
 from allotment.campaign.state import CampaignState, Files
 from allotment.data.embedding import BY_PIXELS
 from allotment.data.inspection import IGNORE
@@ -40,6 +41,9 @@ from allotment.settings.settings import (
 from allotment.settings.template import write_template
 from allotment.stock.fingerprints import keep_rows
 from allotment.stock.stock import Stock, open_stock
+
+if TYPE_CHECKING:
+    from allotment.learners.setups import Setup
 
 EXAMPLE_METRIC = {
     "classification": "balanced_accuracy",
@@ -94,11 +98,15 @@ def begin(
     options: Mapping[str, str] | None = None,
     network: str = USUAL_NETWORK,
     weights: str | None = None,
+    from_scratch: bool = False,
     steps: int | None = None,
     learner: str | None = None,
 ) -> Started:
     """A new campaign. Settings and data are checked before anything is written; all mistakes are
     named at once.
+
+    A `network` other than the usual one brings its size of pictures and its recipe along, and is
+    given the file of its trained `weights`, or is said to start `from_scratch`.
 
     `learner` is the name of what trains; "auto" compares those built in on the labels at hand.
     `estimates` are options of the method.
@@ -113,7 +121,10 @@ def begin(
     metrics = metrics or {}
     named = {"cost": costs, "have": have, "kind": kinds, "classes": classes}
     wrong = Collected()
+    setup = wrong.attempt(_find_setup, network)
     given = wrong.attempt(read_options, source, options or {}) or {}
+    if setup is not None and "side" not in (options or {}):
+        given["side"] = setup.side
     layout = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
     given |= {key: value for key, value in layout.items() if value is not None}
     roles = {"id": id, "group": group, "drop": list(drop)}
@@ -124,21 +135,26 @@ def begin(
     lost = _find_lost_targets(source, settling)
     wrong.found += lost
     wrong.attempt(_check, source, root, names, budget, named | {"metric": metrics}, bool(lost))
-    wrong.attempt(_check_weights, network, weights)
+    wrong.attempt(_check_weights, network, weights, from_scratch)
     wrong.raise_all()
     keys, notes = _begin_data(source, folder, root, settling)
-    tasks = {name: _begin_task(source, name, named) for name in names}
+    tasks = {name: _begin_task(source, name, named, setup) for name in names}
+    for name in names:
+        usual = source.tasks.get(name, KnownTask("", 0))
+        if implied := [each for each in usual.implies if each in names]:
+            tasks[name]["implies"] = implied
     for name, several in metrics.items():
         tasks[name]["metric"] = several[0] if len(several) == 1 else list(several)
-    usual = source.recipe.get("steps", STEPS)
-    training: dict[str, Any] = {"network": network}
-    if weights is not None and "weights" not in given:
-        training["weights"] = _relative(weights, folder)
-    training |= {"steps": usual if steps is None else steps} | settle_machine()
+    own = None if weights is None or "weights" in given else _relative(weights, folder)
+    training = _begin_training(source, network, own, from_scratch, steps) | settle_machine()
     if learner not in (None, AUTO):
         training = {"learner": learner} | ({} if is_stepless(str(learner)) else training)
-    money = _number(budget or str(source.budget or 0))
-    write = partial(write_template, keys, tasks, money, method, estimates=estimates or {})
+    own_budget = source.budget if setup is None else setup.budget or source.budget
+    money = _number(budget or str(own_budget or 0))
+    write = partial(
+        write_template, keys, tasks, money, method, estimates=estimates or {},
+        instances=source.instances,
+    )  # fmt: skip
     checked = _check_data(write(training), folder, settling)
     if checked is None:
         return Started(Campaign.create(folder, write(training)), notes)
@@ -179,22 +195,47 @@ def _choose_pictures(
     return {} if weights is None else {"weights": _relative(weights, folder)}
 
 
-def _check_weights(network: str, weights: str | None) -> None:
-    """That a network which begins with trained layers is given them, before anything is made."""
-    if weights is not None or network == USUAL_NETWORK:
-        return
+def _find_setup(network: str) -> Setup | None:
+    """The set-up of that name; None for the usual network, and for one that there is not, which is
+    said when the settings are read."""
+    if network == USUAL_NETWORK:
+        return None
     try:
         from allotment.learners.setups import SETUPS
-    except ImportError:  # without torch nothing will be trained here
-        return
-    setup = SETUPS.get(network)
-    if setup is not None and setup.frozen_stages:
-        what = (
-            f"is missing: {network} keeps the first layers of a {setup.backbone} that was trained"
-            " on ImageNet. Give a file of its weights (.safetensors, .npz or .pth), such as"
-            f" --weights {setup.backbone}.safetensors; docs/vision.md says what is in it"
-        )
-        raise InputError([Mistake("--weights", what)])
+    except ImportError:
+        what = f"{network} needs torch: pip install 'allotment[train]'"
+        raise InputError([Mistake("--network", what)]) from None
+    return SETUPS.get(network)
+
+
+def _check_weights(network: str, weights: str | None, from_scratch: bool) -> None:
+    """That a network which begins with trained layers is given them, before anything is made."""
+    if _find_setup(network) is not None:
+        from allotment.learners.setups import check_weights
+
+        file = None if weights is None else Path(weights).expanduser()
+        check_weights(network, file, from_scratch)
+    elif from_scratch:
+        what = "is for networks that begin with trained layers; the usual one never does"
+        raise InputError([Mistake("--from-scratch", f"{what}: leave it out")])
+
+
+def _begin_training(
+    source: Source, network: str, weights: str | None, from_scratch: bool, steps: int | None
+) -> dict[str, Any]:
+    """What is written of the training: a set-up shows its whole recipe, the usual network the steps
+    alone."""
+    training: dict[str, Any] = {"network": network}
+    if weights is not None:
+        training["weights"] = weights
+    if from_scratch:
+        training["from_scratch"] = True
+    setup = _find_setup(network)
+    if setup is None:
+        usual = source.recipe.get("steps", STEPS)
+        return training | {"steps": usual if steps is None else steps}
+    recipe = setup.recipe if steps is None else replace(setup.recipe, steps=steps)
+    return training | recipe.describe()
 
 
 def tell_metrics(state: CampaignState) -> str:
@@ -260,13 +301,14 @@ def _begin_data(
 
 
 def _begin_task(
-    source: Source, name: str, named: Mapping[str, Mapping[str, str]]
+    source: Source, name: str, named: Mapping[str, Mapping[str, str]], setup: Setup | None
 ) -> dict[str, Any]:
     """What is written of a task: what was given on the command line, or else the source's own."""
     usual = source.tasks.get(name, KnownTask("", 0))
     task: dict[str, Any] = {"cost": _number(named["cost"].get(name, str(usual.cost)))}
     if source.complete or named["have"]:
-        task["have"] = _number(named["have"].get(name, str(usual.have)))
+        have = usual.have if setup is None else setup.have or usual.have
+        task["have"] = _number(named["have"].get(name, str(have)))
     if name in named["kind"]:
         task["kind"] = named["kind"][name]
     if name in named["classes"]:
@@ -344,7 +386,7 @@ def _check_data(
     _check_kinds(settings, stock)
     _check_metrics(settings, stock)
     _check_budget(settings)
-    notes = stock.data.notes
+    notes = stock.data.notes + tuple(filter(None, [tell_start(settings, stock)]))
     if METHODS.load(settings.method).trainings and max(stock.have.values()) < FOLDS:
         few = (
             f"too few labels to measure anything; until some task has {FOLDS}, plan with method ="

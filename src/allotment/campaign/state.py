@@ -196,12 +196,17 @@ class CampaignState:
         if budget is None:
             return self._rest
         return take_rest(
-            self._whole(budget), self.account, self.stock.have, self.pool, "give a larger --budget"
+            self._whole(budget), self.account, self.have, self.pool, "give a larger --budget"
         )
 
     @cached_property
     def _rest(self) -> Problem:
-        return take_rest(self._whole(), self.account, self.stock.have, self.pool)
+        return take_rest(self._whole(), self.account, self.have, self.pool)
+
+    @cached_property
+    def have(self) -> dict[str, int]:
+        """Of each task, the labels at hand as plans count them."""
+        return self.stock.trained.counts if self.settings.count_implied else self.stock.have
 
     @cached_property
     def pool(self) -> dict[str, int]:
@@ -363,7 +368,7 @@ class CampaignState:
         if self.found is None or self.found.fresh:
             return ""
         before = dict(zip(self.found.estimates.tasks, self.found.estimates.have, strict=True))
-        came = sum(abs(self.stock.have[name] - before.get(name, 0)) for name in self.stock.have)
+        came = sum(abs(self.have[name] - before.get(name, 0)) for name in self.have)
         what = f"{several(came, 'label')} came in" if came else "labels were changed"
         return (
             f"{what} since this was measured; to measure again: allot estimate {quote(self.folder)}"
@@ -419,7 +424,7 @@ class CampaignState:
         where nothing was measured."""
         if self.found is None:
             return {}
-        now = self.stock.have
+        now = self.have
         after = {name: now[name] + self.account.open[name] + counts[name] for name in now}
         return forecast(self.found.estimates, now, after, self.metrics)
 

@@ -343,7 +343,7 @@ def collect(
     if state.stale:
         values["stale"] = state.stale
     if state.found is not None:
-        estimates = rebase(state.found.estimates, state.stock.have)
+        estimates = rebase(state.found.estimates, state.have)
         values["curves"] = _curves(estimates, {} if plan is None else plan.counts, state.metrics)
         values["transfer"] = _transfer(estimates)
     if diagnosis is not None:

@@ -23,12 +23,20 @@ from allotment.formatting import several
 from allotment.job import JSON, installed
 from allotment.learners.built_in import USUAL_NETWORK, make_built_in
 from allotment.learners.choice import build_learner, fingerprint_learner, is_own
+from allotment.learners.implying import add_implied, imply
 from allotment.learners.learner import BUILT_IN, Learner, train_many
 from allotment.learners.validation import Scoreboard, answer_parts
 from allotment.models.card import Card
 from allotment.models.model import describe_learner
-from allotment.problem import Problem
-from allotment.settings.settings import Settings, find_path, find_root, parse_settings
+from allotment.problem import Problem, Task
+from allotment.settings.settings import (
+    ANY,
+    DIFFERENT,
+    Settings,
+    find_path,
+    find_root,
+    parse_settings,
+)
 from allotment.stock.stock import LabelValues, Stock, open_stock
 
 KEPT = 0.25
@@ -173,6 +181,9 @@ def set_up(settings: Settings, stock: Stock, learner: str = BUILT_IN, test: bool
             stock, _make(settings, stock.whole(), split, stock.folder, learner), stock.start
         )
     data, labels = stock.open(), stock.labels
+    if settings.count_implied:  # they are labels like others
+        labels, settings = stock.trained, replace(settings, count_implied=False)
+        settings = replace(settings, tasks=tuple(map(_without_implied, settings.tasks)))
     split = Split(stock.parts.train, nobody, nobody)
     if is_own(learner):
         return Bench(stock, _make(settings, data, split, stock.folder, learner), labels)
@@ -187,6 +198,10 @@ def set_up(settings: Settings, stock: Stock, learner: str = BUILT_IN, test: bool
     return Bench(stock, made, labels)
 
 
+def _without_implied(task: Task) -> Task:
+    return Task.from_dict(task.to_dict() | {"implies": []})
+
+
 def count_folds(bench: Bench) -> int:
     """In how many parts the labels at hand score in turn; 1 for a learner that scores on labels of
     its own."""
@@ -194,11 +209,14 @@ def count_folds(bench: Bench) -> int:
 
 
 def _make(settings: Settings, data: Dataset, split: Split, folder: Path, learner: str) -> Learner:
+    made: Learner
     if learner != BUILT_IN:
-        return build_learner(learner, data, split, settings.training.get("members"))
-    weights = settings.training.get("weights")
-    file = None if weights is None else find_path(folder, weights)
-    return make_built_in(list_training(settings), data, split, file)
+        made = build_learner(learner, data, split, settings.training.get("members"))
+    else:
+        weights = settings.training.get("weights")
+        file = None if weights is None else find_path(folder, weights)
+        made = make_built_in(list_training(settings), data, split, file)
+    return add_implied(made, settings.implies)
 
 
 def list_training(settings: Settings) -> dict[str, JSON]:
@@ -243,7 +261,8 @@ def _evaluate(bench: Bench, needs: JSON) -> JSON:
             needs["counts"],
             seed,
             same=needs["same"],
-            taken=bench.labels,
+            taken=imply(bench.labels, bench.stock.implies),
+            apart=needs.get("instances", ANY) == DIFFERENT,
         )
         both = {task: bench.labels[task].join(new[task]) for task in bench.labels}
         runs.append((Labels(both), seed))

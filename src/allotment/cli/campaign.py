@@ -139,9 +139,15 @@ class _MethodOption(click.Option):
 )
 @set_option
 @click.option(
-    "--network", default="usual", show_default=True, help="Or voc-small, taskonomy-small."
+    "--network",
+    default="usual",
+    show_default=True,
+    help="Or a set-up: voc-paper, voc-small, taskonomy-paper, taskonomy-small.",
 )
 @click.option("--weights", metavar="FILE", help="Trained weights for the network's backbone.")
+@click.option(
+    "--from-scratch", is_flag=True, help="Let such a network start without trained weights."
+)
 @click.option("--steps", type=click.IntRange(1), metavar="N", help="Of one training.")
 @click.option(
     "--learner",

@@ -154,6 +154,14 @@ def _blank(side: int) -> NDArray[np.uint8]:
     return np.broadcast_to(np.array(FILL, dtype=np.uint8)[:, None, None], (3, side, side)).copy()
 
 
+def nothing_of(kind: str, dtype: np.dtype[Any]) -> Any:
+    """What a pixel of a label holds that counts nothing: classes may be given as probabilities, of
+    which none is above 0 then."""
+    if kind != "segmentation":
+        return np.nan
+    return VOID if dtype.kind in "iu" else 0
+
+
 def _view(
     kind: str,
     label: AnyArray,
@@ -164,9 +172,9 @@ def _view(
 ) -> AnyArray:
     if kind not in PIXEL_KINDS:
         return label
+    seen = _pick(label, rows, columns, nothing_of(kind, label.dtype))
     if kind == "segmentation":
-        return _pick(label, rows, columns, VOID if label.ndim == 2 else 0)
-    seen = _pick(label, rows, columns, np.nan)
+        return seen
     if kind == "normals" and mirror:
         seen[0] *= -1
     return seen / zoom if kind == "depth" else seen
@@ -177,7 +185,7 @@ def _view(
 
 def fit_image(image: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
     """All of a picture in the middle of a square (3, side, side)."""
-    rows, columns = _frame(image.shape[1], image.shape[2], side)
+    rows, columns = frame_of(image.shape[1], image.shape[2], side)
     square = _blank(side)
     square[:, rows, columns] = resize(image, rows.stop - rows.start, columns.stop - columns.start)
     return square
@@ -188,11 +196,9 @@ def fit_label(kind: str, label: AnyArray, side: int) -> AnyArray:
     known of an area."""
     if kind not in PIXEL_KINDS:
         return label
-    rows, columns = _frame(label.shape[-2], label.shape[-1], side)
+    rows, columns = frame_of(label.shape[-2], label.shape[-1], side)
     square = np.full(
-        (*label.shape[:-2], side, side),
-        VOID if kind == "segmentation" else np.nan,
-        dtype=label.dtype,
+        (*label.shape[:-2], side, side), nothing_of(kind, label.dtype), dtype=label.dtype
     )
     size = (rows.stop - rows.start, columns.stop - columns.start)
     if size == label.shape[-2:]:
@@ -207,7 +213,7 @@ def fit_label(kind: str, label: AnyArray, side: int) -> AnyArray:
     return square
 
 
-def _frame(height: int, width: int, side: int) -> tuple[slice, slice]:
+def frame_of(height: int, width: int, side: int) -> tuple[slice, slice]:
     """The rows and columns of a square that a picture takes up."""
     longer = max(height, width)
     sizes = [max(1, round(length * side / longer)) for length in (height, width)]

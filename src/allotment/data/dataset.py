@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Instances = NDArray[np.int64]
 Size = tuple[int, int]
 """of a picture: height, width"""
+Frame = tuple[slice, slice]
+"""rows and columns of a picture"""
 Known = Mapping[str, NDArray[np.bool_]]
 """of each task, which instances have a label"""
 LabelArrays = Mapping[str, Mapping[int, NDArray[Any]]]
@@ -175,6 +177,9 @@ class Dataset(Protocol):
     def fit(self, task: str, label: NDArray[Any]) -> NDArray[Any]:
         """A label as large as the instance's own picture, in the size that `values` has."""
 
+    def frame(self, instance: int) -> Frame:
+        """The part of its input that its own picture takes up; all of it unless it was padded."""
+
     def loaded(self) -> Dataset:
         """The same in memory, if it is small enough to be there."""
 
@@ -214,6 +219,9 @@ class BaseData:
 
     def fit(self, task: str, label: NDArray[Any]) -> NDArray[Any]:
         return label
+
+    def frame(self, instance: int) -> Frame:
+        return slice(None), slice(None)
 
     def loaded(self: Dataset) -> Dataset:
         return self
@@ -266,6 +274,9 @@ class Overlaid(BaseData):
 
     def fit(self, task: str, label: NDArray[Any]) -> NDArray[Any]:
         return self._base.fit(task, label)
+
+    def frame(self, instance: int) -> Frame:
+        return self._base.frame(instance)
 
     def with_targets(self, targets: tuple[Target, ...]) -> Overlaid:
         # what trains is told apart by the labels, which are the same

@@ -15,8 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.arrays import AnyArray
-from allotment.data.augment import LARGEST_CROP, fit_image, fit_label
-from allotment.data.dataset import PIXEL_KINDS, VOID, BaseData, Dataset, Instances, Size, Target
+from allotment.data.augment import LARGEST_CROP, fit_image, fit_label, frame_of
+from allotment.data.dataset import (
+    PIXEL_KINDS,
+    VOID,
+    BaseData,
+    Dataset,
+    Frame,
+    Instances,
+    Size,
+    Target,
+)
 from allotment.data.pixels import open_inside, read_rgb, read_size, shown
 from allotment.errors import InputError, Mistake, suggest
 
@@ -166,6 +175,9 @@ class FolderData(BaseData):
 
     def fit(self, task: str, label: AnyArray) -> AnyArray:
         return fit_label(self._target(task).kind, label, self.side)
+
+    def frame(self, instance: int) -> Frame:
+        return frame_of(*self.picture_size(instance), self.side)
 
     def check(self) -> None:
         """Decode everything; raises InputError with all that is wrong."""

@@ -280,16 +280,19 @@ def draw(
     *,
     same: bool = False,
     taken: Labels | None = None,
+    apart: bool = False,
 ) -> Labels:
     """Random labels for each task among `instances`, beyond those `taken`: on different ones by
     default (the paper's way), on the `same` for all tasks on request.
 
     Different means that no instance is drawn for two tasks while there are instances enough; then
-    they are shared.
+    they are shared. With `apart`, instances that are taken for another task come last, too.
     """
     taken = Labels({}) if taken is None else taken
     drawn: dict[str, TaskLabels | Iterable[int]] = {}
     used: set[int] = set()
+    if apart:
+        used.update(item for mine in taken.values() for item in mine.instances.tolist())
     short = []
     for task, count in counts.items():
         known = instances[data.known(task)[instances]]
@@ -299,11 +302,12 @@ def draw(
             short.append(Mistake(f"task {task!r}", f"{count} labels wanted, {left}; ask for fewer"))
             continue
         order = shuffle(free, "draw", seed, "" if same else task)
-        if not same:
+        if apart or not same:
             fresh = np.array([item not in used for item in order.tolist()], dtype=bool)
             order = np.concatenate([order[fresh], order[~fresh]])
         chosen = order[:count]
-        used.update(chosen.tolist())
+        if not same:
+            used.update(chosen.tolist())
         drawn[task] = chosen
     if short:
         raise InputError(short)

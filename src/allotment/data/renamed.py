@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.data.dataset import ArrayData, BaseData, Dataset, Instances, Size, Target
+from allotment.data.dataset import ArrayData, BaseData, Dataset, Frame, Instances, Size, Target
 from allotment.data.labels import Split
 from allotment.data.table import TableData
 from allotment.renames import rename_keys
@@ -82,6 +82,9 @@ class Renamed(BaseData):
 
     def fit(self, task: str, label: NDArray[Any]) -> NDArray[Any]:
         return self.base.fit(self._own[task], label)
+
+    def frame(self, instance: int) -> Frame:
+        return self.base.frame(instance)
 
     def loaded(self) -> Dataset:
         return Renamed(self.base.loaded(), self.targets)

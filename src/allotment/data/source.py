@@ -90,6 +90,8 @@ class KnownTask:
     """of one label"""
     have: int = 0
     """labels to begin with, where the source has them all"""
+    implies: tuple[str, ...] = ()
+    """other tasks of which a label comes along with one of this"""
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,9 @@ class Source:
     """what tasks that are found can be; any kind if there is none"""
     budget: int | None = None
     """that `allot init` writes unless it is told one"""
+    instances: str = "any"
+    """likewise: whether labels of several tasks are to be on "different" instances, on the "same",
+    or on "any" """
     recipe: Mapping[str, Any] = {"steps": STEPS}
     """how the usual network is trained, as keys of a Recipe that settings may overrule"""
     networks: Sequence[str] = ()

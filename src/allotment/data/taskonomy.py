@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from allotment.data.dataset import NORMAL_SLACK, VOID, Target
 from allotment.data.folder import FolderData, LabelReader, MistakeTally, check_side
+from allotment.data.labels import Split, split
 from allotment.data.pixels import (
     find_inside,
     list_folder,
@@ -68,19 +70,47 @@ _FILE = re.compile(r"point_([0-9]{1,9})_view_([0-9]{1,9})_domain_([A-Za-z0-9_]+)
 
 View = tuple[str, int, int]
 """building, point, view"""
+BY_BUILDING, BY_POINT = "building", "point"
+GROUPINGS = (BY_BUILDING, BY_POINT)
+"""what views share that never fall into two parts"""
+
+
+@dataclass(frozen=True, eq=False)
+class TaskonomyData(FolderData):
+    """Taskonomy's views; whole buildings or single points stay in one part."""
+
+    is_by_building: bool = False
+
+    def split(self, seed: int, validation: float = 0.15, test: float = 0.15) -> Split:
+        """The parts, by seed. Of few buildings one at least is for each part that is wanted."""
+        if self.is_by_building and self.groups is not None:
+            one = 1 / len(np.unique(self.groups))
+            test = max(test, one) if test else test
+            validation = max(validation, one) if validation and 2 * one < 1 else validation
+        return split(self, seed, validation, test)
 
 
 def read_taskonomy(
-    root: str | Path, side: int = 128, tasks: Sequence[str] | None = None, *, thorough: bool = False
-) -> FolderData:
-    """Taskonomy from a folder with a folder for each domain: `root/DOMAIN`, `root/DOMAIN/BUILDING`
-    or `root/BUILDING/DOMAIN`, where files are called `point_P_view_V_domain_DOMAIN.png`.
+    root: str | Path,
+    side: int = 128,
+    tasks: Sequence[str] | None = None,
+    groups: str | None = None,
+    *,
+    thorough: bool = False,
+) -> TaskonomyData:
+    """Taskonomy from a folder with a folder for each domain: `root/DOMAIN`, `root/DOMAIN/BUILDING`,
+    `root/BUILDING/DOMAIN` or `root/BUILDING_DOMAIN/DOMAIN`, where files are called
+    `point_P_view_V_domain_DOMAIN.png`.
 
-    `tasks` are all five if left out. Views of one point overlap, so they are a group and stay in
-    one split. Only names are checked, and images decoded when they are needed; `thorough` decodes
-    all, and says all that is wrong.
+    `tasks` are all five if left out. Views of one building are a group and stay in one part, or
+    where there is a single one those of a point, which overlap; `groups` says "building" or
+    "point" instead. Only names are checked, and images decoded when they are needed; `thorough`
+    decodes all, and says all that is wrong.
     """
     check_side(side)
+    if groups not in (None, *GROUPINGS):
+        what = f"{groups!r} is none of {', '.join(GROUPINGS)}"
+        raise InputError([Mistake("data: groups", what)])
     targets = _choose(tasks)
     root = Path(root)
     wrong = MistakeTally()
@@ -99,7 +129,7 @@ def read_taskonomy(
         what = "holds no image; they should be called point_0_view_0_domain_rgb.png"
         wrong.add("nothing", shown(str(root / "rgb")), what)
     wrong.raise_all()
-    data = _gather(root, side, targets, files)
+    data = _gather(root, side, targets, files, groups)
     if thorough:
         data.check()
     return data
@@ -123,9 +153,15 @@ def _choose(tasks: Sequence[str] | None) -> tuple[Target, ...]:
 
 
 def _gather(
-    root: Path, side: int, targets: tuple[Target, ...], files: dict[str, dict[View, str]]
-) -> FolderData:
+    root: Path,
+    side: int,
+    targets: tuple[Target, ...],
+    files: dict[str, dict[View, str]],
+    groups: str | None,
+) -> TaskonomyData:
     views = sorted(files["rgb"])
+    several = len({building for building, _, _ in views}) > 1
+    is_by_building = several if groups is None else groups == BY_BUILDING
     notes = []
     for target in targets:
         found = files[target.name]
@@ -135,7 +171,7 @@ def _gather(
             )
         if lacking := len(files["rgb"].keys() - found.keys()):
             notes.append(f"{lacking} views have no label of {target.name}")
-    return FolderData(
+    return TaskonomyData(
         name="taskonomy",
         root=root,
         side=side,
@@ -147,7 +183,8 @@ def _gather(
         },
         readers=READERS,
         ids=tuple(f"{_point(view)}_view_{view[2]}" for view in views),
-        groups=np.array([_point(view) for view in views]),
+        groups=np.array([view[0] if is_by_building else _point(view) for view in views]),
+        is_by_building=is_by_building,
         notes=tuple(notes),
     )
 
@@ -182,7 +219,9 @@ def _find_places(root: Path) -> list[tuple[str, str, str]]:
         (building, domain, folder)
         for building in outer
         for folder, domain in _domains(root, building, list_folder(root, building)[1])
+        if not _names_archive(building)
     ]
+    places += _find_archives(root, outer)
     if not any(domain == "rgb" for _, domain, _ in places):
         there = f"it has {', '.join(map(shown, outer[:5]))}" if outer else "it has no folders"
         what = (
@@ -191,6 +230,33 @@ def _find_places(root: Path) -> list[tuple[str, str, str]]:
         )
         raise InputError([Mistake(shown(str(root)), what)])
     return places
+
+
+def list_buildings(root: Path) -> set[str]:
+    """The buildings that have images."""
+    return {
+        building
+        for building, domain, folder in _find_places(root)
+        if domain == "rgb" and any(map(_FILE.fullmatch, list_folder(root, folder)[0]))
+    }
+
+
+def _names_archive(folder: str) -> tuple[str, str, str] | None:
+    """The building, the domain and its name of a folder that is called after both of them."""
+    for domain, names in DOMAINS.items():
+        for name in names:
+            if folder.endswith(f"_{name}") and folder != f"_{name}":
+                return folder.removesuffix(f"_{name}"), domain, name
+    return None
+
+
+def _find_archives(root: Path, folders: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """The places in folders that archives of one building's domain were unpacked to."""
+    for folder in folders:
+        if (named := _names_archive(folder)) is not None:
+            building, domain, name = named
+            inner = name in list_folder(root, folder)[1]
+            yield building, domain, f"{folder}/{name}" if inner else folder
 
 
 def _domains(root: Path, above: str, folders: Sequence[str]) -> Iterator[tuple[str, str]]:

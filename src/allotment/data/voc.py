@@ -15,6 +15,7 @@ from allotment.data.dataset import VOID, Instances, Target
 from allotment.data.folder import FolderData, MistakeTally, check_side
 from allotment.data.labels import Split, shuffle
 from allotment.data.pixels import find_inside, list_folder, open_inside, read_palette, shown
+from allotment.data.sbd import SBD_LISTS, SBD_MASKS, find_sbd, read_sbd_mask
 from allotment.errors import InputError, Mistake, suggest
 
 VOC_CLASSES = (
@@ -38,6 +39,8 @@ VOC_TARGETS = (
     Target("segmentation", "segmentation", ("background", *VOC_CLASSES), metric="miou"),
 )
 IMAGES = "JPEGImages"
+DEVKIT = "VOCdevkit/VOC2012"
+"""where VOC's archive puts it"""
 MASK_FOLDERS = ("SegmentationClassAug", "SegmentationClass")
 """folders of masks, of which the first that is there is taken"""
 LISTS = "ImageSets/Segmentation"
@@ -82,19 +85,32 @@ def read_voc(
     """VOC from its folder, the one with `JPEGImages` in it; lists are names in
     `ImageSets/Segmentation`.
 
+    A folder with `VOCdevkit/VOC2012` and SBD's `benchmark_RELEASE` side by side, as downloaded, is
+    VOC with the masks of SBD: `train_aug`, unless there is such a list, is VOC's `train` and all of
+    SBD but for the images of the test list. VOC's own masks go before those of SBD.
+
     Only names are checked, and images decoded when they are needed; `thorough` decodes all, and
     says all that is wrong.
     """
     check_side(side)
     root = Path(root)
-    _check_root(root)
+    sbd = "" if (root / IMAGES).is_dir() else find_sbd(root)
+    above = f"{DEVKIT}/" if sbd and (root / DEVKIT / IMAGES).is_dir() else ""
+    home = root / above
+    _check_root(home)
     wrong = MistakeTally()
-    masks = next((each for each in MASK_FOLDERS if (root / each).is_dir()), MASK_FOLDERS[0])
-    listed = {
-        part: _read_list(root, name, wrong) for part, name in (("train", train), ("test", test))
-    }
-    for folder, ending in ((IMAGES, ".jpg"), (masks, ".png")):
-        _check_files(root, folder, ending, listed, wrong)
+    masks = next((each for each in MASK_FOLDERS if (home / each).is_dir()), MASK_FOLDERS[0])
+    is_made = bool(above) and train == "train_aug" and not (home / f"{LISTS}/{train}.txt").exists()
+    listed = {"train": [] if is_made else _read_list(home, train, wrong)}
+    listed["test"] = _read_list(home, test, wrong)
+    if is_made:
+        listed["train"] = _list_augmented(root, home, sbd, set(listed["test"]), wrong)
+    _check_files(home, IMAGES, ".jpg", listed, wrong)
+    if above:
+        found = _find_masks(root, f"{above}{masks}", sbd, listed, wrong)
+    else:
+        _check_files(home, masks, ".png", listed, wrong)
+        found = {name: f"{masks}/{name}.png" for part in listed.values() for name in part}
     for name in sorted(set(listed["train"]) & set(listed["test"])):
         wrong.add("both", name, f"is in both lists, {train} and {test}; the test would not be one")
     wrong.raise_all()
@@ -104,10 +120,8 @@ def read_voc(
         root=root,
         side=side,
         targets=VOC_TARGETS,
-        image_files=tuple(f"{IMAGES}/{name}.jpg" for name in names),
-        label_files={
-            target.name: tuple(f"{masks}/{name}.png" for name in names) for target in VOC_TARGETS
-        },
+        image_files=tuple(f"{above}{IMAGES}/{name}.jpg" for name in names),
+        label_files={target.name: tuple(found[name] for name in names) for target in VOC_TARGETS},
         readers={"classes": read_classes, "segmentation": read_mask},
         ids=names,
         trained=len(listed["train"]),
@@ -119,7 +133,7 @@ def read_voc(
 
 def read_mask(root: Path, path: str) -> NDArray[np.uint8]:
     """The class of each pixel: 0 background, 1 to 20 the classes, VOID on borders."""
-    mask = read_palette(root, path)
+    mask = read_sbd_mask(root, path) if path.endswith(".mat") else read_palette(root, path)
     strange = np.unique(mask[(mask > len(VOC_CLASSES)) & (mask != VOID)])
     if len(strange):
         what = f"has class {strange[0]}; VOC has 0 to {len(VOC_CLASSES)}, and {VOID} for void"
@@ -151,6 +165,38 @@ def _check_root(root: Path) -> None:
         raise InputError([Mistake(shown(str(root)), f"has no folder {IMAGES}; {hint}")])
 
 
+def _list_augmented(
+    root: Path, home: Path, sbd: str, tested: set[str], wrong: MistakeTally
+) -> list[str]:
+    """The images of VOC's own training list, and then those of SBD that are not tested on."""
+    names = dict.fromkeys(_read_list(home, "train", wrong))
+    for part in SBD_LISTS:
+        names |= dict.fromkeys(_read_names(root, f"{sbd}/{part}.txt", wrong))
+    return [name for name in names if name not in tested]
+
+
+def _find_masks(
+    root: Path, masks: str, sbd: str, listed: dict[str, list[str]], wrong: MistakeTally
+) -> dict[str, str]:
+    """Of each image the file of its mask: VOC's own, or SBD's."""
+    found = {}
+    places = ((masks, ".png"), (f"{sbd}/{SBD_MASKS}", ".mat"))
+    there: list[dict[str, bool]] = [
+        (wrong.attempt(list_folder, root, folder) or ({},))[0] for folder, _ in places
+    ]
+    for name in (name for part in listed.values() for name in part):
+        for (folder, ending), files in zip(places, there, strict=True):
+            if f"{name}{ending}" in files:
+                found[name] = f"{folder}/{name}{ending}"
+                if files[f"{name}{ending}"]:
+                    wrong.attempt(find_inside, root, found[name])
+                break
+        else:
+            what = f"has no mask, neither in {masks} nor in SBD's {SBD_MASKS}; take the name out"
+            wrong.add("no mask", shown(name), what)
+    return found
+
+
 def _read_list(root: Path, name: str, wrong: MistakeTally) -> list[str]:
     """The images that a list names, in its order, each once."""
     path = f"{LISTS}/{name}.txt"
@@ -167,6 +213,11 @@ def _read_list(root: Path, name: str, wrong: MistakeTally) -> list[str]:
             lists = sorted(each.removesuffix(".txt") for each in there[0] if each.endswith(".txt"))
             wrong.add("no list", shown(path), f"is not there; {suggest(name, lists)}")
         return []
+    return _read_names(root, path, wrong)
+
+
+def _read_names(root: Path, path: str, wrong: MistakeTally) -> list[str]:
+    """The names in the lines of a file, each once."""
     text = wrong.attempt(_read_text, root, path)
     if text is None:
         return []

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from allotment.data.augment import Augment
-from allotment.data.dataset import Dataset, Instances, Target
+from allotment.data.augment import Augment, resize
+from allotment.data.dataset import PIXEL_KINDS, Dataset, Frame, Instances, Size, Target
 from allotment.learners.batches import hash_of
 
+NOWHERE = -1
+"""the place of a tensor that was not made yet"""
 INSTANCES_AT_ONCE = 64
 """instances that are read at a time, since they are in memory twice until they are stored"""
 
@@ -41,16 +43,20 @@ class Wanted:
 
 
 class TensorStore:
-    """A tensor for each instance, made once, when it is first wanted."""
+    """A tensor for each instance, made once, when it is first wanted; there is memory for those
+    that were, and for no others."""
 
     def __init__(self, size: int, make: Callable[[Instances], Tensor], at_once: bool):
         self._size, self._make = size, make
         self._held: Tensor | None = None
-        self._there = np.zeros(size, dtype=bool)
+        self._place = np.full(size, NOWHERE, dtype=np.int64)
+        self._count = 0
+        """of instances that are held"""
         if at_once:
             self._held = make(np.arange(size, dtype=np.int64))
-            self._there[:] = True
-        self._whole = at_once
+            self._place[:] = np.arange(size)
+            self._count = size
+        self._in_order = at_once
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -62,21 +68,33 @@ class TensorStore:
 
     def take(self, instances: Instances) -> Tensor:
         """The tensors of instances, in the shape of `instances`."""
-        if not self._whole:
-            missing = np.unique(instances[~self._there[instances]])
+        if self._count < self._size:
+            missing = np.unique(instances[self._place[instances] == NOWHERE])
             for start in range(0, len(missing), INSTANCES_AT_ONCE):
                 self._fetch(missing[start : start + INSTANCES_AT_ONCE])
-        if self._held is None:
-            return torch.zeros((*instances.shape, *self.shape))
-        return self._held[torch.from_numpy(instances).to(self._held.device)]
+        if self._held is None:  # nothing was ever wanted, which has a form all the same
+            self._fetch(np.zeros(1, dtype=np.int64))
+        assert self._held is not None
+        places = instances if self._in_order else self._place[instances]
+        return self._held[torch.from_numpy(places).to(self._held.device)]
 
     def _fetch(self, instances: Instances) -> None:
         made = self._make(instances)
-        if self._held is None:
-            self._held = made.new_zeros((self._size, *made.shape[1:]))
-        self._held[torch.from_numpy(instances).to(made.device)] = made
-        self._there[instances] = True
-        self._whole = bool(self._there.all())
+        after = self._count + len(instances)
+        if self._held is None or after > len(self._held):
+            self._grow(made, after)
+        assert self._held is not None
+        self._held[self._count : after] = made
+        self._place[instances] = np.arange(self._count, after)
+        self._count = after
+
+    def _grow(self, like: Tensor, least: int) -> None:
+        """Memory for at least so many, and for as many again while there are few."""
+        room = min(self._size, max(least, 2 * self._count))
+        larger = like.new_empty((room, *like.shape[1:]))
+        if self._held is not None:
+            larger[: self._count] = self._held[: self._count]
+        self._held = larger
 
 
 def to_float(batch: Tensor) -> Tensor:
@@ -156,8 +174,8 @@ class Decoded:
 
 
 class Cropped(Decoded):
-    """Trains on random crops of images at their own size, read by threads ahead of time; scores
-    whole images."""
+    """Trains on random crops of images in the size in which they are scored whole, read by threads
+    ahead of time."""
 
     def __init__(self, data: Dataset, device: torch.device, augment: Augment, workers: int):
         super().__init__(data, device)
@@ -196,13 +214,30 @@ class Cropped(Decoded):
     def _crop(self, wanted: Wanted, place: int) -> tuple[Tensor, Tensor]:
         instance, target = int(wanted.instances[0, place]), self._targets[wanted.task]
         if wanted.given is None:
-            image = self.data.image(instance)
-            label = self.data.label(target.name, instance)
-        else:  # pseudo-labels belong to the image as it was predicted on
-            image = self.data.inputs(np.array([instance]))[0]
+            label = self.data.fit(target.name, self.data.label(target.name, instance))
+        else:
             label = wanted.given[0, place].numpy()
+        frame = self.data.frame(instance)
+        if target.kind in PIXEL_KINDS:
+            label = label[..., *frame]
         rng = np.random.Generator(np.random.PCG64(hash_of("crop", *wanted.key, place)))
-        image, cropped = self.augment.apply(image, {target.kind: label}, rng)
+        image, cropped = self.augment.apply(
+            self._picture(instance, frame), {target.kind: label}, rng
+        )
         return torch.from_numpy(np.ascontiguousarray(image)), to_labels(
             target, np.asarray(cropped[target.kind])
         )
+
+    def _picture(self, instance: int, frame: Frame) -> NDArray[np.uint8]:
+        """A whole picture at the size in which it is scored, so that all that trains on it sees the
+        same: predicted labels are as large as that, and others are brought to it."""
+        rows, columns = (
+            range(*each.indices(length)) for each, length in zip(frame, self._size, strict=True)
+        )
+        return resize(self.data.image(instance), len(rows), len(columns))
+
+    @cached_property
+    def _size(self) -> Size:
+        """Of an input: height, width."""
+        height, width = self.data.inputs(np.zeros(1, dtype=np.int64)).shape[-2:]
+        return height, width

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.data.dataset import Dataset
-from allotment.data.labels import Labels, Split
+from allotment.data.labels import Labels, Split, shuffle
 from allotment.machine import settled
 from allotment.plugins import Registry
 
@@ -89,6 +89,10 @@ class Learner(Protocol):
       inside, or None where they do not go together; a stack is timed by a few steps of it.
     - `trains_whole`: True where the only step is a whole training: it goes over all labels of the
       tasks named, once more changes nothing, and nothing can look a few steps ahead.
+    - `find_patience(labels)`: the `Patience` of a training on these labels, or None for one that
+      ends with its last step; only with `with_validation`.
+    - `imply(labels)`: the labels that a training on these really has, where some follow from
+      others.
     - `split`: its `allotment.data.labels.Split`; where no `pool` is given, `taba` lets its ensemble
       answer for `train`.
     """
@@ -145,6 +149,8 @@ Watch = Callable[[int, State], None]
 
 def labelled(learner: Learner, labels: Labels) -> tuple[str, ...]:
     """The tasks that a training on these labels steps on."""
+    if hasattr(learner, "imply"):
+        labels = learner.imply(labels)
     return tuple(task for task in learner.tasks if len(labels[task]))
 
 
@@ -156,6 +162,37 @@ class Patience:
     every: int = 20
     looks: int = 5
     least: float = 0.002
+    after: int = 0
+    """steps before the first look"""
+    longer: int = 0
+    """steps that may follow those of a whole training"""
+
+
+HELD_BACK = 10
+"""one in so many labels of a training that goes on until it has converged are kept to tell when
+that is: those that score it must not"""
+
+
+def hold_back(labels: Labels, seed: int) -> tuple[Labels, Labels]:
+    """The labels to train on, and those by which it is told when to stop: some of every task that
+    has enough, none of them predicted."""
+    kept, held = {}, {}
+    for task, mine in labels.items():
+        real = mine.instances[~mine.is_pseudo]
+        chosen = shuffle(np.sort(real), "patience", seed, task)[: len(real) // HELD_BACK]
+        is_held = np.isin(mine.instances, chosen)
+        kept[task], held[task] = mine.keep(~is_held), mine.keep(is_held)
+    return Labels(kept), Labels(held)
+
+
+def _is_patient(learner: Learner, labels: Labels) -> bool:
+    """Whether a training goes on until it has converged, and there are labels to tell by."""
+    is_enough = any(len(mine) >= HELD_BACK for mine in labels.values())
+    return (
+        is_enough
+        and hasattr(learner, "find_patience")
+        and learner.find_patience(labels) is not None
+    )
 
 
 @settled(load=False)
@@ -167,20 +204,28 @@ def train(
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> State:
-    """A whole training: every step on every task that has labels."""
+    """A whole training: every step on every task that has labels. It ends by the `patience` that is
+    given, which looks at the validation labels, or else by the learner's own, for which some of the
+    labels are held back."""
     tasks = labelled(learner, labels)
+    if patience is None and _is_patient(learner, labels):
+        labels, held = hold_back(labels, seed)
+        patience = learner.find_patience(labels)  # type: ignore[attr-defined]
+        learner = learner.with_validation(held)  # type: ignore[attr-defined]
     state = learner.start(labels, seed)
     best, since = float("inf"), 0
-    for step in range(learner.steps(labels) if tasks else 0):
+    steps = learner.steps(labels) + (0 if patience is None else patience.longer)
+    for step in range(steps if tasks else 0):
         state = learner.step(state, tasks)
         if watch is not None:
             watch(step + 1, state)
-        if patience is not None and (step + 1) % patience.every == 0:
-            loss = float(np.mean([learner.score(state, task).loss for task in tasks]))
-            if loss < best * (1 - patience.least):
-                best, since = loss, 0
-            elif (since := since + 1) >= patience.looks:
-                break
+        if patience is None or step < patience.after or (step + 1) % patience.every:
+            continue
+        loss = float(np.nanmean([learner.score(state, task).loss for task in tasks]))
+        if loss < best * (1 - patience.least):
+            best, since = loss, 0
+        elif (since := since + 1) >= patience.looks:
+            break
     return state
 
 

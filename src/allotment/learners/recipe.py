@@ -49,6 +49,9 @@ class Recipe:
     accumulate: int = 1
     """a mini-batch in so many parts, one after the other: less memory, the same gradients but for
     batch norm"""
+    patience: int = 0
+    """goes on after the last step, at the last rate, until the loss of labels that are held back
+    has not fallen for so many epochs in a row; 0 ends with the last step"""
     workers: int = 2
     """threads that read and crop the images of the steps to come"""
     device: str = "auto"
@@ -65,6 +68,7 @@ class Recipe:
                 ("accumulate", 1),
                 ("members", 1),
                 ("crop", 0),
+                ("patience", 0),
                 ("workers", 0),
             )
             if getattr(self, key) < least
@@ -100,6 +104,14 @@ class Recipe:
             )
         if mistakes:
             raise InputError([mistake.under("recipe") for mistake in mistakes])
+
+    def describe(self) -> dict[str, Any]:
+        """As settings say it: all that makes a training what it is, without what does not count."""
+        keys = ["epochs" if self.steps is None else "steps", "batch_size", "optimiser"]
+        keys += ["trunk_rate", "head_rate", "final_rate", "weight_decay"]
+        keys += ["momentum"] if self.optimiser == "sgd" else []
+        keys += [key for key in ("crop", "patience") if getattr(self, key)]
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name in keys}
 
     def settled(self) -> Recipe:
         """The same with device and precision of this machine in place of auto."""
@@ -164,6 +176,8 @@ def check_recipe(given: Mapping[str, Any]) -> list[Mistake]:
         )
     if "steps" in given and "epochs" in given:
         mistakes.append(Mistake("epochs", "does not count beside steps; leave one of them out"))
+    if given.get("patience") and given.get("members", 1) > 1:
+        mistakes.append(Mistake("patience", "is for one network; leave it or members out"))
     device = given.get("device", "auto")
     if not re.fullmatch(rf"({'|'.join(DEVICES)})(:\d+)?", device):
         mistakes.append(Mistake("device", f"unknown {device!r}; known: {', '.join(DEVICES)}"))

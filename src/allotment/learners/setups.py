@@ -55,6 +55,10 @@ class Setup:
     """of the heads' dilated convolutions"""
     dropout: float = 0.5
     validation: float = 0.15
+    have: int = 0
+    """labels of each task that a campaign begins with; as many as are usual for the data if 0"""
+    budget: int = 0
+    """likewise of money"""
 
 
 PAPER = Recipe(
@@ -66,12 +70,19 @@ PAPER = Recipe(
     weight_decay=0.0001,
 )
 """rates and cosine are the paper's (P12); it does not state batch size, momentum, weight decay and
-crops"""
+crops, nor what "until the loss has converged" means on Taskonomy"""
 SMALL_RECIPE = Recipe(batch_size=8, optimiser="adam", trunk_rate=0.003, head_rate=0.003)
 """how the small networks are trained"""
 SETUPS: dict[str, Setup] = {
     "voc-paper": Setup("voc", 513, "resnet50", replace(PAPER, epochs=100, crop=321)),
-    "taskonomy-paper": Setup("taskonomy", 256, "resnet50", replace(PAPER, epochs=30)),
+    "taskonomy-paper": Setup(
+        "taskonomy",
+        256,
+        "resnet50",
+        replace(PAPER, epochs=30, patience=5),
+        have=10_000,
+        budget=210_000,
+    ),
     "voc-small": Setup(
         "voc",
         128,
@@ -96,6 +107,30 @@ SETUPS: dict[str, Setup] = {
         dropout=0.1,
     ),
 }
+
+
+def check_weights(name: str, weights: Path | None, from_scratch: bool) -> None:
+    """Raises InputError unless a set-up's backbone is given weights that fit, or is said to start
+    from nothing where it can."""
+    setup = find_setup(name)
+    if weights is not None and not from_scratch:
+        _make_backbone(setup, weights)
+        return
+    file = (
+        f"Give a file of its weights (.safetensors, .npz or .pth), such as --weights"
+        f" {setup.backbone}.safetensors; docs/vision.md says what is in it"
+    )
+    keeps = f"{name} keeps the first layers of a {setup.backbone} that was trained on ImageNet"
+    if weights is not None:
+        raise InputError([Mistake("--from-scratch", "beside --weights; leave one of them out")])
+    if setup.frozen_stages and from_scratch:
+        raise InputError([Mistake("--from-scratch", f"{keeps}. {file}")])
+    if setup.frozen_stages:
+        raise InputError([Mistake("--weights", f"is missing: {keeps}. {file}")])
+    if not from_scratch:
+        begins = f"{name} begins with a {setup.backbone} that was trained on ImageNet"
+        what = f"is missing: {begins}. {file}. To have it start from nothing: --from-scratch"
+        raise InputError([Mistake("--weights", what)])
 
 
 def find_setup(name: str) -> Setup:

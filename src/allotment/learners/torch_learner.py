@@ -15,14 +15,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from allotment.data.augment import Augment
+from allotment.data.augment import Augment, nothing_of
 from allotment.data.dataset import PIXEL_KINDS, Dataset, Instances, Target
 from allotment.data.labels import Labels, Split
 from allotment.errors import InputError, Mistake
 from allotment.learners.batches import batch_places, hash_of
 from allotment.learners.feed import Cropped, Decoded, Wanted, to_labels
 from allotment.learners.layers import SafeConvolutions
-from allotment.learners.learner import Measure, labelled, train
+from allotment.learners.learner import Measure, Patience, labelled, train
 from allotment.learners.lookahead import Ends, look_ahead, turns_of
 from allotment.learners.losses import answer_of, constant_of, loss_of
 from allotment.learners.metrics import CHANCE_ERROR, SKILLS, Running
@@ -35,6 +35,10 @@ from allotment.learners.weights import find_misfit, read_weights
 MakeNetwork = Callable[[tuple[int, ...], Sequence[Target], int], nn.Module]
 """a network from the form of the inputs, the targets and how many runs are stacked"""
 STANDARDISED = ("regression", "depth")
+LONGER = 9
+"""times the steps of a recipe that may follow until a training has converged"""
+LARGE_SIDE = 256
+"""pixels on each side of pictures of which fewer are scored together"""
 WEIGHTS_FILE = "weights.safetensors"
 """in the folder that a state is saved to"""
 
@@ -87,14 +91,13 @@ class TorchLearner(ScoredOnData):
     def _make_feed(self, frozen: nn.Module | None) -> Decoded:
         if not self.recipe.crop:
             return Decoded(self.data, self.device, frozen)
+        what = ""
         if frozen is not None:
-            raise InputError(
-                [
-                    Mistake(
-                        "recipe.crop", "random crops can't be cached; train without frozen layers"
-                    )
-                ]
-            )
+            what = "random crops can't be cached; train without frozen layers"
+        elif self.data.picture_size(0) is None:
+            what = "there are no pictures to cut anything out of; leave it out"
+        if what:
+            raise InputError([Mistake("recipe.crop", what)])
         return Cropped(self.data, self.device, Augment(self.recipe.crop), self.recipe.workers)
 
     def steps(self, labels: Labels) -> int:
@@ -102,6 +105,19 @@ class TorchLearner(ScoredOnData):
             return self.recipe.steps
         most = max((len(labels[task]) for task in self.tasks), default=0)
         return self.recipe.epochs * math.ceil(most / self.recipe.batch_size)
+
+    def find_patience(self, labels: Labels) -> Patience | None:
+        """To go on until it has converged, a look after each epoch, if the recipe says so."""
+        if not self.recipe.patience:
+            return None
+        most = max((len(labels[task]) for task in self.tasks), default=0)
+        epoch, steps = math.ceil(most / self.recipe.batch_size), self.steps(labels)
+        return Patience(
+            every=max(epoch, 1),
+            looks=self.recipe.patience,
+            after=max(steps - 1, 0),
+            longer=LONGER * steps,
+        )
 
     def start(self, labels: Labels, seed: int) -> Training:
         return self.start_stack([labels], [seed], self.steps(labels))
@@ -373,7 +389,10 @@ class TorchLearner(ScoredOnData):
         return self.start_stack(labels, seeds, self.steps(labels[0]))
 
     def are_alike(self, runs: Sequence[tuple[Labels, int]]) -> bool:
-        """Whether trainings can be one stack: of the same tasks, steps and forms of labels."""
+        """Whether trainings can be one stack: of the same tasks, steps and forms of labels, none of
+        which ends when it has converged."""
+        if self.recipe.patience:
+            return False
         alike = {
             (labelled(self, labels), self.steps(labels), self._soft(labels)) for labels, _ in runs
         }
@@ -497,7 +516,20 @@ class TorchLearner(ScoredOnData):
         found: list[Tensor | None] = []
         for each in labels:
             values = each[task].fill(lambda instances: self.data.values(task, instances))
+            if self.targets[task].kind in PIXEL_KINDS:
+                values = self._without_borders(task, each[task].instances, values)
             found.append(to_labels(self.targets[task], values[np.argsort(each[task].instances)]))
+        return found
+
+    def _without_borders(
+        self, task: str, instances: Instances, values: NDArray[Any]
+    ) -> NDArray[Any]:
+        """Maps without what was predicted beside pictures that do not fill their square: that can
+        be no label."""
+        found = np.full_like(values, nothing_of(self.targets[task].kind, values.dtype))
+        for place, instance in enumerate(instances.tolist()):
+            rows, columns = self.data.frame(instance)
+            found[place, ..., rows, columns] = values[place, ..., rows, columns]
         return found
 
     def _scale(self, task: str, labels: Sequence[Labels]) -> tuple[Tensor, Tensor]:
@@ -530,11 +562,17 @@ class TorchLearner(ScoredOnData):
     ) -> Iterator[tuple[Instances, Tensor]]:
         """Parts of the instances, and what the network says of them (runs, n, ...)."""
         state.network.eval()
-        size = 256 if self._tabular else 32
-        for part in _cut(instances, size):
+        for part in _cut(instances, self._count_at_once(instances)):
             with torch.no_grad(), self._precision():
                 outputs = self._output(state, self._gather(state, part), task).float()
             yield part, outputs
+
+    def _count_at_once(self, instances: Instances) -> int:
+        """Instances that go through the network together: fewer of large pictures, for memory."""
+        if self._tabular:
+            return 256
+        height, width = self.data.inputs(instances[:1]).shape[-2:]
+        return max(1, min(32, 32 * LARGE_SIDE**2 // int(height * width)))
 
     def _answer(self, state: Training, task: str, outputs: Tensor) -> NDArray[Any]:
         """What outputs mean, in the units of the labels (runs, n, ...)."""

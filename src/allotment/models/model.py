@@ -53,6 +53,8 @@ MODEL_FORMAT = 1
 """version of the form of a model's folder"""
 NETWORK_FILE = "pictures.safetensors"
 """in the folder of a model: the weights of the trained network that it sees pictures through"""
+_OF_BEGINNING = ("weights", "from_scratch")
+"""keys of a training that say how it began, which a trained model has no use for"""
 LARGEST_MODEL_FILE = 20_000_000
 """bytes of MODEL_FILE"""
 MOST_TARGETS = 10_000
@@ -175,7 +177,7 @@ def save_model(
     plain = {
         "format": MODEL_FORMAT,
         "learner": OWN_CODE if is_code(name) else name,
-        "training": {key: value for key, value in training.items() if key != "weights"},
+        "training": {key: value for key, value in training.items() if key not in _OF_BEGINNING},
         "targets": [asdict(target) | {"classes": list(target.classes)} for target in targets],
         "inputs": inputs.to_dict(),
         "card": card.to_dict(),

@@ -43,13 +43,19 @@ TRAINING: dict[str, type] = {
     "learner": str,
     "network": str,
     "weights": str,
+    "from_scratch": bool,
     "steps": int,
     "epochs": int,
     "batch_size": int,
+    "crop": int,
+    "accumulate": int,
     "optimiser": str,
     "trunk_rate": float,
     "head_rate": float,
+    "final_rate": float,
+    "momentum": float,
     "weight_decay": float,
+    "patience": int,
     "members": int,
     "device": str,
     "precision": str,
@@ -58,13 +64,17 @@ HOLD = "hold"
 """labels that look wrong wait until somebody confirms them"""
 ODD_RULES = (HOLD, "mark", "take")
 """what may become of labels that look wrong: they wait, are taken and listed, or are taken"""
+ANY, DIFFERENT, SAME = "any", "different", "same"
+INSTANCE_RULES = (ANY, DIFFERENT, SAME)
+"""on which instances tasks are labelled: whatever comes, one task on each (the paper's way), or all
+tasks on each (its variant)"""
 TARGET: dict[str, type] = {"kind": str, "classes": list, "metric": str, "loss_weight": float}
 """keys of a task that say what it predicts, beside those that say what it costs"""
 WAS = "was"
 """the key of a task that had another name before: that name"""
 TOP = (
     *("budget", "method", "trainings", "seed", "strategy", "conflicts", "odd_labels"),
-    *("data", "training", "estimates", "task", "cap"),
+    *("instances", "count_implied", "data", "training", "estimates", "task", "cap"),
 )
 NAMES = {
     str: "a text in quotes",
@@ -75,7 +85,6 @@ NAMES = {
 SETTINGS_HINTS = {
     "pool": "is counted from the data: leave it out",
     "gain": "is measured: leave it out, or plan with a problem file (allot example)",
-    "implies": "is not part of a campaign yet: leave it out",
     "learner": (
         "an installed one is named below [training]; code, which no file may name, is given with"
         " --learner or in ALLOT_LEARNER"
@@ -112,6 +121,11 @@ class Settings:
     looks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """of each task, the metrics that are looked at beside the one that is planned with; no training
     depends on them"""
+    instances: str = ANY
+    """whether labels of different tasks are on different instances, or on the same ones"""
+    count_implied: bool = False
+    """whether labels that follow from others count as labels at hand and as bought ones; the paper
+    trains on them, but does not count them"""
     renames: Renames = field(default_factory=Renames)
     """tasks that had another name before"""
     data_names: Renames = field(default_factory=Renames)
@@ -135,6 +149,9 @@ class Settings:
             return self
         was = self.renames.was
         plain = [task.to_dict() | {"name": was.get(task.name, task.name)} for task in self.tasks]
+        for task in plain:
+            if "implies" in task:
+                task["implies"] = [was.get(each, each) for each in task["implies"]]
         return replace(
             self,
             tasks=tuple(map(Task.from_dict, plain)),
@@ -189,7 +206,7 @@ class Settings:
         offered = {name: METRICS.version_of(name) for name in sorted(metrics)}
         packages = {name: version for name, version in offered.items() if version is not None}
         own = {"packages": packages} if packages else {}  # where there are none, as before
-        return {"training": dict(self.training), "targets": targets} | own
+        return {"training": dict(self.training), "targets": targets} | own | self._implied
 
     @property
     def unscored_recipe(self) -> dict[str, Any]:
@@ -199,7 +216,20 @@ class Settings:
         for name, said in self.targets.items():
             if rest := {key: value for key, value in said.items() if key != "metric"}:
                 targets[name] = rest
-        return {"training": dict(self.training), "targets": targets}
+        return {"training": dict(self.training), "targets": targets} | self._implied
+
+    @property
+    def _implied(self) -> dict[str, Any]:
+        """What trainings depend on where labels imply others; nothing where none do, as before."""
+        if not self.implies:
+            return {}
+        named = {by: list(tasks) for by, tasks in self.implies.items()}
+        return {"implies": named} | ({"count_implied": True} if self.count_implied else {})
+
+    @cached_property
+    def implies(self) -> dict[str, tuple[str, ...]]:
+        """Of tasks, the others of which a label comes along with one of theirs."""
+        return {task.name: task.implies for task in self.tasks if task.implies}
 
     def list_metrics(self, target: Target) -> tuple[str, ...]:
         """The metrics of a task by name, the one that is planned with first."""
@@ -211,7 +241,7 @@ class Settings:
 
     @cached_property
     def _problem(self) -> Problem:
-        return Problem(self.tasks, self.budget, self.caps)
+        return Problem(self.tasks, self.budget, self.caps, self.count_implied)
 
 
 def read_settings(folder: Path) -> tuple[Settings, DataSettings]:
@@ -328,6 +358,12 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     if plain.get("odd_labels", HOLD) not in ODD_RULES:
         what = f"unknown {short(plain['odd_labels'])}; {suggest(plain['odd_labels'], ODD_RULES)}"
         wrong.add(("odd_labels",), "odd_labels", what)
+    if plain.get("instances", ANY) not in INSTANCE_RULES:
+        what = f"unknown {short(plain['instances'])}; {suggest(plain['instances'], INSTANCE_RULES)}"
+        wrong.add(("instances",), "instances", what)
+    if not isinstance(plain.get("count_implied", False), bool):
+        what = f"{short(plain['count_implied'])} is neither true nor false"
+        wrong.add(("count_implied",), "count_implied", what)
     if "budget" not in plain:
         wrong.add(
             (),
@@ -355,6 +391,8 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         starts=starts,
         targets=targets,
         looks=looks,
+        instances=plain.get("instances", ANY),
+        count_implied=plain.get("count_implied", False),
         renames=renames,
     )
 
@@ -454,6 +492,9 @@ def _read_training(given: Any, source: Source | None, wrong: Placed) -> dict[str
         wrong.add(("training", "network"), "training: network", what)
     if what := check_learner(found.get("learner", BUILT_IN)):
         wrong.add(("training", "learner"), "training: learner", what)
+    if found.get("from_scratch") and "weights" in found:
+        what = "does not go with weights; leave one of them out"
+        wrong.add(("training", "from_scratch"), "training: from_scratch", what)
     for mistake in check_recipe(found):
         wrong.add(("training", mistake.where), f"training: {mistake.where}", mistake.what)
     return found

@@ -26,9 +26,26 @@ COMMENTS = {
         "of one training; it takes longer with more of them, and comes closer to your final"
         " training"
     ),
+    "from_scratch": "it starts from nothing; trained weights for it: weights = ...",
+    "epochs": "of one training: how often it goes over the labels of the task that has most",
     "batch_size": "labels of each task in one step",
+    "crop": "pixels on each side of the random parts of images that are trained on",
+    "optimiser": "sgd, adam or adamw",
+    "trunk_rate": "learning rate at the start: of what tasks share",
+    "head_rate": "likewise: of each task's own layers",
+    "final_rate": "where both end, along a cosine",
+    "momentum": "how much of its last steps sgd keeps up",
+    "weight_decay": "how much weights shrink in a step",
+    "patience": (
+        "after the last epoch it goes on, at the last rate, until the loss of labels that are held"
+        " back (one in ten) has not fallen for so many epochs"
+    ),
     "device": "what training runs on; settled when this campaign began",
     "precision": "likewise",
+    "implies": (
+        "a label of it tells those of these tasks too: they are trained on, but not counted (as in"
+        " the paper), unless count_implied = true stands above [data]"
+    ),
     "kind": "what it predicts, where the guess from its cells is wrong",
     "classes": "all its classes",
     "metric": "how it is scored; of several in a list the first is planned with",
@@ -53,6 +70,7 @@ def write_template(
     trainings: int | None = None,
     seed: int = 0,
     estimates: Mapping[str, Any] | None = None,
+    instances: str = "any",
 ) -> str:
     """The text of a campaign.toml; every value is written so that TOML reads it back."""
     home = METHODS.version_of(method)
@@ -77,6 +95,7 @@ def write_template(
             " are ordered."
         ),
         f"seed = {seed}",
+        *([] if instances == "any" else _tell_instances(instances)),
         "",
         "[data]",
         f"# one of {', '.join(SOURCES)}",
@@ -99,6 +118,17 @@ def _list_methods() -> list[str]:
     return [
         f"#   {name + ':' if ',' in name else name:<12} {about}"
         for name, about in describe_choices().items()
+    ]
+
+
+def _tell_instances(rule: str) -> list[str]:
+    return [
+        "",
+        (
+            "# On which instances tasks are labelled: different ones (the paper's way), the same"
+            " ones for all, or any."
+        ),
+        f"instances = {_quoted(rule)}",
     ]
 
 

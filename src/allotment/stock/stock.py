@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 
 from allotment.connect.guard import show_value
 from allotment.connect.masks import to_array
-from allotment.data.dataset import PIXEL_KINDS, Dataset, Instances, Size, Target
+from allotment.data.dataset import PIXEL_KINDS, VOID, Dataset, Instances, Size, Target
 from allotment.data.labels import Labels, Split, TaskLabels, draw
 from allotment.data.renamed import rename_targets
 from allotment.data.roles import TARGET_KINDS
 from allotment.data.source import SOURCES, DataSettings, Rows
 from allotment.errors import InputError, Mistake, suggest
 from allotment.job import JSON, canonical
+from allotment.learners.implying import imply
 from allotment.ledger.disk import MASK_FOLDER
 from allotment.renames import rename_keys
-from allotment.settings.settings import Settings, find_data
+from allotment.settings.settings import SAME, Settings, find_data
 
 OWN = {"own": True}
 """the value of a label that was bought from the data set itself: it is the one that the data
@@ -63,6 +64,8 @@ class Stock:
     """the table that the data are read from, if they are"""
     called: Mapping[str, str] = field(default_factory=dict, repr=False)
     """of tasks that the data call otherwise, their name there"""
+    implies: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """of tasks, the others of which a label comes along with one of theirs"""
 
     @cached_property
     def place(self) -> dict[str, int]:
@@ -83,6 +86,11 @@ class Stock:
             is_there[self.own(task)] = True
             found[task] = TaskLabels(np.flatnonzero(is_there))
         return Labels(found)
+
+    @cached_property
+    def trained(self) -> Labels:
+        """All that trainings have: the labels at hand, and those that follow from them."""
+        return imply(self.labels, self.implies)
 
     def _find_places(self, names: Iterable[str]) -> Instances:
         """Of those of the names that are still there."""
@@ -129,7 +137,7 @@ class Stock:
 
     def _mark_free(self, task: str, ordered: Collection[str]) -> NDArray[np.bool_]:
         is_free = self._mark(self.parts.train)
-        is_free[self.labels[task].instances] = False
+        is_free[self.trained[task].instances] = False
         if self.oracle:  # nobody could deliver the others
             is_free &= self.data.known(task)
         if ordered:
@@ -174,6 +182,10 @@ class Stock:
             given=rename_keys(self.given, names),
             corrected=rename_keys(self.corrected, names),
             called={name: column for name, column in called.items() if name != column},
+            implies={
+                names.get(by, by): tuple(names.get(task, task) for task in tasks)
+                for by, tasks in self.implies.items()
+            },
         )
 
     def open(self) -> Dataset:
@@ -181,9 +193,26 @@ class Stock:
         hand = {}
         for task in self.targets:
             hand[task] = np.zeros(self.data.size, dtype=bool)
-            hand[task][self.labels[task].instances] = True
+            hand[task][self.trained[task].instances] = True
         given = {task: self._decode(task) for task in self.targets}
+        for by, tasks in self.implies.items():
+            for task in tasks:
+                given[task] |= self._derive(by, task, given[by])
         return self.whole().with_labels(hand, given, self.fingerprint)
+
+    def _derive(
+        self, by: str, task: str, masks: Mapping[int, NDArray[Any]]
+    ) -> dict[int, NDArray[Any]]:
+        """Labels of a task that follow from masks: from those that were delivered, and from the
+        data's own where these know no more."""
+        mine = self.trained[task]
+        new = np.intersect1d(mine.instances[mine.is_implied], self.labels[by].instances)
+        is_known, found = self.data.known(task), {}
+        for place in new.tolist():
+            if place in masks or not is_known[place]:
+                mask = masks[place] if place in masks else self.data.label(by, place)
+                found[place] = list_seen(mask, self.targets[by], self.targets[task])
+        return found
 
     def whole(self) -> Dataset:
         """The data with all that they know, in memory where they are small."""
@@ -239,10 +268,39 @@ def open_stock(
     """
     said = find_data(settings, folder) if said is None else said
     stock = _open_kept(settings.kept, folder, said).rename(settings.renames.now)
-    stock = replace(stock, corrected=corrected or {})
+    stock = replace(stock, corrected=corrected or {}, implies=settings.implies)
     stock = replace(stock, given=_without_own(stock, given or {}, settings.conflicts))
     _check_given(stock, settings)
+    _check_implied(stock, settings)
     return stock
+
+
+def list_seen(mask: NDArray[Any], source: Target, target: Target) -> NDArray[np.float32]:
+    """Which classes any pixel of a mask has, as a label of another task."""
+    places = np.unique(mask[mask != VOID]).tolist()
+    seen = {source.classes[place] for place in places}
+    return np.array([name in seen for name in target.classes], dtype=np.float32)
+
+
+def _check_implied(stock: Stock, settings: Settings) -> None:
+    """Raises InputError where a label is said to imply what can't be told from it."""
+    mistakes = []
+    for by, tasks in stock.implies.items():
+        where, source = settings.locate(stock.folder, by, "implies"), stock.targets[by]
+        for task in tasks:
+            target = stock.targets[task]
+            what = ""
+            if (source.kind, target.kind) != ("segmentation", "multilabel"):
+                what = (
+                    f"a label of {by} ({source.kind}) does not tell one of {task} ({target.kind});"
+                    " only masks tell which of several classes are there"
+                )
+            elif strange := [each for each in target.classes if each not in source.classes]:
+                what = f"masks of {by} have no class {strange[0]!r}, which {task} has"
+            if what:
+                mistakes.append(Mistake(where, f"{what}; leave it out"))
+    if mistakes:
+        raise InputError(mistakes)
 
 
 def _open_kept(settings: Settings, folder: Path, said: DataSettings) -> Stock:
@@ -270,7 +328,8 @@ def _draw_start(data: Dataset, train: Instances, settings: Settings, folder: Pat
     """The labels to begin with; where there are not so many, the line that asks for them is
     named."""
     try:
-        return draw(data, train, dict(settings.starts), settings.seed)
+        is_same = settings.instances == SAME
+        return draw(data, train, dict(settings.starts), settings.seed, same=is_same)
     except InputError as error:
         places = {
             f"task {name!r}": settings.locate(folder, name, "have") for name in settings.names

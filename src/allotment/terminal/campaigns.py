@@ -211,6 +211,8 @@ def show_order(page: Page, ordered: Ordered, state: CampaignState, folder: str) 
     counts = ", ".join(f"{count} {name}" for name, count in ordered.order.counts.items())
     if ordered.is_new:
         page.text(f"Order {ordered.value.number}: {counts} for {show(ordered.order.total)}.")
+        if ordered.shared:
+            page.text(f"Note: {ordered.shared}.")
     else:
         page.text(
             f"Order {ordered.value.number} is still open ({counts}); nothing new was ordered."

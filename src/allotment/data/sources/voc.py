@@ -21,9 +21,10 @@ class Voc(Source):
     complete = True
     tasks: Mapping[str, KnownTask] = {
         "classes": KnownTask("multilabel", 1, 300),
-        "segmentation": KnownTask("segmentation", 20, 300),
+        "segmentation": KnownTask("segmentation", 20, 300, implies=("classes",)),
     }
     budget = 6300
+    instances = "different"
     recipe = PICTURE_RECIPE
     networks = ("voc-small", "voc-paper")
 
