@@ -26,6 +26,7 @@ from allotment.estimates.method import DEFAULT, METHODS, looks_ahead
 from allotment.estimates.request import FOLDS
 from allotment.learners.built_in import USUAL_NETWORK, tell_unfit
 from allotment.learners.choice import AUTO, is_own, is_stepless
+from allotment.learners.editions import FIRST, newest_edition
 from allotment.learners.metrics import check_metric, title_metric
 from allotment.learners.tempering import MEMBERS
 from allotment.mistakes import Collected
@@ -128,11 +129,16 @@ def begin(
     tasks = {name: _begin_task(source, name, named) for name in names}
     for name, several in metrics.items():
         tasks[name]["metric"] = several[0] if len(several) == 1 else list(several)
-    usual = source.recipe.get("steps", STEPS)
     training: dict[str, Any] = {"network": network}
+    if (edition := newest_edition(network)) != FIRST:
+        training["edition"] = edition
     if weights is not None and "weights" not in given:
         training["weights"] = _relative(weights, folder)
-    training |= {"steps": usual if steps is None else steps} | settle_machine()
+    if steps is not None:
+        training["steps"] = steps
+    elif network == USUAL_NETWORK:  # set-ups have a number of their own
+        training["steps"] = source.recipe.get("steps", STEPS)
+    training |= settle_machine()
     if learner not in (None, AUTO):
         training = {"learner": learner} | ({} if is_stepless(str(learner)) else training)
     money = _number(budget or str(source.budget or 0))

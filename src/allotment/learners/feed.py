@@ -68,15 +68,30 @@ class TensorStore:
                 self._fetch(missing[start : start + INSTANCES_AT_ONCE])
         if self._held is None:
             return torch.zeros((*instances.shape, *self.shape))
-        return self._held[torch.from_numpy(instances).to(self._held.device)]
+        where = torch.from_numpy(instances).to(self._held.device)
+        if not is_channels_last(self._held):
+            return self._held[where]
+        # whole maps at once: picked as they are, channel by channel, they take ten times as long
+        maps = self._held.permute(0, 2, 3, 1).index_select(0, where.flatten())
+        return maps.unflatten(0, where.shape).movedim(-1, -3)
 
     def _fetch(self, instances: Instances) -> None:
         made = self._make(instances)
         if self._held is None:
-            self._held = made.new_zeros((self._size, *made.shape[1:]))
+            layout = torch.channels_last if is_channels_last(made) else torch.contiguous_format
+            size = (self._size, *made.shape[1:])
+            self._held = torch.empty(
+                size, dtype=made.dtype, device=made.device, memory_format=layout
+            )
         self._held[torch.from_numpy(instances).to(made.device)] = made
         self._there[instances] = True
         self._whole = bool(self._there.all())
+
+
+def is_channels_last(batch: Tensor) -> bool:
+    """Whether the channels of a place lie side by side in memory, and those of others do not."""
+    last = batch.ndim == 4 and batch.is_contiguous(memory_format=torch.channels_last)
+    return last and not batch.is_contiguous()
 
 
 def to_float(batch: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from allotment.data.source import SOURCES, DataSettings
 from allotment.errors import InputError, Mistake, suggest
 from allotment.learners.backbones import Backbone, first_stages, narrow_down, split_backbone
 from allotment.learners.deeplab import RATES, DeepLab
+from allotment.learners.editions import check_edition, newest_edition
 from allotment.learners.mobilenet import MobileNet
 from allotment.learners.recipe import Recipe
 from allotment.learners.resnet import ResNet
@@ -54,6 +55,9 @@ class Setup:
     rates: tuple[int, ...] = RATES
     """of the heads' dilated convolutions"""
     dropout: float = 0.5
+    every: int = 1
+    """of the pixels of dense labels, down and across, which one a step is trained on; scores count
+    all of them"""
     validation: float = 0.15
 
 
@@ -69,6 +73,33 @@ PAPER = Recipe(
 crops"""
 SMALL_RECIPE = Recipe(batch_size=8, optimiser="adam", trunk_rate=0.003, head_rate=0.003)
 """how the small networks are trained"""
+FIRST_EDITIONS: dict[str, Setup] = {
+    "voc-small": Setup(
+        "voc",
+        128,
+        "mobilenet",
+        replace(SMALL_RECIPE, steps=600),
+        frozen_stages=6,
+        narrow=256,
+        width=64,
+        rates=(2, 4, 6),
+        dropout=0.1,
+    ),
+    "taskonomy-small": Setup(
+        "taskonomy",
+        128,
+        "mobilenet",
+        replace(SMALL_RECIPE, steps=300),
+        stages=3,
+        frozen_stages=3,
+        narrow=128,
+        width=64,
+        rates=(2, 4, 6),
+        dropout=0.1,
+    ),
+}
+"""set-ups as they were before a set-up of the same name took their place: what was begun with them
+goes on with them"""
 SETUPS: dict[str, Setup] = {
     "voc-paper": Setup("voc", 513, "resnet50", replace(PAPER, epochs=100, crop=321)),
     "taskonomy-paper": Setup("taskonomy", 256, "resnet50", replace(PAPER, epochs=30)),
@@ -98,11 +129,15 @@ SETUPS: dict[str, Setup] = {
 }
 
 
-def find_setup(name: str) -> Setup:
-    """A set-up by its name."""
+def find_setup(name: str, edition: int | None = None) -> Setup:
+    """A set-up by its name: the newest of that name, or an earlier edition."""
     if name not in SETUPS:
         raise InputError([Mistake("setup", f"there is no {name!r}; {suggest(name, SETUPS)}")])
-    return SETUPS[name]
+    if edition is None:
+        return SETUPS[name]
+    if what := check_edition(name, edition):
+        raise InputError([Mistake("setup", what)])
+    return SETUPS[name] if edition == newest_edition(name) else FIRST_EDITIONS[name]
 
 
 def make_learner(
@@ -136,7 +171,13 @@ def make_learner(
     def network(shape: tuple[int, ...], targets: Sequence[Target], runs: int) -> nn.Module:
         size = (setup.side, setup.side) if frozen is not None else None
         return DeepLab(
-            found, targets, size=size, width=setup.width, rates=setup.rates, dropout=setup.dropout
+            found,
+            targets,
+            size=size,
+            width=setup.width,
+            rates=setup.rates,
+            dropout=setup.dropout,
+            every=setup.every,
         )
 
     return TorchLearner(data, parts or draw_parts(setup, data, seed), setup.recipe, network, frozen)
