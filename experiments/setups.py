@@ -1,9 +1,10 @@
 """Small set-ups beside their first edition: `python experiments/setups.py run voc --data FOLDER`,
-then `... tell`.
+`... time voc --data FOLDER`, then `... tell`.
 
 Both editions train on the same draws of labels and are scored on the same validation part, at full
-size; they take turns, so that CPU seconds are of the same hour. FOLDER holds VOC2012, taskonomy and
-weights. Every training is a file in `--kept`: stopped, it goes on; several may run at once.
+size. FOLDER holds VOC2012, taskonomy and weights. Every training is a file in `--kept`: stopped, it
+goes on; several may run at once. For CPU seconds the editions take turns in one process, some steps
+each, so that other work on the machine meets both alike.
 
 The protocol, settled before any of these draws was trained on: draws 0 to 4 (set-ups were settled
 on draws 100 and up), the split of seed 0, COUNTS labels. A difference is paired by draw, in the
@@ -25,7 +26,7 @@ import numpy as np
 import torch
 
 from allotment.data.labels import Labels, draw
-from allotment.learners.learner import Measure, measure, train
+from allotment.learners.learner import Measure, follow, measure, train
 from allotment.learners.setups import find_setup, make_learner
 from allotment.learners.torch_learner import TorchLearner
 
@@ -40,6 +41,8 @@ COUNTS = {
 }
 """labels of each task; a single number is for all of them"""
 EDITIONS = (1, 2)
+TIMED_STEPS = 20
+"""of one edition before it is the other one's turn"""
 MARGIN = 0.02
 CRITICAL = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}
 """of Student's t at 95 %, by the number of draws"""
@@ -116,6 +119,35 @@ def run(given: argparse.Namespace) -> None:
                 print(path.stem, f"{found['train']:.1f} s", flush=True)
 
 
+def take_time(given: argparse.Namespace) -> None:
+    """CPU seconds of a step and of scoring all tasks, in turns."""
+    bench, counts = Bench(given.what, given.data), next(iter(COUNTS[given.what]))
+    states = {}
+    for edition in EDITIONS:
+        learner = bench.learner(edition)
+        labels = draw_labels(learner, given.what, counts, 0)
+        bench.warm(edition, labels)
+        states[edition] = follow(learner, learner.start(labels, 0), learner.tasks, 2)
+    spent = np.zeros((given.rounds, len(EDITIONS), 2))
+    for number in range(given.rounds):
+        for at, edition in sorted(enumerate(EDITIONS), reverse=number % 2 == 1):
+            learner, begun = bench.learner(edition), time.process_time()
+            states[edition] = follow(learner, states[edition], learner.tasks, TIMED_STEPS)
+            stepped = time.process_time()
+            measure(learner, states[edition])
+            spent[number, at] = (stepped - begun) / TIMED_STEPS, time.process_time() - stepped
+    for at, edition in enumerate(EDITIONS):
+        steps = int(bench.learner(edition).recipe.steps or 0)
+        whole = steps * spent[:, at, 0] + spent[:, at, 1]
+        pictures, seconds = bench.seen[edition]
+        print(
+            f"{given.what}, edition {edition}: {spent[:, at, 0].mean() * 1000:.0f} ms a step,"
+            f" {spent[:, at, 1].mean():.1f} s to score; a training of {steps} steps"
+            f" {whole.mean():.1f} s ({whole.min():.1f} to {whole.max():.1f}); once"
+            f" {seconds / pictures * 1000:.0f} ms a picture"
+        )
+
+
 def compare(old: np.ndarray, new: np.ndarray) -> tuple[float, float]:
     """The mean paired difference, and half of its 95 % t interval."""
     gaps = new - old
@@ -171,17 +203,20 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     verbs = parser.add_subparsers(required=True)
-    running, telling = verbs.add_parser("run"), verbs.add_parser("tell")
-    for each, does in ((running, run), (telling, tell)):
+    running, timing, telling = (verbs.add_parser(verb) for verb in ("run", "time", "tell"))
+    for each, does in ((running, run), (timing, take_time), (telling, tell)):
         each.set_defaults(does=does)
+    for each in (running, telling):
         each.add_argument("--kept", type=Path, default=Path("setups"), help="finished trainings")
         each.add_argument("--draws", type=int, nargs="+", default=range(5))
-    running.add_argument("what", choices=list(FOLDERS))
+    for each in (running, timing):
+        each.add_argument("what", choices=list(FOLDERS))
+        each.add_argument("--data", type=Path, default=os.environ.get("ALLOT_TEST_DATA"))
+    timing.add_argument("--rounds", type=int, default=4)
     running.add_argument("--counts", nargs="+", help="few, some or many; all if left out")
     running.add_argument("--editions", type=int, nargs="+", default=EDITIONS, choices=EDITIONS)
-    running.add_argument("--data", type=Path, default=os.environ.get("ALLOT_TEST_DATA"))
     given = parser.parse_args()
-    if given.does is run and given.data is None:
+    if given.does is not tell and given.data is None:
         parser.error("--data: where are VOC2012, taskonomy and weights?")
     torch.set_num_threads(1)
     given.does(given)

@@ -431,9 +431,7 @@ def test_a_probe_sees_the_pixels_that_a_step_sees() -> None:
         walked = learner.fork(state)
         for _ in range(2):
             walked = learner.step(walked, tasks)
-        assert torch.allclose(
-            weights_of(ends[name].network), weights_of(walked.network), atol=1e-5
-        )
+        assert torch.allclose(weights_of(ends[name].network), weights_of(walked.network), atol=1e-5)
 
 
 class TestThinned(LearnerTests):

@@ -28,8 +28,8 @@ def make_built_in(
     *,
     is_blank: bool = False,
 ) -> Learner:
-    """The learner that `training` (keys of a Recipe, `network`, `edition`) describes. A blank one is
-    not to be trained: its weights are loaded, all of them."""
+    """The learner that `training` (keys of a Recipe, `network`, `edition`) describes. A blank one
+    is not to be trained: its weights are loaded, all of them."""
     try:
         from allotment.learners.perceptrons import PerceptronsLearner
         from allotment.learners.recipe import Recipe
@@ -58,7 +58,9 @@ def make_built_in(
         blank = BACKBONES[setup.backbone]()
         for module in blank.modules():
             mark_trained(module)  # which it will be once it is loaded
-    return make_learner(setup, weights=weights, parts=split, data=data, backbone=blank)
+    return make_learner(
+        setup, weights=weights, parts=split, data=data, backbone=blank, is_blank=is_blank
+    )
 
 
 def tell_unfit(data: Dataset, network: str) -> str:

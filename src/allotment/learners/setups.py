@@ -6,21 +6,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torch import nn
+import numpy as np
+import torch
+from torch import Tensor, nn
 
 from allotment.data.dataset import Dataset, Target
 from allotment.data.labels import Split
 from allotment.data.source import SOURCES, DataSettings
 from allotment.errors import InputError, Mistake, suggest
-from allotment.learners.backbones import Backbone, first_stages, narrow_down, split_backbone
+from allotment.learners.backbones import (
+    Backbone,
+    Stages,
+    check_left,
+    first_stages,
+    narrow_down,
+    reduce_channels,
+    split_backbone,
+)
 from allotment.learners.deeplab import RATES, DeepLab
 from allotment.learners.editions import check_edition, newest_edition
+from allotment.learners.feed import to_float
+from allotment.learners.layers import PointConv
 from allotment.learners.mobilenet import MobileNet
 from allotment.learners.recipe import Recipe
 from allotment.learners.resnet import ResNet
 from allotment.learners.squeezenet import SqueezeNet
 from allotment.learners.torch_learner import TorchLearner
 from allotment.learners.weights import load_weights
+from allotment.machine import settled
 
 BACKBONES: dict[str, Callable[[], nn.Module]] = {
     "resnet18": lambda: ResNet(18),
@@ -31,6 +44,8 @@ BACKBONES: dict[str, Callable[[], nn.Module]] = {
     "squeezenet": lambda: SqueezeNet(output_stride=8),
 }
 """backbones by name, as a set-up makes them: an eighth of the image's size"""
+SHOWN = 100
+"""pictures by which it is found in what the channels of frozen stages differ"""
 
 
 @dataclass(frozen=True)
@@ -47,6 +62,9 @@ class Setup:
     """how many of the backbone's stages are used; all if 0"""
     frozen_stages: int = 0
     """first stages of the backbone that keep their weights; what they give is computed once"""
+    reduced: int = 0
+    """channels that are left of what the frozen stages give, where these are all stages: those
+    mixtures in which pictures differ most; less to keep and to learn from"""
     narrow: int = 0
     """channels that a last layer of its own leaves of the backbone's, so that heads on a CPU have
     less to do"""
@@ -107,24 +125,27 @@ SETUPS: dict[str, Setup] = {
         "voc",
         128,
         "mobilenet",
-        replace(SMALL_RECIPE, steps=600),
+        replace(SMALL_RECIPE, steps=400, trunk_rate=0.007, head_rate=0.007),
         frozen_stages=6,
-        narrow=256,
-        width=64,
-        rates=(2, 4, 6),
+        reduced=256,
+        narrow=64,
+        width=32,
+        rates=(2, 4),
         dropout=0.1,
+        every=4,
     ),
     "taskonomy-small": Setup(
         "taskonomy",
         128,
         "mobilenet",
-        replace(SMALL_RECIPE, steps=300),
+        replace(SMALL_RECIPE, steps=350, batch_size=4, trunk_rate=0.01, head_rate=0.01),
         stages=3,
         frozen_stages=3,
-        narrow=128,
-        width=64,
-        rates=(2, 4, 6),
+        narrow=48,
+        width=24,
+        rates=(2, 4),
         dropout=0.1,
+        every=4,
     ),
 }
 
@@ -149,12 +170,14 @@ def make_learner(
     parts: Split | None = None,
     backbone: Backbone | None = None,
     data: Dataset | None = None,
+    is_blank: bool = False,
 ) -> TorchLearner:
     """A learner on the data below `root`; `weights` is a file for the backbone, which starts from
     nothing without.
 
     `seed` draws the splits unless `parts` gives them. A `backbone` of your own takes the place of
-    the named one, and `data` that of what is read from `root`.
+    the named one, and `data` that of what is read from `root`. A blank learner is not to be
+    trained: all its weights, frozen ones too, are loaded.
     """
     setup = find_setup(setup) if isinstance(setup, str) else setup
     if data is None:
@@ -165,6 +188,10 @@ def make_learner(
         found = first_stages(found, setup.stages)
     if setup.frozen_stages:
         frozen, found = split_backbone(found, setup.frozen_stages)
+    parts = parts or draw_parts(setup, data, seed)
+    if setup.reduced:
+        shown = None if is_blank else _pick_pictures(data, parts)
+        frozen, found = _reduce(frozen, found, setup.reduced, shown)
     if setup.narrow:
         found = narrow_down(found, setup.narrow)
 
@@ -180,7 +207,31 @@ def make_learner(
             every=setup.every,
         )
 
-    return TorchLearner(data, parts or draw_parts(setup, data, seed), setup.recipe, network, frozen)
+    return TorchLearner(data, parts, setup.recipe, network, frozen)
+
+
+def _reduce(
+    frozen: nn.Module | None, rest: Backbone, left: int, shown: Tensor | None
+) -> tuple[nn.Module, Stages]:
+    """Frozen stages that end with fewer channels, by what they make of pictures that are shown."""
+    if frozen is None or list(rest.stages):
+        what = "is for backbones whose stages are all frozen; freeze them, or leave it out"
+        raise InputError([Mistake("setup: reduced", what)])
+    check_left(rest.channels, left)
+    last = PointConv(rest.channels, left)
+    if shown is not None:
+        with settled(), torch.no_grad():
+            maps = torch.cat([frozen(part)[:, :, ::2, ::2] for part in shown.split(20)])
+            last = reduce_channels(maps, left)
+    return nn.Sequential(frozen, last), Stages([], left, takes_images=False)
+
+
+def _pick_pictures(data: Dataset, parts: Split) -> Tensor:
+    """Some pictures of the training part, which is the same for measuring and for retraining."""
+    there = np.sort(parts.train) if len(parts.train) else np.arange(data.size, dtype=np.int64)
+    chosen = there[np.linspace(0, len(there) - 1, min(SHOWN, len(there))).astype(np.int64)]
+    pictures = to_float(torch.from_numpy(np.ascontiguousarray(data.inputs(chosen))))
+    return pictures.contiguous(memory_format=torch.channels_last)
 
 
 def read_data(setup: Setup, root: str | Path | None) -> Dataset:
