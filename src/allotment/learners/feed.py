@@ -73,7 +73,7 @@ class TensorStore:
             return self._held[where]
         # whole maps at once: picked as they are, channel by channel, they take ten times as long
         maps = self._held.permute(0, 2, 3, 1).index_select(0, where.flatten())
-        return maps.unflatten(0, where.shape).movedim(-1, -3)
+        return maps.view(*where.shape, *maps.shape[1:]).movedim(-1, -3)
 
     def _fetch(self, instances: Instances) -> None:
         made = self._make(instances)

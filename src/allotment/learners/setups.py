@@ -138,7 +138,7 @@ SETUPS: dict[str, Setup] = {
         "taskonomy",
         128,
         "mobilenet",
-        replace(SMALL_RECIPE, steps=350, batch_size=4, trunk_rate=0.01, head_rate=0.01),
+        replace(SMALL_RECIPE, steps=280, batch_size=4, trunk_rate=0.01, head_rate=0.01),
         stages=3,
         frozen_stages=3,
         narrow=48,
@@ -221,7 +221,7 @@ def _reduce(
     last = PointConv(rest.channels, left)
     if shown is not None:
         with settled(), torch.no_grad():
-            maps = torch.cat([frozen(part)[:, :, ::2, ::2] for part in shown.split(20)])
+            maps = torch.cat([frozen(part)[:, :, ::2, ::2] for part in torch.split(shown, 20)])
             last = reduce_channels(maps, left)
     return nn.Sequential(frozen, last), Stages([], left, takes_images=False)
 
