@@ -29,9 +29,9 @@ WEIGHTS = "weights/mobilenetv1_1.0_imagenet_no_pw13_fp16.npz"
 DRAWS = 3
 
 
-def make(what: str, folder: Path) -> TorchLearner:
+def make(what: str, folder: Path, edition: int | None) -> TorchLearner:
     """A learner whose scores come from the test part: for reporting only."""
-    setup = find_setup(f"{what}-small")
+    setup = find_setup(f"{what}-small", edition)
     root = folder / FOLDERS[what]
     parts = draw_parts(setup, read_data(setup, root), seed=0)
     swapped = Split(parts.train, parts.test, parts.validation)
@@ -51,9 +51,9 @@ def constant_answers(learner: TorchLearner) -> dict[str, float]:
     return {"classes": jaccard, "segmentation": miou}
 
 
-def run(what: str, folder: Path, kept: Path) -> None:
+def run(what: str, folder: Path, kept: Path, edition: int | None) -> None:
     done: dict[str, dict[str, float]] = json.loads(kept.read_text()) if kept.exists() else {}
-    learner = make(what, folder)
+    learner = make(what, folder, edition)
     tasks = learner.tasks
     heads = [
         f"{name} ({learner.metrics[name].name if learner.metrics[name] else 'loss'})"
@@ -74,6 +74,8 @@ def run(what: str, folder: Path, kept: Path) -> None:
         rows = []
         for seed in range(DRAWS):
             key = f"{what}, {count} labels, seed {seed}"
+            if edition is not None:
+                key += f", edition {edition}"
             if key not in done:
                 labels = draw(learner.data, learner.split.train, dict.fromkeys(tasks, count), seed)
                 begun = time.perf_counter()
@@ -100,12 +102,13 @@ def main() -> None:
     parser.add_argument(
         "--kept", type=Path, default=Path("vision.json"), help="finished trainings, to go on from"
     )
+    parser.add_argument("--edition", type=int, help="of the set-up; the newest if left out")
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     if given.data is None:
         parser.error("--data: where are VOC2012, taskonomy and weights?")
     torch.set_num_threads(given.threads)
-    run(given.what, Path(given.data), given.kept)
+    run(given.what, Path(given.data), given.kept, given.edition)
 
 
 if __name__ == "__main__":
