@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from allotment.data.labels import Split, draw
+from allotment.learners.editions import newest_edition
 from allotment.learners.learner import measure, train
 from allotment.learners.metrics import METRICS
 from allotment.learners.setups import draw_parts, find_setup, make_learner, read_data
@@ -29,9 +30,9 @@ WEIGHTS = "weights/mobilenetv1_1.0_imagenet_no_pw13_fp16.npz"
 DRAWS = 3
 
 
-def make(what: str, folder: Path) -> TorchLearner:
+def make(what: str, folder: Path, edition: int) -> TorchLearner:
     """A learner whose scores come from the test part: for reporting only."""
-    setup = find_setup(f"{what}-small")
+    setup = find_setup(f"{what}-small", edition)
     root = folder / FOLDERS[what]
     parts = draw_parts(setup, read_data(setup, root), seed=0)
     swapped = Split(parts.train, parts.test, parts.validation)
@@ -51,9 +52,9 @@ def constant_answers(learner: TorchLearner) -> dict[str, float]:
     return {"classes": jaccard, "segmentation": miou}
 
 
-def run(what: str, folder: Path, kept: Path) -> None:
+def run(what: str, folder: Path, kept: Path, edition: int) -> None:
     done: dict[str, dict[str, float]] = json.loads(kept.read_text()) if kept.exists() else {}
-    learner = make(what, folder)
+    learner = make(what, folder, edition)
     tasks = learner.tasks
     heads = [
         f"{name} ({learner.metrics[name].name if learner.metrics[name] else 'loss'})"
@@ -73,7 +74,7 @@ def run(what: str, folder: Path, kept: Path) -> None:
     for count in COUNTS[what]:
         rows = []
         for seed in range(DRAWS):
-            key = f"{what}, {count} labels, seed {seed}"
+            key = f"{what}, {count} labels, seed {seed}, edition {edition}"
             if key not in done:
                 labels = draw(learner.data, learner.split.train, dict.fromkeys(tasks, count), seed)
                 begun = time.perf_counter()
@@ -100,12 +101,14 @@ def main() -> None:
     parser.add_argument(
         "--kept", type=Path, default=Path("vision.json"), help="finished trainings, to go on from"
     )
+    parser.add_argument("--edition", type=int, help="of the set-up; the newest if left out")
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     if given.data is None:
         parser.error("--data: where are VOC2012, taskonomy and weights?")
     torch.set_num_threads(given.threads)
-    run(given.what, Path(given.data), given.kept)
+    edition = given.edition or newest_edition(f"{given.what}-small")
+    run(given.what, Path(given.data), given.kept, edition)
 
 
 if __name__ == "__main__":

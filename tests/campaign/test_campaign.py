@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 from helpers.bounded import MEGABYTES, check_refused, run_bounded
 from helpers.campaigns import allot, begin, fill, fine, refused, rows, sheet, shorten, write
+from helpers.folders import make_voc
 
 import allotment as al
 from allotment.advice.backtest import ALWAYS, Backtest
@@ -178,7 +179,44 @@ def test_names_in_settings_are_those_that_exist() -> None:
     assert find_networks() == {name: s.data for name, s in SETUPS.items()}
 
 
+SMALL = """budget = 9
+[data]
+name = "voc"
+root = "."
+[training]
+network = "voc-small"
+{edition}[[task]]
+name = "classes"
+cost = 1
+have = 4
+"""
+
+
+def test_the_edition_of_a_network_is_a_part_of_every_key() -> None:
+    """A campaign that says nothing began before there was another edition: its keys stay."""
+    first = parse_settings(SMALL.format(edition=""))
+    assert first.recipe["training"] == {"network": "voc-small"}
+    second = parse_settings(SMALL.format(edition="edition = 2\n"))
+    assert second.recipe["training"] == {"network": "voc-small", "edition": 2}
+    assert second.unscored_recipe["training"] == second.recipe["training"]
+    for wrong in (0, 3):
+        with pytest.raises(al.InputError, match="the newest is 2") as caught:
+            parse_settings(SMALL.format(edition=f"edition = {wrong}\n"))
+        assert [each.line for each in caught.value.mistakes] == [7]
+
+
 # --- beginning ---
+
+
+def test_init_settles_the_edition_of_a_network_and_leaves_it_its_steps() -> None:
+    root = make_voc(Path("VOC2012").absolute())
+    Path("mobilenet.npz").write_bytes(b"")
+    given = ["--root", root, "--method", "neutral", "--budget", 9, "--have", "classes=1"]
+    small = ["--network", "voc-small", "--weights", "mobilenet.npz", "--have", "segmentation=1"]
+    fine("init", "camp", "--data", "voc", *given, *small)
+    training = Campaign("camp").look().settings.training
+    assert training["edition"] == 2
+    assert "steps" not in training
 
 
 def test_init_takes_a_table_that_a_spreadsheet_wrote() -> None:

@@ -4,6 +4,7 @@ frozen stages."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from allotment.data.labels import Labels, Split, draw, split
 from allotment.errors import InputError
 from allotment.learners.backbones import Backbone, Pixels, Stages, mark_untrained, split_backbone
 from allotment.learners.conformance import LearnerTests
-from allotment.learners.deeplab import DeepLab, DeepLabHead, WholeImageHead
+from allotment.learners.deeplab import DeepLab, DeepLabHead, WholeImageHead, spread_out
 from allotment.learners.learner import train
 from allotment.learners.mobilenet import MobileNet
 from allotment.learners.recipe import Recipe
@@ -382,6 +383,69 @@ def test_a_head_for_other_classes_has_its_last_layer_drawn(tmp_path: Path) -> No
 
 def tiny_like(channels: int) -> Stages:
     return Stages([nn.Conv2d(3, channels, 3, 4)], channels=channels)
+
+
+# --- training on some of the pixels ---
+
+
+@pytest.mark.parametrize("every", [1, 2, 3, 4])
+@pytest.mark.parametrize("size", [(24, 24), (21, 30)])
+def test_maps_are_spread_out_as_torch_does_it(size: tuple[int, int], every: int) -> None:
+    maps = torch.rand(2, 5, 6, 7).contiguous(memory_format=torch.channels_last)
+    whole = nn.functional.interpolate(maps, size=size, mode="bilinear")
+    wanted = whole[..., every // 2 :: every, every // 2 :: every]
+    assert torch.allclose(spread_out(maps, size, every), wanted, atol=1e-6)
+
+
+def test_a_step_sees_some_pixels_and_a_score_all_of_them() -> None:
+    """What other pixels are labelled as changes no step, and every score."""
+    data = make_data()
+    other = data.labels["mask"].copy()
+    seen = np.zeros((SIDE, SIDE), dtype=bool)
+    seen[2::4, 2::4] = True
+    other[:, ~seen] = 0
+    found = []
+    for mask in (data.labels["mask"], other):
+        mine = replace(data, labels=data.labels | {"mask": mask})
+        learner = TorchLearner(
+            mine,
+            split(data, 0, 0.3, 0.1),
+            Recipe(steps=3, batch_size=4),
+            network=lambda shape, targets, runs: make(targets=targets, every=4),
+        )
+        state = train(learner, Labels({"mask": range(8), "normals": range(8)}), 0)
+        found.append((weights_of(state.network), learner.score(state, "mask").loss))
+        assert learner.predict(state, "mask", np.arange(2)).shape == (2, 4, SIDE, SIDE)
+    (weights, loss), (again, otherwise) = found
+    assert torch.equal(weights, again)
+    assert loss != otherwise
+
+
+def test_a_probe_sees_the_pixels_that_a_step_sees() -> None:
+    learner = make_learner()
+    learner._make = lambda shape, targets, runs: make(targets=targets, every=4, dropout=0.0)
+    state = learner.start(Labels({"mask": range(8), "normals": range(8)}), 0)
+    arms = {"one": ("mask",), "both": ("mask", "normals")}
+    ends = learner.probe(state, arms, 2)
+    for name, tasks in arms.items():
+        walked = learner.fork(state)
+        for _ in range(2):
+            walked = learner.step(walked, tasks)
+        assert torch.allclose(weights_of(ends[name].network), weights_of(walked.network), atol=1e-5)
+
+
+class TestThinned(LearnerTests):
+    steps = 3
+
+    def make(self) -> tuple[TorchLearner, Labels]:
+        data = make_data()
+        learner = TorchLearner(
+            data,
+            split(data, 0, 0.3, 0.1),
+            Recipe(steps=8, batch_size=4),
+            network=lambda shape, targets, runs: make(targets=targets, every=3),
+        )
+        return learner, draw(data, learner.split.train, {"tags": 8, "mask": 7, "normals": 6}, 0)
 
 
 # --- frozen stages ---

@@ -153,6 +153,19 @@ def test_a_store_keeps_the_shape_that_it_is_asked_in() -> None:
     assert store.take(np.array([[7, 1], [2, 7]]))[..., 0].tolist() == [[7, 1], [2, 7]]
 
 
+def test_maps_keep_the_layout_in_which_they_were_made() -> None:
+    made = torch.rand(10, 3, 4, 5)
+    for layout in (torch.channels_last, torch.contiguous_format):
+        store = TensorStore(
+            10,
+            lambda instances, to=layout: made[instances].contiguous(memory_format=to),
+            at_once=False,
+        )
+        found = store.take(np.array([[7, 1], [2, 7]]))
+        assert torch.equal(found, made[torch.tensor([[7, 1], [2, 7]])])
+        assert found[0].is_contiguous(memory_format=layout)
+
+
 def test_a_mini_batch_in_parts_gives_the_same_step_without_batch_norm() -> None:
     data = make_images()
 

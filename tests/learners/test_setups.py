@@ -15,9 +15,22 @@ from PIL import Image
 from allotment.data.labels import draw
 from allotment.data.voc import VOC_CLASSES
 from allotment.errors import InputError
-from allotment.learners.backbones import Stages
+from allotment.learners.backbones import Stages, mark_trained, reduce_channels
+from allotment.learners.deeplab import DeepLab
+from allotment.learners.editions import FIRST, newest_edition
 from allotment.learners.learner import train
-from allotment.learners.setups import BACKBONES, SETUPS, Setup, find_setup, make_learner
+from allotment.learners.recipe import Recipe
+from allotment.learners.setups import (
+    BACKBONES,
+    FIRST_EDITIONS,
+    SETUPS,
+    Setup,
+    _pick_pictures,
+    draw_parts,
+    find_setup,
+    make_learner,
+    read_data,
+)
 from allotment.learners.torch_learner import TorchLearner
 
 DATA = Path(os.environ.get("ALLOT_TEST_DATA", "nowhere"))
@@ -63,6 +76,81 @@ def test_the_papers_network_has_its_strides_and_dilations() -> None:
     assert [layer[-1].conv2.dilation[0] for layer in layers] == [1, 1, 2, 4]
     with torch.no_grad():
         assert backbone.eval()(torch.zeros(1, 3, 64, 64)).shape == (1, 2048, 8, 8)
+
+
+@pytest.mark.parametrize("name", SETUPS)
+def test_a_set_up_has_as_many_editions_as_are_counted(name: str) -> None:
+    """Settings are checked without torch, by a list of its own."""
+    assert (name in FIRST_EDITIONS) == (newest_edition(name) > FIRST)
+    assert find_setup(name) == find_setup(name, newest_edition(name)) == SETUPS[name]
+    if name in FIRST_EDITIONS:
+        assert find_setup(name, 1) == FIRST_EDITIONS[name] != SETUPS[name]
+    with pytest.raises(InputError, match=f"no edition 9 of '{name}'"):
+        find_setup(name, 9)
+
+
+def test_first_editions_stay_as_they_were() -> None:
+    """Whatever was begun with them goes on with them: none of this may ever change."""
+    voc, taskonomy = FIRST_EDITIONS["voc-small"], FIRST_EDITIONS["taskonomy-small"]
+    for setup, steps, stages, narrow in ((voc, 600, 0, 256), (taskonomy, 300, 3, 128)):
+        assert (setup.side, setup.backbone, setup.width) == (128, "mobilenet", 64)
+        assert (setup.stages, setup.frozen_stages) == (stages, stages or 6)
+        assert (setup.narrow, setup.rates, setup.dropout) == (narrow, (2, 4, 6), 0.1)
+        assert (setup.reduced, setup.every, setup.validation) == (0, 1, 0.15)
+        wanted = Recipe(
+            steps=steps, batch_size=8, optimiser="adam", trunk_rate=0.003, head_rate=0.003
+        )
+        assert setup.recipe == wanted
+
+
+@pytest.mark.parametrize("name", ["voc-small", "taskonomy-small"])
+def test_small_set_ups_share_a_layer_that_is_trained(name: str, folder: Path) -> None:
+    """Tasks can only help each other through weights that they share: a step on either changes the
+    same ones."""
+    setup = replace(SETUPS[name], side=48, data="voc")
+    network = BACKBONES["mobilenet"]()
+    for module in network.modules():
+        mark_trained(module)
+    learner = make_learner(setup, folder, backbone=network)
+    labels = draw(learner.data, learner.split.train, {"classes": 3, "segmentation": 3}, 0)
+    state = learner.start(labels, 0)
+    for task in learner.tasks:
+        before = [layer.weight.clone() for layer in shared_layers(state.network)]
+        state = learner.step(state, [task])
+        after = [layer.weight for layer in shared_layers(state.network)]
+        assert before
+        assert not any(map(torch.equal, before, after))
+
+
+def shared_layers(network: DeepLab) -> list[torch.nn.Conv2d]:
+    """Those that are there once for all tasks."""
+    return [layer for layer in network.backbone.modules() if isinstance(layer, torch.nn.Conv2d)]
+
+
+def test_fewer_channels_are_those_mixtures_that_differ_most() -> None:
+    rng = torch.Generator().manual_seed(3)
+    turned, _ = torch.linalg.qr(torch.randn(6, 6, generator=rng))
+    few = torch.randn(200, 2, 4, 4, generator=rng) * 5
+    rest = torch.randn(200, 4, 4, 4, generator=rng) * 0.1
+    maps = torch.einsum("ij,njyx->niyx", turned, torch.cat([few, rest], dim=1)) + 7
+    layer = reduce_channels(maps, 2)
+    assert not any(weight.requires_grad for weight in layer.parameters())
+    found = layer(maps)
+    assert found.mean(dim=(0, 2, 3)).abs().max() < 1e-3
+    assert float(found.var()) == pytest.approx(float(few.var()), rel=0.05)
+    with pytest.raises(InputError, match="from 1 to 6"):
+        reduce_channels(maps, 7)
+
+
+def test_pictures_for_training_alone_decide_which_channels_are_kept(folder: Path) -> None:
+    """Whatever a learner is scored on: measuring and retraining see the same features."""
+    setup = replace(SETUPS["voc-small"], side=48)
+    data = read_data(setup, folder)
+    parts = draw_parts(setup, data, 0)
+    wanted = torch.from_numpy(data.inputs(np.sort(parts.train))) / 255
+    assert torch.equal(_pick_pictures(data, parts), wanted)
+    swapped = replace(parts, validation=parts.test, test=parts.test[:0])
+    assert torch.equal(_pick_pictures(data, swapped), wanted)
 
 
 def tiny(setup: str, **recipe: object) -> Setup:
@@ -111,6 +199,10 @@ def test_a_backbone_of_your_own(folder: Path) -> None:
         (
             lambda folder: make_learner(replace(SETUPS["voc-paper"], backbone="vgg"), folder),
             "unknown 'vgg'",
+        ),
+        (
+            lambda folder: make_learner(replace(SETUPS["voc-paper"], reduced=8), folder),
+            "whose stages are all frozen",
         ),
     ],
 )

@@ -407,7 +407,11 @@ def test_answers_in_pixels_go_into_a_folder() -> None:
     assert Path("out/predictions.csv").read_text().splitlines()[0] == "picture,classes"
 
 
-def test_frozen_layers_are_a_part_of_the_model(tmp_path: Path) -> None:
+@pytest.mark.parametrize("edition", [None, 1, 2])
+@pytest.mark.parametrize("network", ["voc-small", "taskonomy-small"])
+def test_frozen_layers_are_a_part_of_the_model(
+    network: str, edition: int | None, tmp_path: Path
+) -> None:
     """A set-up's backbone is saved whole: the file that it came from need not be there again."""
     torch.manual_seed(0)
     save_file(BACKBONES["mobilenet"]().state_dict(), tmp_path / "backbone.safetensors")
@@ -415,7 +419,9 @@ def test_frozen_layers_are_a_part_of_the_model(tmp_path: Path) -> None:
     target = next(each for each in images.targets if each.name == "kind")
     data = replace(images, targets=(target,), labels={"kind": images.labels["kind"]})
     parts = split(data, 0, 0.0, 0.0)
-    training = {"network": "taskonomy-small", "steps": 1, "batch_size": 2, "device": "cpu"}
+    training = {"network": network, "steps": 1, "batch_size": 2, "device": "cpu"}
+    if edition is not None:
+        training["edition"] = edition
     learner = make_built_in(training, data, parts, tmp_path / "backbone.safetensors")
     assert isinstance(learner, TorchLearner)
     state = train(learner, Labels({"kind": range(6)}), 0)

@@ -27,6 +27,7 @@ from allotment.estimates.method import DEFAULT, METHODS, looks_ahead
 from allotment.estimates.request import FOLDS
 from allotment.learners.built_in import USUAL_NETWORK, tell_unfit
 from allotment.learners.choice import AUTO, is_own, is_stepless
+from allotment.learners.editions import FIRST, newest_edition
 from allotment.learners.metrics import check_metric, title_metric
 from allotment.learners.tempering import MEMBERS
 from allotment.mistakes import Collected
@@ -226,6 +227,8 @@ def _begin_training(
     """What is written of the training: a set-up shows its whole recipe, the usual network the steps
     alone."""
     training: dict[str, Any] = {"network": network}
+    if (edition := newest_edition(network)) != FIRST:
+        training["edition"] = edition
     if weights is not None:
         training["weights"] = weights
     if from_scratch:

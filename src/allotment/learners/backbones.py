@@ -169,6 +169,28 @@ def narrow_down(backbone: Backbone, channels: int) -> Stages:
     )
 
 
+def reduce_channels(maps: Tensor, left: int) -> PointConv:
+    """A layer that never changes and leaves so many channels of maps like these: the mixtures in
+    which they differ most (principal components). Less to keep, and to learn from."""
+    check_left(int(maps.shape[1]), left)
+    places = maps.movedim(1, -1).flatten(0, -2).double()
+    mean = places.mean(dim=0)
+    _, mixtures = torch.linalg.eigh((places - mean).mT @ (places - mean))
+    chosen = mixtures.flip(1)[:, :left].mT  # eigh begins with what varies least
+    layer = PointConv(int(maps.shape[1]), left)
+    with torch.no_grad():
+        layer.weight.copy_(chosen[:, :, None, None])
+        layer.bias.copy_(-(chosen @ mean))  # type: ignore[union-attr]
+    return layer.eval().requires_grad_(False)
+
+
+def check_left(channels: int, left: int) -> None:
+    """That so many of the channels can be left."""
+    if not 1 <= left <= channels:
+        what = f"{left} of {channels} channels; give a number from 1 to {channels}"
+        raise InputError([Mistake("reduced", what)])
+
+
 def _layout(backbone: Backbone) -> bool:
     return bool(getattr(backbone, "channels_last", True))
 

@@ -12,6 +12,7 @@ import numpy as np
 from allotment.data.dataset import Dataset
 from allotment.data.labels import Split
 from allotment.errors import InputError, Mistake
+from allotment.learners.editions import FIRST
 from allotment.learners.learner import Learner
 from allotment.learners.tempering import tell_pictures
 
@@ -27,8 +28,8 @@ def make_built_in(
     *,
     is_blank: bool = False,
 ) -> Learner:
-    """The learner that `training` (keys of a Recipe, `network`) describes. A blank one is not to be
-    trained: its weights are loaded, all of them."""
+    """The learner that `training` (keys of a Recipe, `network`, `edition`) describes. A blank one
+    is not to be trained: its weights are loaded, all of them."""
     try:
         from allotment.learners.perceptrons import PerceptronsLearner
         from allotment.learners.recipe import Recipe
@@ -47,7 +48,7 @@ def make_built_in(
         return TorchLearner(data, split, Recipe(**given))
     from allotment.learners.setups import BACKBONES, find_setup, make_learner
 
-    setup = find_setup(network)
+    setup = find_setup(network, training.get("edition", FIRST))
     side = data.inputs(np.zeros(1, dtype=np.int64)).shape[-1]
     setup = replace(setup, side=side, recipe=replace(setup.recipe, **given))
     blank: Any = None
@@ -57,7 +58,9 @@ def make_built_in(
         blank = BACKBONES[setup.backbone]()
         for module in blank.modules():
             mark_trained(module)  # which it will be once it is loaded
-    return make_learner(setup, weights=weights, parts=split, data=data, backbone=blank)
+    return make_learner(
+        setup, weights=weights, parts=split, data=data, backbone=blank, is_blank=is_blank
+    )
 
 
 def tell_unfit(data: Dataset, network: str) -> str:

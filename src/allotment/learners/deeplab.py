@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -15,6 +16,7 @@ from allotment.data.dataset import Target
 from allotment.errors import InputError, Mistake, suggest
 from allotment.learners.backbones import Backbone, check_backbone, draw_weights, mark_untrained
 from allotment.learners.layers import PointConv, SafeNorm
+from allotment.learners.losses import thin_out
 from allotment.learners.networks import TaskNorm, _by_task, _key, norm_per_task, outputs_of
 
 WHOLE_IMAGE = ("classification", "multilabel", "regression")
@@ -95,7 +97,8 @@ class DeepLab(nn.Module):
     The backbone is copied. It keeps the weights it comes with, except for layers marked as
     untrained: those are drawn by seed, as the heads are. `heads` are given for tasks that have
     trained ones. `size` is the height and width of dense labels, needed where the backbone does not
-    see the images because its first stages are frozen.
+    see the images because its first stages are frozen. With `every`, training sees that pixel of
+    dense labels only, down and across; answers have all of them.
     """
 
     def __init__(
@@ -108,11 +111,13 @@ class DeepLab(nn.Module):
         width: int = 256,
         rates: Sequence[int] = RATES,
         dropout: float = 0.5,
+        every: int = 1,
     ):
         super().__init__()
         heads = heads or {}
         _check(backbone, targets, heads, size)
         self.size = size
+        self.every = every
         self.channels_last = bool(getattr(backbone, "channels_last", True))
         self.backbone = norm_per_task(
             cast(nn.Module, copy.deepcopy(backbone)), [target.name for target in targets]
@@ -150,13 +155,32 @@ class DeepLab(nn.Module):
         out: Tensor = self.heads[_key(task)](seen)
         if out.ndim == 2:
             return out
-        return functional.interpolate(out, size=self.size or size, mode="bilinear")
+        if self.every == 1:
+            return functional.interpolate(out, size=self.size or size, mode="bilinear")
+        return spread_out(out, self.size or size, self.every if self.training else 1)
 
     def _map(self, batch: Tensor, tasks: Sequence[str]) -> Tensor:
         for norm in self._norms:
             norm.turn = tasks
         found: Tensor = self.backbone(batch)
         return found
+
+
+def spread_out(batch: Tensor, size: tuple[int, int], every: int = 1) -> Tensor:
+    """Maps at another size, as `interpolate` makes them but for rounding, and of that the pixels
+    that `thin_out` leaves: two products are quicker than a loop, above all backwards."""
+    down, across = (
+        thin_out(_weigh(there, wanted).to(batch), every, axes=1)
+        for there, wanted in zip(batch.shape[-2:], size, strict=True)
+    )
+    tall = functional.linear(batch.mT.contiguous(), down.mT).mT
+    return functional.linear(tall.contiguous(), across.mT)
+
+
+@functools.lru_cache(maxsize=32)
+def _weigh(there: int, wanted: int) -> Tensor:
+    """(there, wanted): what each place counts for each of those wanted, along one axis."""
+    return functional.interpolate(torch.eye(there)[None], size=wanted, mode="linear")[0]
 
 
 def _conv_norm(inputs: int, outputs: int, side: int, rate: int = 1) -> nn.Sequential:

@@ -22,6 +22,13 @@ def loss_of(target: Target, outputs: Tensor, values: Tensor) -> Tensor:
     return (each * counts).sum(dim=1) / counts.sum(dim=1).clamp_min(1.0)
 
 
+def thin_out(maps: Tensor, every: int, axes: int = 2) -> Tensor:
+    """Every so many-th pixel down and across, the middle one of each square of them."""
+    for axis in range(1, axes + 1):
+        maps = maps.movedim(-axis, -1)[..., every // 2 :: every].movedim(-1, -axis)
+    return maps
+
+
 def _each(target: Target, outputs: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     """The loss of each label or pixel, and 1 where it counts."""
     kind = target.kind

@@ -6,20 +6,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torch import nn
+import numpy as np
+import torch
+from torch import Tensor, nn
 
 from allotment.data.dataset import Dataset, Target
 from allotment.data.labels import Split
 from allotment.data.source import SOURCES, DataSettings
 from allotment.errors import InputError, Mistake, suggest
-from allotment.learners.backbones import Backbone, first_stages, narrow_down, split_backbone
+from allotment.learners.backbones import (
+    Backbone,
+    Stages,
+    check_left,
+    first_stages,
+    narrow_down,
+    reduce_channels,
+    split_backbone,
+)
 from allotment.learners.deeplab import RATES, DeepLab
+from allotment.learners.editions import check_edition, newest_edition
+from allotment.learners.feed import to_float
+from allotment.learners.layers import PointConv
 from allotment.learners.mobilenet import MobileNet
 from allotment.learners.recipe import Recipe
 from allotment.learners.resnet import ResNet
 from allotment.learners.squeezenet import SqueezeNet
 from allotment.learners.torch_learner import TorchLearner
 from allotment.learners.weights import load_weights
+from allotment.machine import settled
 
 BACKBONES: dict[str, Callable[[], nn.Module]] = {
     "resnet18": lambda: ResNet(18),
@@ -30,6 +44,8 @@ BACKBONES: dict[str, Callable[[], nn.Module]] = {
     "squeezenet": lambda: SqueezeNet(output_stride=8),
 }
 """backbones by name, as a set-up makes them: an eighth of the image's size"""
+SHOWN = 100
+"""pictures by which it is found in what the channels of frozen stages differ"""
 
 
 @dataclass(frozen=True)
@@ -46,6 +62,9 @@ class Setup:
     """how many of the backbone's stages are used; all if 0"""
     frozen_stages: int = 0
     """first stages of the backbone that keep their weights; what they give is computed once"""
+    reduced: int = 0
+    """channels that are left of what the frozen stages give, where these are all stages: those
+    mixtures in which pictures differ most; less to keep and to learn from"""
     narrow: int = 0
     """channels that a last layer of its own leaves of the backbone's, so that heads on a CPU have
     less to do"""
@@ -54,6 +73,9 @@ class Setup:
     rates: tuple[int, ...] = RATES
     """of the heads' dilated convolutions"""
     dropout: float = 0.5
+    every: int = 1
+    """of the pixels of dense labels, down and across, which one a step is trained on; scores count
+    all of them"""
     validation: float = 0.15
     have: int = 0
     """labels of each task that a campaign begins with; as many as are usual for the data if 0"""
@@ -73,16 +95,7 @@ PAPER = Recipe(
 crops, nor what "until the loss has converged" means on Taskonomy"""
 SMALL_RECIPE = Recipe(batch_size=8, optimiser="adam", trunk_rate=0.003, head_rate=0.003)
 """how the small networks are trained"""
-SETUPS: dict[str, Setup] = {
-    "voc-paper": Setup("voc", 513, "resnet50", replace(PAPER, epochs=100, crop=321)),
-    "taskonomy-paper": Setup(
-        "taskonomy",
-        256,
-        "resnet50",
-        replace(PAPER, epochs=30, patience=5),
-        have=10_000,
-        budget=210_000,
-    ),
+FIRST_EDITIONS: dict[str, Setup] = {
     "voc-small": Setup(
         "voc",
         128,
@@ -105,6 +118,45 @@ SETUPS: dict[str, Setup] = {
         width=64,
         rates=(2, 4, 6),
         dropout=0.1,
+    ),
+}
+"""set-ups as they were before a set-up of the same name took their place: what was begun with them
+goes on with them"""
+SETUPS: dict[str, Setup] = {
+    "voc-paper": Setup("voc", 513, "resnet50", replace(PAPER, epochs=100, crop=321)),
+    "taskonomy-paper": Setup(
+        "taskonomy",
+        256,
+        "resnet50",
+        replace(PAPER, epochs=30, patience=5),
+        have=10_000,
+        budget=210_000,
+    ),
+    "voc-small": Setup(
+        "voc",
+        128,
+        "mobilenet",
+        replace(SMALL_RECIPE, steps=400, trunk_rate=0.007, head_rate=0.007),
+        frozen_stages=6,
+        reduced=256,
+        narrow=64,
+        width=32,
+        rates=(2, 4),
+        dropout=0.1,
+        every=4,
+    ),
+    "taskonomy-small": Setup(
+        "taskonomy",
+        128,
+        "mobilenet",
+        replace(SMALL_RECIPE, steps=280, batch_size=4, trunk_rate=0.01, head_rate=0.01),
+        stages=3,
+        frozen_stages=3,
+        narrow=48,
+        width=24,
+        rates=(2, 4),
+        dropout=0.1,
+        every=4,
     ),
 }
 
@@ -133,11 +185,15 @@ def check_weights(name: str, weights: Path | None, from_scratch: bool) -> None:
         raise InputError([Mistake("--weights", what)])
 
 
-def find_setup(name: str) -> Setup:
-    """A set-up by its name."""
+def find_setup(name: str, edition: int | None = None) -> Setup:
+    """A set-up by its name: the newest of that name, or an earlier edition."""
     if name not in SETUPS:
         raise InputError([Mistake("setup", f"there is no {name!r}; {suggest(name, SETUPS)}")])
-    return SETUPS[name]
+    if edition is None:
+        return SETUPS[name]
+    if what := check_edition(name, edition):
+        raise InputError([Mistake("setup", what)])
+    return SETUPS[name] if edition == newest_edition(name) else FIRST_EDITIONS[name]
 
 
 def make_learner(
@@ -149,12 +205,14 @@ def make_learner(
     parts: Split | None = None,
     backbone: Backbone | None = None,
     data: Dataset | None = None,
+    is_blank: bool = False,
 ) -> TorchLearner:
     """A learner on the data below `root`; `weights` is a file for the backbone, which starts from
     nothing without.
 
     `seed` draws the splits unless `parts` gives them. A `backbone` of your own takes the place of
-    the named one, and `data` that of what is read from `root`.
+    the named one, and `data` that of what is read from `root`. A blank learner is not to be
+    trained: all its weights, frozen ones too, are loaded.
     """
     setup = find_setup(setup) if isinstance(setup, str) else setup
     if data is None:
@@ -165,16 +223,50 @@ def make_learner(
         found = first_stages(found, setup.stages)
     if setup.frozen_stages:
         frozen, found = split_backbone(found, setup.frozen_stages)
+    parts = parts or draw_parts(setup, data, seed)
+    if setup.reduced:
+        shown = None if is_blank else _pick_pictures(data, parts)
+        frozen, found = _reduce(frozen, found, setup.reduced, shown)
     if setup.narrow:
         found = narrow_down(found, setup.narrow)
 
     def network(shape: tuple[int, ...], targets: Sequence[Target], runs: int) -> nn.Module:
         size = (setup.side, setup.side) if frozen is not None else None
         return DeepLab(
-            found, targets, size=size, width=setup.width, rates=setup.rates, dropout=setup.dropout
+            found,
+            targets,
+            size=size,
+            width=setup.width,
+            rates=setup.rates,
+            dropout=setup.dropout,
+            every=setup.every,
         )
 
-    return TorchLearner(data, parts or draw_parts(setup, data, seed), setup.recipe, network, frozen)
+    return TorchLearner(data, parts, setup.recipe, network, frozen)
+
+
+def _reduce(
+    frozen: nn.Module | None, rest: Backbone, left: int, shown: Tensor | None
+) -> tuple[nn.Module, Stages]:
+    """Frozen stages that end with fewer channels, by what they make of pictures that are shown."""
+    if frozen is None or list(rest.stages):
+        what = "is for backbones whose stages are all frozen; freeze them, or leave it out"
+        raise InputError([Mistake("setup: reduced", what)])
+    check_left(rest.channels, left)
+    last = PointConv(rest.channels, left)
+    if shown is not None:
+        with settled(), torch.no_grad():
+            maps = torch.cat([frozen(part)[:, :, ::2, ::2] for part in torch.split(shown, 20)])
+            last = reduce_channels(maps, left)
+    return nn.Sequential(frozen, last), Stages([], left, takes_images=False)
+
+
+def _pick_pictures(data: Dataset, parts: Split) -> Tensor:
+    """Some pictures of the training part, which is the same for measuring and for retraining."""
+    there = np.sort(parts.train) if len(parts.train) else np.arange(data.size, dtype=np.int64)
+    chosen = there[np.linspace(0, len(there) - 1, min(SHOWN, len(there))).astype(np.int64)]
+    pictures = to_float(torch.from_numpy(np.ascontiguousarray(data.inputs(chosen))))
+    return pictures.contiguous(memory_format=torch.channels_last)
 
 
 def read_data(setup: Setup, root: str | Path | None) -> Dataset:

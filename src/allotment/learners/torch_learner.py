@@ -24,7 +24,7 @@ from allotment.learners.feed import Cropped, Decoded, Wanted, to_labels
 from allotment.learners.layers import SafeConvolutions
 from allotment.learners.learner import Measure, Patience, labelled, train
 from allotment.learners.lookahead import Ends, look_ahead, turns_of
-from allotment.learners.losses import answer_of, constant_of, loss_of
+from allotment.learners.losses import answer_of, constant_of, loss_of, thin_out
 from allotment.learners.metrics import CHANCE_ERROR, SKILLS, Running
 from allotment.learners.networks import ImageNetwork, Perceptron, SmallTrunk
 from allotment.learners.optimiser import make_optimiser, set_rates
@@ -100,6 +100,13 @@ class TorchLearner(ScoredOnData):
             raise InputError([Mistake("recipe.crop", what)])
         return Cropped(self.data, self.device, Augment(self.recipe.crop), self.recipe.workers)
 
+    def look_at(self, instances: Instances) -> None:
+        """Compute now what is computed once for all trainings: features and labels of
+        instances."""
+        self._feed.inputs(instances)
+        for task in self.tasks:
+            self._feed.values(task, instances[self.data.known(task)[instances]])
+
     def steps(self, labels: Labels) -> int:
         if self.recipe.steps is not None:
             return self.recipe.steps
@@ -156,8 +163,7 @@ class TorchLearner(ScoredOnData):
         if self._feed.looks_ahead and state.done + 1 < state.steps:
             self._feed.expect(self._wanted(state, tasks, state.done + 1))
         labels = [
-            self._standardise(state, task, values)
-            for task, values in zip(tasks, labels, strict=True)
+            self._prepare(state, task, values) for task, values in zip(tasks, labels, strict=True)
         ]
         try:
             self._add_gradients(state, tasks, inputs, labels)
@@ -178,7 +184,7 @@ class TorchLearner(ScoredOnData):
         inputs, (labels,) = self._feed.load(
             self._wanted(state, [task] * (occasion + 1), state.done)[occasion:]
         )
-        return inputs, self._standardise(state, task, labels)
+        return inputs, self._prepare(state, task, labels)
 
     def _add_gradients(
         self, state: Training, tasks: Sequence[str], inputs: Tensor, labels: list[Tensor]
@@ -501,6 +507,13 @@ class TorchLearner(ScoredOnData):
             key = (*state.seeds, task, number, occasion)
             found.append(Wanted(task, np.stack(places), torch.stack(given) if given else None, key))
         return found
+
+    def _prepare(self, state: Training, task: str, values: Tensor) -> Tensor:
+        """Labels as a step wants them: standardised, and of maps the pixels that are trained on."""
+        every = getattr(state.network, "every", 1)
+        if every > 1 and self.targets[task].kind in PIXEL_KINDS:
+            values = thin_out(values, every)
+        return self._standardise(state, task, values)
 
     def _standardise(self, state: Training, task: str, values: Tensor) -> Tensor:
         if task not in state.scales:

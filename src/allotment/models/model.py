@@ -313,8 +313,8 @@ def _read_model(folder: Path, plain: Mapping[str, Any]) -> TrainedModel:
 
 
 def _read_training(given: Any) -> Mapping[str, Any]:
-    """Keys of a recipe, each of its type, and the name of a network."""
-    kinds: dict[str, tuple[type, ...]] = {"network": (str,), "learner": (str,)}
+    """Keys of a recipe, each of its type, and the name and edition of a network."""
+    kinds: dict[str, tuple[type, ...]] = {"network": (str,), "edition": (int,), "learner": (str,)}
     for each in fields(Recipe):
         kinds[each.name] = (
             (int, float) if isinstance(each.default, float) else (type(each.default),)

@@ -26,6 +26,7 @@ from allotment.estimates.options import check_options, make_plain
 from allotment.estimates.request import FOLDS
 from allotment.learners.built_in import USUAL_NETWORK
 from allotment.learners.choice import check_learner, is_stepless
+from allotment.learners.editions import FIRST, check_edition
 from allotment.learners.learner import BUILT_IN
 from allotment.learners.metrics import METRICS, check_metric, find_metric_name, name_metric
 from allotment.learners.recipe import check_recipe
@@ -42,6 +43,7 @@ SETTINGS_FILE = "campaign.toml"
 TRAINING: dict[str, type] = {
     "learner": str,
     "network": str,
+    "edition": int,
     "weights": str,
     "from_scratch": bool,
     "steps": int,
@@ -490,6 +492,8 @@ def _read_training(given: Any, source: Source | None, wrong: Placed) -> dict[str
     found = _read_keys(given, TRAINING, "training", wrong)
     if what := _check_network(found.get("network", USUAL_NETWORK), source):
         wrong.add(("training", "network"), "training: network", what)
+    elif what := check_edition(found.get("network", USUAL_NETWORK), found.get("edition", FIRST)):
+        wrong.add(("training", "edition"), "training: edition", what)
     if what := check_learner(found.get("learner", BUILT_IN)):
         wrong.add(("training", "learner"), "training: learner", what)
     if found.get("from_scratch") and "weights" in found:
