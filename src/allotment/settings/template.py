@@ -13,7 +13,7 @@ from allotment.estimates.method import METHODS, describe_choices
 COMMENTS = {
     "root": "where the data lie; a path that does not begin with / begins at this file's folder",
     "network": "the built-in one, or one of your own on the command line: --learner mine.py:make",
-    "edition": "of that network; a campaign goes on with the one that it began with",
+    "edition": "of that network: the newest is the quickest; a campaign goes on with its own",
     "learner": (
         "what trains: built-in, or one of scikit-learn such as sklearn:HistGradientBoosting; allot"
         " learners compares them"
