@@ -13,19 +13,39 @@ from helpers.tiny_voc import TINY, make_tiny_backbone, write_voc
 
 from allotment.errors import InputError
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.transfer import Transfer
+from allotment.experiment import comparison
 from allotment.experiment.case import CASES, FULL, LARGER, SMALL, Case, Prices, find_case
 from allotment.experiment.casebook import Casebook
 from allotment.experiment.claim import Claim
-from allotment.experiment.entrants import find_best, list_baselines, spread_budget
-from allotment.experiment.exhibit import list_exhibits
+from allotment.experiment.comparison import PriceComparison
+from allotment.experiment.entrants import (
+    Entrant,
+    find_best,
+    list_ablations,
+    list_baselines,
+    make_problem,
+    spread_budget,
+)
+from allotment.experiment.exhibit import Exhibit, Shown, list_exhibits
 from allotment.experiment.exhibits.figure_2 import EXHIBIT as FIGURE_2
 from allotment.experiment.ground import Ground
 from allotment.experiment.outcomes import find_mean
 from allotment.experiment.record import Record
 from allotment.experiment.running import list_missing, list_questions, run, write
-from allotment.experiment.work import Purchase, make_site, name_estimates, name_training
+from allotment.experiment.work import (
+    ON_VALIDATION,
+    Purchase,
+    Question,
+    list_measurings,
+    make_site,
+    name_estimates,
+    name_training,
+)
+from allotment.gains import Geometric
 from allotment.job import Job
 from allotment.learners.setups import BACKBONES, SETUPS
+from allotment.plan import allocate
 
 CASE = Case(
     "voc",
@@ -199,6 +219,20 @@ def test_the_papers_baselines_are_there() -> None:
     assert {"figure-2", "figure-4a", "figure-5", "table-1", "table-2"} <= list_exhibits().keys()
 
 
+def test_methods_to_the_letter_share_curves_and_looks(ground: Ground) -> None:
+    def list_jobs(method: str, **options: int) -> set[Job]:
+        return set(list_measurings(ground, Question(method, 0, None, options, ON_VALIDATION)))
+
+    five, alone = list_jobs("taba", ahead=5), list_jobs("taba-alone")
+    assert alone < five
+    assert list_jobs("taba-b099", ahead=5) == five - alone
+    one = list_jobs("taba", ahead=1)
+    assert one & five == alone
+    tag = list_jobs("taba-tag", ahead=5)
+    assert tag & five == alone
+    assert len(tag) == len(five)
+
+
 def plant(case: Case) -> Estimates:
     """What a method might conclude: class labels are worth 1.1, masks 2.0, and curves bend."""
     points = {
@@ -279,6 +313,61 @@ def test_a_figure_from_the_first_training_to_the_page(folder: Path, tmp_path: Pa
     assert list_missing([FIGURE_2], book) == []
     shown = FIGURE_2.show(Casebook(CASE, Record(record.path)))
     assert [path.suffix for path in write("figure-2", shown, tmp_path)] == [".json", ".md", ".svg"]
+
+
+class Ablations(Exhibit):
+    """Two of the paper's methods at one set of prices."""
+
+    about, data = "a part of table 3", "voc"
+
+    def list_entrants(self, case: Case) -> list[Entrant]:
+        wanted = ("TABA", "b = 0.99")
+        return [each for each in list_ablations(case) if each.name in wanted]
+
+    def list_questions(self, case: Case) -> list[Question]:
+        return comparison.list_questions(case, self.list_entrants(case))
+
+    def compare(self, book: Casebook) -> PriceComparison:
+        prices, entrants = book.case.find_prices("1:20"), self.list_entrants(book.case)
+        return PriceComparison(book, prices, entrants, has_grid=False)
+
+    def list_trainings(self, book: Casebook) -> list[Job]:
+        return self.compare(book).list_trainings()
+
+    def show(self, book: Casebook) -> Shown:
+        return Shown("", (self.compare(book).show(),))
+
+
+@pytest.mark.long
+def test_plans_are_measured_and_then_trained_out(folder: Path, tmp_path: Path) -> None:
+    record, told = Record(tmp_path / "voc.jsonl"), list[int]()
+    case, exhibit = replace(CASE, seed_sets=1, looked_at=2), Ablations()
+    book = run(
+        [exhibit], make_site(case, folder, None), record, workers=0,
+        watch=lambda jobs: _Watch(told, len(jobs)),
+    )  # fmt: skip
+    assert len(told) == 2  # what is measured first, and then what is planned by it
+    for asked in exhibit.list_questions(case):
+        found = book.find_estimates(asked)
+        assert found is not None
+        assert found.about["scored"]["labels"] == {"classes": 4, "segmentation": 4}
+        assert found.about["scored"]["trained"]["segmentation"] == 6
+    entries = exhibit.compare(Casebook(case, Record(record.path))).entries
+    assert all(len(entry.plans) == 1 for entry in entries.values())
+    assert exhibit.compare(book).entries["b = 0.99"].plans[0] == (
+        allocate_by_rate(book, 0.99)  # I of the same looks
+    )
+
+
+def allocate_by_rate(book: Casebook, rate: float) -> dict[str, int]:
+    """The exact plan of the paper's curves with the transfer that is on record."""
+    asked = next(each for each in Ablations().list_questions(book.case) if each.method == "taba")
+    found = book.find_estimates(asked)
+    assert found is not None
+    transfer = Transfer.from_dict(found.about["measured"]["transfer"])
+    prices = book.case.find_prices("1:20")
+    gains = {task: Geometric(worth, rate) for task, worth in transfer.informativeness.items()}
+    return dict(allocate(make_problem(book.case, prices, book.pool), gains).counts)
 
 
 class _Watch:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from allotment.estimates.letter import PAPER_RUNS, ToTheLetter
 from allotment.estimates.method import METHODS
+from allotment.estimates.taba import WITHOUT_TRANSFER
 from allotment.experiment.case import Case
 from allotment.experiment.casebook import Casebook
 from allotment.experiment.exhibit import Exhibit
 from allotment.experiment.record import Record
 from allotment.experiment.running import list_questions
-from allotment.experiment.work import TRAINING_JOB, name_estimates, name_pool
+from allotment.experiment.work import TRAINING_JOB, Question, name_estimates, name_pool
 from allotment.job import JSON
 from allotment.learners.setups import find_setup
 
@@ -53,6 +56,8 @@ TESTED = {
 """instances of the test part, of the small ones in the copies that they were tried on"""
 WORK_OF_LOOKS = 3.0
 """times the work of a training that one takes which is looked into"""
+CURVE_TRAININGS = 24
+"""of each task alone, for a curve of the paper's method: ensembles, sizes and repetitions"""
 
 
 @dataclass(frozen=True)
@@ -93,15 +98,33 @@ def weigh(exhibits: Sequence[Exhibit], case: Case, record: Record) -> Outlay:
         for asked in list_questions(exhibits, case)
         if not record.has(name_estimates(case, asked))
     ]
-    for asked in open_:
-        count = asked.trainings or METHODS.load(asked.method).trainings
+    once = _time(case, speed, {})
+    for takes, count in _list_measured(open_, case):
         measured += count
-        seconds += WORK_OF_LOOKS * count * _time(case, speed, {})
+        seconds += takes * count * once
     # each plan that is measured is trained out at every price, in every purchase
     plans = len(open_) * len(case.prices) * case.purchases
     even = dict.fromkeys(case.tasks, case.have)
     seconds += plans * _time(case, speed, even)
     return Outlay(trainings + plans, measured, seconds / 3600, speed)
+
+
+def _list_measured(asked: Sequence[Question], case: Case) -> list[tuple[float, int]]:
+    """What methods train: how much of a training on all tasks each is, and how many there are.
+    Methods to the paper's letter share their curves and looks."""
+    found: dict[tuple[Any, ...], tuple[float, int]] = {}
+    for each in asked:
+        method, where = METHODS.load(each.method), (each.seed_set, each.score_on)
+        if not isinstance(method, ToTheLetter):
+            count = each.trainings or method.trainings
+            found[*where, each.method, str(each.options)] = 1.0, count
+            continue
+        if method.rate is None:
+            found[*where, "curves"] = 1 / len(case.tasks), CURVE_TRAININGS * len(case.tasks)
+        if method.estimator != WITHOUT_TRANSFER:
+            look = (*where, method.estimator, each.options.get("ahead"))
+            found[look] = WORK_OF_LOOKS, int(each.options.get("runs", PAPER_RUNS))
+    return list(found.values())
 
 
 def _assume_pool(case: Case, record: Record) -> Record:

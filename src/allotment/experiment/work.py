@@ -16,6 +16,7 @@ import numpy as np
 
 from allotment.data.labels import Labels
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.letter import CURVE_OPTIONS, PROBE_OPTIONS, ToTheLetter
 from allotment.estimates.method import METHODS
 from allotment.estimates.request import FOLDS, Request
 from allotment.estimates.scoring import TEST_PART
@@ -30,6 +31,8 @@ TRAINING_JOB, MEASURING_JOB = "training", "measuring"
 """kinds of jobs"""
 ESTIMATES, POOL = "estimates", "pool"
 """kinds of what else is on record: what measurements add up to, and how many labels can be had"""
+CURVES_ALONE, LOOKS_ALONE = "taba-alone", "taba-b1"
+"""the paper's method with one of its two measurements and without the other"""
 ON_VALIDATION, ON_TEST = "validation", "test"
 """the part that scores what a method measures; the paper takes the test part"""
 
@@ -156,8 +159,28 @@ def list_measurings(ground: Ground, asked: Question) -> list[Job]:
     method, request = METHODS.load(asked.method), make_request(ground, asked)
     with METHODS.calling(asked.method):
         found = method.jobs(request)
-    shared = _describe(ground.case, asked)
-    return [Job(MEASURING_JOB, shared | {"job": job}) for job in found]
+    return [
+        Job(MEASURING_JOB, _describe(ground.case, narrow(asked, job)) | {"job": job})
+        for job in found
+    ]
+
+
+def narrow(asked: Question, job: Mapping[str, JSON]) -> Question:
+    """The question that asks for no more than one of its jobs: the paper's method, its ablations
+    and other numbers of steps ahead share their curves and looks."""
+    method, piece = METHODS.load(asked.method), job.get("piece", [""])[0]
+    if not isinstance(method, ToTheLetter) or asked.trainings is not None:
+        return asked  # fewer trainings are shared out otherwise in each of them
+    if piece == "curve":
+        return _keep(asked, CURVES_ALONE, CURVE_OPTIONS)
+    if piece == "probes" and method.estimator == ToTheLetter.estimator:
+        return _keep(asked, LOOKS_ALONE, PROBE_OPTIONS)
+    return asked
+
+
+def _keep(asked: Question, method: str, options: Sequence[str]) -> Question:
+    kept = {key: value for key, value in asked.options.items() if key in options}
+    return replace(asked, method=method, options=kept)
 
 
 def conclude(ground: Ground, asked: Question, results: Sequence[JSON]) -> Estimates:
