@@ -24,6 +24,7 @@ import pytest
 from helpers.bounded import MEGABYTES, check_refused, run_bounded
 from helpers.campaigns import allot, begin, fill, fine, refused, rows, sheet, shorten, write
 from helpers.folders import make_voc
+from safetensors.torch import save_file
 
 import allotment as al
 from allotment.advice.backtest import ALWAYS, Backtest
@@ -39,6 +40,8 @@ from allotment.estimates.priors import Prior
 from allotment.estimates.response import Response, join
 from allotment.estimates.worth import fit
 from allotment.job import canonical
+from allotment.learners.mobilenet import MobileNet
+from allotment.learners.setups import find_setup
 from allotment.ledger.store import Store
 from allotment.plan import Outlook
 from allotment.quantiles import student
@@ -208,15 +211,15 @@ def test_the_edition_of_a_network_is_a_part_of_every_key() -> None:
 # --- beginning ---
 
 
-def test_init_settles_the_edition_of_a_network_and_leaves_it_its_steps() -> None:
+def test_init_settles_the_edition_of_a_network_with_its_steps() -> None:
     root = make_voc(Path("VOC2012").absolute())
-    Path("mobilenet.npz").write_bytes(b"")
+    save_file(MobileNet().state_dict(), "mobilenet.safetensors")
     given = ["--root", root, "--method", "neutral", "--budget", 9, "--have", "classes=1"]
-    small = ["--network", "voc-small", "--weights", "mobilenet.npz", "--have", "segmentation=1"]
-    fine("init", "camp", "--data", "voc", *given, *small)
+    small = ["--network", "voc-small", "--weights", "mobilenet.safetensors"]
+    fine("init", "camp", "--data", "voc", *given, *small, "--have", "segmentation=1")
     training = Campaign("camp").look().settings.training
     assert training["edition"] == 2
-    assert "steps" not in training
+    assert training["steps"] == find_setup("voc-small", 2).recipe.steps
 
 
 def test_init_takes_a_table_that_a_spreadsheet_wrote() -> None:
@@ -768,6 +771,7 @@ def test_the_same_bytes_from_one_process_and_from_two() -> None:
     assert Path("one/order-1.csv").read_bytes() == Path("two/order-1.csv").read_bytes()
 
 
+@pytest.mark.long
 def test_killed_at_any_training_it_goes_on_to_the_same_bytes() -> None:
     undisturbed = begin("whole")
     shorten(undisturbed, trainings=20)

@@ -162,6 +162,7 @@ def kill_many(
     return where, redone
 
 
+@pytest.mark.long
 def test_killed_at_a_dozen_moments_it_ends_with_the_same_bytes(
     nursery: Nursery, undisturbed: dict[str, Any], tmp_path: Path
 ) -> None:

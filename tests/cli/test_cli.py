@@ -584,7 +584,7 @@ def test_stdin_that_is_no_problem() -> None:
 def test_help_and_version() -> None:
     assert fine("--version") == f"allot {al.__version__}\n"
     assert fine("-h") == fine("--help") == fine()
-    listed = re.findall(r"^  (\w+)  ", fine("--help").partition("Commands:")[2], re.MULTILINE)
+    listed = re.findall(r"^  ([\w-]+)  ", fine("--help").partition("Commands:")[2], re.MULTILINE)
     campaign = [
         "demo",
         "init",
@@ -599,13 +599,15 @@ def test_help_and_version() -> None:
         "export",
         "evaluate",
         "learners",
+        "loss-weights",
         "train",
         "predict",
         "backtest",
         "report",
     ]
     kept = ["verify", "restore", "pack", "unpack"]
-    assert listed == [*campaign, *kept, "example", "frontier", "score", "cheapest", "data"]
+    problems = ["example", "frontier", "score", "cheapest", "data"]
+    assert listed == [*campaign, *kept, *problems, "experiment"]
     for command in listed:
         assert "\n  Example:  allot " + command in fine(command, "-h")
 

@@ -73,6 +73,7 @@ def check_shown(shown: str, printed: str, place: str) -> None:
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.long
 def test_the_guide_leads_through_two_rounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

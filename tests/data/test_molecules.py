@@ -45,6 +45,7 @@ def test_cheap_labels_of_qm8_help_the_dear_ones() -> None:
     assert saved.min() > 0
 
 
+@pytest.mark.long
 def test_more_labels_of_tox21_give_better_answers() -> None:
     learner = learner_for("tox21_morgan1024.npz", ["NR-AhR", "SR-MMP"], steps=200, metric="roc_auc")
     means = []

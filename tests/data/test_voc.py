@@ -390,6 +390,7 @@ def test_colours_are_those_of_the_development_kit() -> None:
 # --- the real thing ---
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not DATA, reason="ALLOT_TEST_DATA does not name a folder with VOC2012/")
 def test_real_voc() -> None:
     where = Path(str(DATA)) / "VOC2012"
