@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -53,6 +54,11 @@ class Column:
                 for each in self.numbers.tolist()
             ]
         return [plain(each) for each in self.numbers.tolist()]
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """How often each text is there, in the order in which they are first."""
+        return Counter(self.texts)
 
     @cached_property
     def missing(self) -> NDArray[np.bool_]:
@@ -121,7 +127,7 @@ def has_commas(column: Column) -> bool:
     if column.numbers is not None:
         return False
     written = False
-    for each in set(column.texts):
+    for each in column.counts:
         text = each.strip()
         if _COMMA.fullmatch(text):
             written = True

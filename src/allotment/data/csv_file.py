@@ -10,7 +10,9 @@ import itertools
 import sys
 import zlib
 from array import array
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 from allotment.data.columns import MOST_CELLS, Column, read_numbers, text_column
 from allotment.data.encodings import UTF_8, check_encoding, find_encoding
 from allotment.data.open_file import LARGE, OpenFile, Read, check_steepness, check_width, refuse
-from allotment.data.plain_csv import PlainReader, find_plain_reader
+from allotment.data.plain_csv import PlainBatch, PlainReader, find_plain_reader
 from allotment.errors import InputError, Mistake
 from allotment.mistakes import MOST_LISTED
 
@@ -30,6 +32,8 @@ LONGEST_TABLE_LINE = 2**24
 """bytes of a line"""
 CELLS_AT_ONCE = 2**20
 """cells of a CSV file that are held as text at a time"""
+PIECES_AT_ONCE = 4
+"""of a plain file, so that some are parsed while the one before is taken over"""
 MORE_ROWS = 1.05
 """times the rows of a file by its first ones, for which memory is set aside"""
 MOST_GROWTH = 4
@@ -331,8 +335,8 @@ def _gather(
     late: set[str] = set()
     lines = array("q")
     places = {at[name] for name in wanted}
-    for batch in _batches(text, header, len(names), places, {at[name] for name in texts}):
-        expected = _guess_rows(text, len(lines) + len(batch.lines))
+    for batch, end in _batches(text, header, len(names), places, {at[name] for name in texts}):
+        expected = _guess_rows(text, len(lines) + len(batch.lines), end)
         for name in list(floats):
             values = batch.numbers(at[name])
             if values is not None:
@@ -354,17 +358,17 @@ def _gather(
     return columns, late
 
 
-def _guess_rows(text: TextFile, read: int) -> int:
-    """How many rows there will be if the others are as long as those that were read, and a few
-    more."""
-    return int(MORE_ROWS * read * text.file.size / max(1, text.file.position))
+def _guess_rows(text: TextFile, read: int, end: int) -> int:
+    """How many rows there will be if the others are as long as those that were read up to there,
+    and a few more."""
+    return int(MORE_ROWS * read * text.file.size / max(1, end))
 
 
 def _batches(
     text: TextFile, header: int, width: int, wanted: Collection[int], texts: Collection[int]
-) -> Iterator[RowBatch]:
-    """All rows below the names of the columns: fast as long as they are plain, with care from the
-    first place on where they are not."""
+) -> Iterator[tuple[RowBatch, int]]:
+    """All rows below the names of the columns, each batch with where it ends in the file: fast as
+    long as they are plain, with care from the first place on where they are not."""
     rows, line = 0, header
     with _unpacking(text.path):
         stream = text.begin()
@@ -372,15 +376,16 @@ def _batches(
         if reader is not None:
             for _ in range(header):
                 stream.readline(LONGEST_TABLE_LINE + 1)
-            for batch in _plain_batches(reader, text, stream, line, width, wanted):
+            for batch, end in _plain_batches(reader, text, stream, line, width, wanted):
                 rows, line = rows + len(batch.lines), line + len(batch.lines)
                 _check_cells(text.path, rows * len(wanted))
-                yield batch
+                yield batch, end
             lines = _lines(text, stream, line)
             records = _records(text, lines, line)
         else:
             records = itertools.islice(_records(text, _lines(text, stream)), 1, None)
-        yield from _careful_batches(text, records, rows, width, len(wanted))
+        for batch in _careful_batches(text, records, rows, width, len(wanted)):
+            yield batch, text.file.position
 
 
 def _may_be_plain(text: TextFile) -> bool:
@@ -394,17 +399,26 @@ def _plain_batches(
     line: int,
     width: int,
     wanted: Collection[int],
-) -> Iterator[RowBatch]:
-    """As many rows as are plain; the stream then stands where the others begin."""
-    while True:
-        at = stream.tell()
-        piece = reader.take(stream, LONGEST_TABLE_LINE)
-        batch = reader.parse(piece, text.delimiter, width, wanted, line) if piece else None
-        if batch is None:
-            stream.seek(at)
-            return
-        line += len(batch.lines)
-        yield batch
+) -> Iterator[tuple[RowBatch, int]]:
+    """As many rows as are plain, each batch with where it ends; the stream then stands where the
+    others begin."""
+    parsed: deque[tuple[int, int, Future[PlainBatch | None]]] = deque()
+    with ThreadPoolExecutor(PIECES_AT_ONCE) as threads:
+        while True:
+            # the first piece shows which columns are numbers, so nothing is begun beside it
+            ahead = PIECES_AT_ONCE if reader.knows_numbers else 1
+            while len(parsed) < ahead:
+                at = stream.tell()
+                piece = reader.take(stream, LONGEST_TABLE_LINE)
+                begun = threads.submit(reader.parse, piece, text.delimiter, width, wanted)
+                parsed.append((at, at + len(piece), begun))
+            at, end, begun = parsed.popleft()
+            batch = begun.result()
+            if batch is None:
+                stream.seek(at)
+                return
+            yield replace(batch, lines=range(line + 1, line + 1 + len(batch.lines))), end
+            line += len(batch.lines)
 
 
 def _check_cells(path: Path, count: int) -> None:

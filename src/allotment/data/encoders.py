@@ -7,7 +7,6 @@ table that it was fitted to it gives what the learner trained on, to the last bi
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -225,8 +224,7 @@ def fit_encoder(column: Column, form: str) -> Encoder:
     if form == "numeric":
         return _fit_numbers(column)
     if form == "categorical":
-        counts = Counter(column.texts)
-        counts.pop("", None)
+        counts = {each: count for each, count in column.counts.items() if each}
         frequent = sorted(counts, key=lambda each: (-counts[each], each))[:CATEGORIES]
         others = len(counts) > len(frequent)
         return CategoryEncoder(tuple(sorted(frequent)), others, bool(column.missing.any()))

@@ -71,6 +71,8 @@ def _decode(stream: IO[bytes], encoding: str, watch: Callable[[int], None]) -> s
         while piece := stream.read(PIECE_OF_TEXT):
             size += len(piece)
             watch(size)
+            if piece.isascii() and not decoder.getstate()[0]:
+                continue  # the same in both encodings, and most files are nothing else
             text = decoder.decode(piece)
             if not word and not text.isascii() and (found := _WORD.search(text)):
                 word = found[0][:LONGEST_SAMPLE]

@@ -169,8 +169,8 @@ def guess_form(column: Column) -> str:
     """What a feature column holds: numeric, categorical, text or image."""
     if column.numbers is not None:
         return "numeric"
-    known = len(column.texts) - column.texts.count("")
-    distinct = [each for each in dict.fromkeys(column.texts) if each]
+    known = len(column.texts) - column.counts.get("", 0)
+    distinct = [each for each in column.counts if each]
     if known and all(each.lower().endswith(PICTURE_SUFFIXES) for each in distinct):
         return "image"
     words = sum(len(_words(each)) for each in distinct[:1000]) / max(1, len(distinct[:1000]))
@@ -270,8 +270,7 @@ def standardise_each(values: Features) -> Features:
 
 def _list_categories(column: Column) -> tuple[dict[str, int], list[str]]:
     """The feature of each category, and what else has one: all the others, and nothing."""
-    counts = Counter(column.texts)
-    counts.pop("", None)
+    counts = {each: count for each, count in column.counts.items() if each}
     frequent = sorted(counts, key=lambda each: (-counts[each], each))[:CATEGORIES]
     place = {each: at for at, each in enumerate(sorted(frequent))}
     more = ["others"] if len(counts) > len(place) else []
@@ -320,7 +319,7 @@ def encode_text(column: Column) -> Features:
 
 def _is_constant(column: Column) -> bool:
     if column.numbers is None:
-        return len(set(column.texts)) == 1
+        return len(column.counts) == 1
     values = column.numbers[~column.missing]
     return not len(values) or (
         len(values) == len(column.numbers) and bool(values.min() == values.max())
@@ -328,7 +327,7 @@ def _is_constant(column: Column) -> bool:
 
 
 def _id_like(column: Column, form: str) -> str:
-    distinct = set(column.texts) if form == "categorical" else set()
+    distinct = column.counts if form == "categorical" else {}
     if len(distinct) <= CATEGORIES or 2 * len(distinct) <= len(column.texts):
         return ""
     hint = "if it names the instances, say so (id) or leave it out (drop)"

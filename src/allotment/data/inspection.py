@@ -121,8 +121,9 @@ def _find_idle(columns: Sequence[Column], total: int) -> dict[str, str]:
 
 def _is_one_value(column: Column) -> bool:
     if column.numbers is not None:
-        return bool(np.all(column.numbers == column.numbers[0]))
-    return len(set(column.texts)) == 1
+        first, last = column.numbers[[0, -1]]
+        return first == last and bool(np.all(column.numbers == first))
+    return len(column.counts) == 1
 
 
 def _tell_idle(idle: Mapping[str, str]) -> list[str]:

@@ -76,7 +76,7 @@ def _compare_numbers(feature: NDArray[np.float64], target: NDArray[np.float64]) 
     if known.sum() < max(ENOUGH_LABELS, len(known) / 2):
         return ""
     left, right = feature[known], target[known]
-    if np.mean(left == right) >= NEARLY_EQUAL and len(np.unique(right)) > 1:
+    if np.mean(left == right) >= NEARLY_EQUAL and np.any(right != right[0]):
         return "nearly all its values are the target's"
     ranks = _rank(left), _rank(right)
     if min(each.std() for each in ranks) == 0:

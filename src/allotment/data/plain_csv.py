@@ -22,7 +22,7 @@ LEAST_SIZE = 2**22
 """bytes of a file below which loading pyarrow takes longer than it saves"""
 FIRST_PIECE = 2**19
 """bytes that show which columns are numbers"""
-PIECE = 2**23
+PIECE = 2**22
 """bytes that are parsed at a time"""
 _COLUMN = re.compile(r"CSV column #(\d+)")
 """how pyarrow says which column holds something else than numbers"""
@@ -43,7 +43,7 @@ Chunks = Mapping[int, Sequence[Any]]
 
 
 @dataclass(frozen=True)
-class _PlainBatch:
+class PlainBatch:
     """Rows of a piece as Arrow has them."""
 
     lines: range
@@ -67,7 +67,12 @@ class PlainReader:
 
     def __init__(self, texts: Collection[int]) -> None:
         self._texts = texts
-        self._numeric: set[int] | None = None
+        self._numeric: frozenset[int] | None = None
+
+    @property
+    def knows_numbers(self) -> bool:
+        """Whether it has parsed a piece, so that others may be parsed side by side."""
+        return self._numeric is not None
 
     def take(self, stream: IO[bytes], longest: int) -> bytes:
         """The next piece, which ends where a line does; nothing if that is too far away."""
@@ -76,24 +81,32 @@ class PlainReader:
         return b"" if len(rest) == longest else piece + rest
 
     def parse(
-        self, piece: bytes, delimiter: str, width: int, wanted: Collection[int], before: int
-    ) -> _PlainBatch | None:
-        """Its rows, after so many lines; None unless it is plain."""
-        if delimiter not in ",;\t|" or _is_odd(piece, delimiter):
+        self, piece: bytes, delimiter: str, width: int, wanted: Collection[int]
+    ) -> PlainBatch | None:
+        """Its rows, counted from its first line on; None unless it is plain and not empty."""
+        if not piece or delimiter not in ",;\t|" or _is_odd(piece, delimiter):
             return None
-        numeric = set() if self._numeric is None else self._numeric
+        numeric = set(self._numeric or ())
         columns = _parse(piece, delimiter, width, wanted, numeric)
         if columns is None:
             return None
         count = sum(len(chunk) for chunk in next(iter(columns.values())))
         # a blank line is no row, and a cell in quotes may go on in the next line
-        if count != piece.count(b"\n") + (not piece.endswith(b"\n")):
+        if count != _count_lines(piece):
             return None
-        batch = _PlainBatch(range(before + 1, before + 1 + count), columns, frozenset(numeric))
+        batch = PlainBatch(range(1, 1 + count), columns, frozenset(numeric))
         if self._numeric is None:
             free = [place for place in wanted if place not in self._texts]
-            self._numeric = {place for place in free if batch.numbers(place) is not None}
+            self._numeric = frozenset(place for place in free if batch.numbers(place) is not None)
+        else:
+            self._numeric &= numeric  # if two threads do so at once, one column is tried again
         return batch
+
+
+def _count_lines(piece: bytes) -> int:
+    """By numpy, beside which other threads go on."""
+    ends = np.count_nonzero(np.frombuffer(piece, dtype=np.uint8) == ord("\n"))
+    return int(ends) + (not piece.endswith(b"\n"))
 
 
 def find_plain_reader(size: int, texts: Collection[int]) -> PlainReader | None:
@@ -152,7 +165,7 @@ def _parse(
         try:
             table = arrow_csv.read_csv(
                 pa.BufferReader(piece),
-                arrow_csv.ReadOptions(column_names=names, block_size=len(piece)),
+                arrow_csv.ReadOptions(column_names=names, block_size=len(piece), use_threads=False),
                 arrow_csv.ParseOptions(delimiter=delimiter, quote_char=quote),
                 arrow_csv.ConvertOptions(
                     include_columns=chosen,
@@ -210,9 +223,9 @@ def _fill_numbers(chunk: Any) -> NDArray[np.float64]:
 
 
 def _list_texts(chunk: Any) -> list[str]:
-    words = _cut_words(chunk.dictionary)
+    words = np.array(_cut_words(chunk.dictionary), dtype=object)
     places = np.frombuffer(chunk.indices.buffers()[1], dtype=np.int32)
-    return [words[at] for at in places[chunk.offset : chunk.offset + len(chunk)].tolist()]
+    return list(words[places[chunk.offset : chunk.offset + len(chunk)]])
 
 
 def _list_ends(words: Any) -> NDArray[np.int32]:
