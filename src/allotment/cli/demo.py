@@ -42,6 +42,8 @@ DEMO_BASELINES = ("equal images", "equal budget", "neutral")
 more repeats"""
 TRIALS = len(DEMO_BASELINES) + 3
 """with the plan, the labels at hand alone, and equal images on the same instances"""
+BESIDE_TRAININGS = 4.0
+"""seconds for doubts about the estimates, the plan and the report; most of a quick demo"""
 DEMO_WORKERS = 2
 """unless asked for: a demo leaves the rest of the machine alone"""
 
@@ -201,7 +203,7 @@ def _measure(page: Page, campaign: Campaign, repeats: int, workers: int) -> floa
         seconds = price.seconds
         each = seconds / price.trainings
         page.text(str(price))
-        whole = seconds + each * repeats * TRIALS
+        whole = seconds + each * repeats * TRIALS + BESIDE_TRAININGS
         page.text(
             f"Processes that train: {workers or 'this one'}. With the test at the end the demo"
             f" takes {spell(whole)}."
