@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from helpers.planted_record import Planted
 
 from allotment.cli import main
+from allotment.experiment.case import SMALL, find_case
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,6 +47,7 @@ def test_what_it_takes_is_said_without_data(tmp_path: Path) -> None:
         (("show", "figure-5", "-o", "nowhere"), "nothing is on record there"),
         (("replay", "--corpus", "nowhere"), "give the folder of a corpus"),
         (("replay", "--corpus", "experiments/corpus", "--method", "defaul"), "did you mean"),
+        (("replay", "--records", "docs"), "allot experiment run wrote to"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_to_do(
@@ -68,3 +71,23 @@ def test_a_plan_of_ones_own_is_judged_beside_neutral(
     rows = run("replay", "--method", f"{mine}:plan", "--method", "neutral").output.splitlines()
     own, neutral = (row.split("|")[2:4] for row in rows if "+0.00 ± 0.00" in row)
     assert own == neutral
+
+
+def test_records_are_judged_beside_the_corpus_and_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = find_case("voc", SMALL)
+    planted = Planted(case, {"classes": 1.0, "segmentation": 4.0}, noise=0.3)
+    planted.train_out(case.prices[1], [0, 3])
+    planted.measure([0])
+    planted.save(tmp_path / "paper", SMALL)
+    words = ("replay", "--records", str(tmp_path / "paper"), "--method")
+    monkeypatch.chdir(ROOT)
+    beside = run(*words, "neutral").output
+    assert "| 33 |" in beside.splitlines()[2]  # settings
+    monkeypatch.chdir(tmp_path)
+    alone = run(*words, "taba").output
+    assert alone.startswith("\n**voc-small 1:20**: 2 of 5 seed sets, each with 3 purchases")
+    (row,) = (line for line in alone.splitlines() if line.startswith("| taba |"))
+    assert row.endswith("| 1 | 0, 1 |")
+    assert "too little is on record of prices 1:3, 1:30, 1:20, larger budget" in alone

@@ -15,14 +15,16 @@ from allotment.formatting import several
 from allotment.meter import Meter, spell
 
 if TYPE_CHECKING:
+    from allotment.corpus.surface import KeptSurface
     from allotment.experiment.case import Case
     from allotment.experiment.casebook import Casebook
     from allotment.experiment.exhibit import Exhibit
+    from allotment.experiment.surfaces import RecordedCase
     from allotment.job import Job
 
 PAPER_FOLDER = "paper"
 """where what is computed and drawn lies, unless somebody says"""
-CORPUS = "experiments/corpus"
+CORPUS, RECORDS = "experiments/corpus", "docs/results/paper"
 """in the repository"""
 
 
@@ -90,14 +92,14 @@ def run(
               allot experiment run figure-5 --config full --dry-run
     """
     from allotment.experiment.outlay import weigh
-    from allotment.experiment.record import Record
+    from allotment.experiment.record import Record, name_record
     from allotment.experiment.running import guess_seconds
     from allotment.experiment.running import run as run_exhibits
     from allotment.experiment.work import make_site
     from allotment.settings.settings import quote
 
     exhibits, case = _find(names, config)
-    record = Record(_name_record(out, case, config))
+    record = Record(name_record(out, case.data, config))
     if dry_run:
         say(f"{', '.join(names)}: {weigh(list(exhibits.values()), case, record)}.")
         return
@@ -131,10 +133,10 @@ def show(names: tuple[str, ...], config: str, out: str, no_pictures: bool) -> No
     Example:  allot experiment show figure-5
     """
     from allotment.experiment.casebook import Casebook
-    from allotment.experiment.record import Record
+    from allotment.experiment.record import Record, name_record
 
     exhibits, case = _find(names, config)
-    record = Record(_name_record(out, case, config))
+    record = Record(name_record(out, case.data, config))
     if not len(record):
         what = "nothing is on record there; begin with: allot experiment run ..."
         raise InputError([Mistake(str(record.path), what)])
@@ -146,9 +148,17 @@ def show(names: tuple[str, ...], config: str, out: str, no_pictures: bool) -> No
     "--method", "methods", multiple=True, metavar="NAME|FILE.py:FUNCTION",
     help="A way to plan, or code of your own; may be given several times. [default: all]",
 )  # fmt: skip
-@click.option("--corpus", default=CORPUS, show_default=True, help="Folder of what was trained out.")
-def replay(methods: tuple[str, ...], corpus: str) -> None:
-    """Judge ways to plan by purchases that were trained out on many data sets.
+@click.option(
+    "--corpus",
+    help=f"Folder of what was trained out on tables. [default: {CORPUS}, if it is there]",
+)
+@click.option(
+    "--records",
+    help=f"Folder that `experiment run` wrote to. [default: {RECORDS}, if it is there]",
+)
+def replay(methods: tuple[str, ...], corpus: str | None, records: str | None) -> None:
+    """Judge ways to plan by purchases that were trained out: on the data sets of the corpus, and at
+    every set of prices that is on record of `experiment run`.
 
     Nothing is trained, so that it takes seconds. FUNCTION gets what a campaign knows (setting,
     problem, trainings) and gives the labels to buy of each task.
@@ -156,18 +166,43 @@ def replay(methods: tuple[str, ...], corpus: str) -> None:
     \b
     Example:  allot experiment replay
               allot experiment replay --method default --method mine.py:plan
+              allot experiment replay --records paper --method mine.py:plan
     """
     from allotment.corpus.replay import judge
-    from allotment.corpus.report import order_ways, show_ways
-    from allotment.corpus.surface import open_surfaces
+    from allotment.corpus.report import order_ways, show_setting, show_ways
+    from allotment.corpus.surface import Surface
 
     with Meter("replaying") as meter:
-        surfaces = open_surfaces(Path(corpus))
-        names, found = methods or tuple(order_ways()), []
+        tables, cases = _open_surfaces(corpus, records)
+        recorded = [surface for case in cases for surface in case.surfaces]
+        surfaces: list[Surface] = [*tables, *recorded]
+        kept = [name for surface in recorded for name in surface.kept_ways]
+        names, found = methods or tuple(dict.fromkeys([*order_ways(), *kept])), []
         for done, name in enumerate(names, 1):
             found.append(judge(name, surfaces))
             meter(done, len(names))
-    say(show_ways(found, surfaces))
+    if len({each.setting.cluster for each in surfaces}) > 1 or not recorded:
+        say(show_ways(found, surfaces))
+    for surface in recorded:
+        say(f"\n**{surface.setting.name}**: {surface}.\n\n{show_setting(found, surface)}")
+    for case in cases:
+        if case.missing:
+            lacking = f"{case.path}: too little is on record of prices {', '.join(case.missing)}"
+            say(f"\n{lacking}; allot experiment run goes on.")
+
+
+def _open_surfaces(
+    corpus: str | None, records: str | None
+) -> tuple[list[KeptSurface], list[RecordedCase]]:
+    """What folders that are given hold, or else those of the repository, as far as it is here."""
+    from allotment.corpus.surface import open_surfaces
+    from allotment.experiment.surfaces import check_records, open_records
+
+    cases = open_records(Path(records or RECORDS))
+    if records is not None:
+        check_records(Path(records), cases)
+    has_corpus = corpus is not None or not cases or Path(CORPUS).is_dir()
+    return open_surfaces(Path(corpus or CORPUS)) if has_corpus else [], cases
 
 
 def _find(names: Sequence[str], config: str) -> tuple[dict[str, Exhibit], Case]:
@@ -183,10 +218,6 @@ def _find(names: Sequence[str], config: str) -> tuple[dict[str, Exhibit], Case]:
     if len(sets) > 1:
         raise InputError([Mistake(" and ".join(sets), "take one data set at a time")])
     return found, find_case(sets[0], config)
-
-
-def _name_record(out: str, case: Case, config: str) -> Path:
-    return Path(out) / f"{case.data}-{config}.jsonl"
 
 
 def _write(exhibits: Mapping[str, Exhibit], book: Casebook, out: str, pictures: bool) -> None:

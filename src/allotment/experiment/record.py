@@ -12,6 +12,11 @@ from typing import Any
 from allotment.job import JSON, Job, canonical, parse
 
 
+def name_record(folder: str | Path, data: str, size: str) -> Path:
+    """The file of what was computed on a data set at one size."""
+    return Path(folder) / f"{data}-{size}.jsonl"
+
+
 class Record:
     """Results of jobs by kind and needs, whichever version of the package did them; their lines say
     which. A line that was cut off counts as not written."""

@@ -72,6 +72,7 @@ def run(
     """Do what is missing, stage after stage: plans that are measured are trained out once they are
     known. `watch` is told what each stage has to do, and gives what its progress is told to."""
     book = Casebook(site.case, record, open_ground(site))
+    _ = book.pool  # on record from now on, so that others can plan without the data
     while missing := list_missing(exhibits, book):
         with nullcontext() if watch is None else watch(missing) as progress:
             run_jobs(

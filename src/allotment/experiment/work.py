@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from allotment.experiment.case import Case
 from allotment.experiment.ground import Ground
 from allotment.job import JSON, Job, canonical, parse
 from allotment.learners.learner import Learner, train
-from allotment.learners.setups import find_setup
+from allotment.learners.setups import Setup, find_setup
 
 PERFORM_EXPERIMENT = "allotment.experiment.work:perform"
 TRAINING_JOB, MEASURING_JOB = "training", "measuring"
@@ -95,8 +95,12 @@ class Question:
 
 def name_setup(case: Case) -> str:
     """The set-up of a case, told apart from others that had the same name."""
-    text = canonical(asdict(find_setup(case.setup)))
-    return f"{case.setup} {hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return f"{case.setup} {_digest(find_setup(case.setup))}"
+
+
+@cache  # every job has it in its name
+def _digest(setup: Setup) -> str:
+    return hashlib.sha256(canonical(asdict(setup)).encode()).hexdigest()[:8]
 
 
 def name_training(case: Case, bought: Purchase) -> Job:
