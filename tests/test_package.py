@@ -69,7 +69,7 @@ INSIDE = {
     ),
     "experiment": (
         "case", "ground", "record", "work", "outcomes", "casebook", "entrants", "surfaces",
-        "exhibit", "comparison", "drawings", "claim", "running", "outlay",
+        "exhibit", "comparison", "drawings", "claim", "running", "repetition", "outlay",
     ),
     "corpus": (
         "setting", "kept", "plans", "ways", "surface", "judge", "replay", "report",

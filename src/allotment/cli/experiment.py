@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from allotment.experiment.case import Case
     from allotment.experiment.casebook import Casebook
     from allotment.experiment.exhibit import Exhibit
+    from allotment.experiment.record import Record
     from allotment.experiment.surfaces import RecordedCase
+    from allotment.experiment.work import Site
     from allotment.job import Job
 
 PAPER_FOLDER = "paper"
 """where what is computed and drawn lies, unless somebody says"""
 CORPUS, RECORDS = "experiments/corpus", "docs/results/paper"
 """in the repository"""
+REPEATED_OTHERWISE = 1
+"""exit code"""
 
 
 @click.group()
@@ -71,25 +75,39 @@ _pictures = click.option("--no-pictures", is_flag=True, help="Tables alone, with
 @_config
 @_out
 @click.option("--dry-run", is_flag=True, help="Say what it would take, and train nothing.")
+@click.option(
+    "--check",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Repeat N trainings on record, drawn by chance, and compare; nothing else is done.",
+)
 @workers_option
 @on_option
 @_pictures
+@click.pass_context
 def run(
+    ctx: click.Context,
     names: tuple[str, ...],
     root: str | None,
     weights: str | None,
     config: str,
     out: str,
     dry_run: bool,
+    check: int | None,
     workers: int | None,
     on: str | None,
     no_pictures: bool,
 ) -> None:
     """Train what tables and figures need, and write them; what is on record is not done again.
 
+    With --check some of it is, to see that the same figures come out: on the kind of CPU that is on
+    record to the last digit, elsewhere no further off than with another seed. If they do not, it
+    ends with exit code 1.
+
     \b
     Example:  allot experiment run figure-2 figure-5 --root VOC2012 --weights mobilenet.npz
               allot experiment run figure-5 --config full --dry-run
+              allot experiment run figure-5 --root VOC2012 --weights mobilenet.npz --check 3
     """
     from allotment.experiment.outlay import weigh
     from allotment.experiment.record import Record, name_record
@@ -107,6 +125,9 @@ def run(
         what = f"is missing; give the folder of {case.data}, or --dry-run to see what it takes"
         raise InputError([Mistake("--root", what)])
     site = make_site(case, root, weights)
+    if check is not None:
+        is_right = _repeat(list(exhibits.values()), site, record, check, workers, on)
+        ctx.exit(0 if is_right else REPEATED_OTHERWISE)
 
     def watch(jobs: Sequence[Job]) -> Meter:
         seconds = guess_seconds(jobs, record)
@@ -119,6 +140,31 @@ def run(
             list(exhibits.values()), site, record, workers=workers, on=on, watch=watch
         )
     _write(exhibits, book, out, not no_pictures)
+
+
+def _repeat(
+    exhibits: Sequence[Exhibit],
+    site: Site,
+    record: Record,
+    count: int,
+    workers: int | None,
+    on: str | None,
+) -> bool:
+    """Say of trainings on record what comes out the second time; whether that is as promised."""
+    from allotment.experiment.casebook import Casebook
+    from allotment.experiment.repetition import draw_trainings, judge_all, repeat
+    from allotment.experiment.work import open_ground
+
+    jobs = draw_trainings(exhibits, Casebook(site.case, record, open_ground(site)), count)
+    if not jobs:
+        what = "has no training of these yet; begin without --check"
+        raise InputError([Mistake(str(record.path), what)])
+    with Meter("trainings") as meter:
+        found = repeat(jobs, site, record, workers=workers, on=on, progress=meter)
+    for each in found:
+        say(str(each))
+    say(judge_all(found))
+    return all(each.is_right for each in found)
 
 
 @experiment.command()

@@ -50,6 +50,11 @@ class Record:
     def has(self, job: Job) -> bool:
         return self.get(job.kind, job.needs) is not None
 
+    def find_versions(self, job: Job) -> Mapping[str, JSON] | None:
+        """Of the programs that did a job; None if it was not done."""
+        row = self._found.get(canonical([job.kind, job.needs]))
+        return None if row is None else row.get("versions")
+
     def take(self, job: Job, result: JSON) -> None:
         """Count a result as known without writing it down."""
         self._keep(_describe(job, result))
