@@ -74,13 +74,11 @@ class Repetition:
         return f"{self.verdict:<9}  {where}, {labels}: {after}"
 
 
-def draw_trainings(
-    exhibits: Sequence[Exhibit], book: Casebook, count: int, seed: int | None = None
-) -> list[Job]:
+def draw_trainings(exhibits: Sequence[Exhibit], book: Casebook, count: int) -> list[Job]:
     """Some of the trainings that exhibits show and that are on record, by chance."""
     jobs = dict.fromkeys(job for each in exhibits for job in each.list_trainings(book))
     known = [job for job in jobs if job.kind == TRAINING_JOB and book.record.has(job)]
-    order = np.random.default_rng(seed).permutation(len(known))
+    order = np.random.default_rng().permutation(len(known))
     return [known[place] for place in order[:count]]
 
 
