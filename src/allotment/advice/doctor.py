@@ -15,6 +15,7 @@ from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.estimates.curves import Fit, Points
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.response import Response, find_level, find_scored
+from allotment.estimates.taba import PairRates, read_pairs
 from allotment.estimates.transfer import PLAIN_ESTIMATORS, Transfer
 from allotment.estimates.verdict import judge
 from allotment.formatting import percent, several
@@ -267,6 +268,7 @@ def diagnose(
     findings += [
         _judge_curve(task, each, (fits or {}).get(task), bench) for task, each in points.items()
     ]
+    findings += _judge_pairs(bench)
     if transfer is not None:
         findings += _judge_cells(transfer, bench)
     equal = equal_budget(problem)
@@ -560,6 +562,27 @@ def _judge_curve(task: str, points: Points, fit: Fit | None, bench: _Bench) -> F
         rate = "a usual rate" if len(borrowed) == len(given.tasks) else "the others' mean rate"
         why += f"; {rate} stands in for its own"
     return Finding("curve", task, verdict.grade, why, share, remedy)
+
+
+def _judge_pairs(bench: _Bench) -> list[Finding]:
+    """Curves between tasks, where pairs have rates of their own."""
+    given, found = bench.estimates, []
+    if not given.by_pairs or "between" not in given.about:
+        return []
+    rates = PairRates.from_dict(given.about["between"])
+    for (source, target), points in read_pairs(given.about.get("measured", {})).items():
+        i, j = rates.tasks.index(source), rates.tasks.index(target)
+        verdict, grade = judge(points), rates.grades[i][j]
+        why = "; ".join(verdict.why) or f"it rises by {verdict.rise:.2g} and bends as the law says"
+        shapes, places = given.shapes.copy(), [given.tasks.index(each) for each in (source, target)]
+        shapes[:, places[1], places[0]] = shapes[:, places[0], places[0]]
+        if not rates.shown[i, j]:
+            harm = "" if grade == "unusable" else f"labels of {source} do not help {target}; "
+            why += f"; {harm}the rate of {source} stands in for it"
+        remedy = "; ".join(verdict.remedy)
+        share = bench.moved(shapes=shapes)
+        found.append(Finding("curve", f"{source} to {target}", grade, why, share, remedy))
+    return found
 
 
 def _judge_cells(transfer: Transfer, bench: _Bench) -> list[Finding]:

@@ -41,9 +41,9 @@ CURVE_SIZES = 4
 """sizes of a curve, from an eighth of the labels to all of them"""
 MOST_REPETITIONS = 16
 """of a curve; more cannot tell what is unusual about the labels at hand"""
-CURVE, BETWEEN, PROBES, TRIPLES = "curve", "between", "probes", "triples"
+CURVE_PIECE, BETWEEN_PIECE, PROBES_PIECE, TRIPLES_PIECE = "curve", "between", "probes", "triples"
 """kinds of pieces"""
-PIECE_WORDS = {PROBES: "transfer", TRIPLES: "transfer of three tasks"}
+PIECE_WORDS = {PROBES_PIECE: "transfer", TRIPLES_PIECE: "transfer of three tasks"}
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -111,8 +111,8 @@ class Outline:
         """All there is to measure. Curves come first: they say what a plan hangs on, and so when to
         stop probing."""
         found = []
-        curves = [(CURVE, task, "") for task in self.sizes]
-        curves += [(BETWEEN, *pair) for pair in self.pairs]
+        curves = [(CURVE_PIECE, task, "") for task in self.sizes]
+        curves += [(BETWEEN_PIECE, *pair) for pair in self.pairs]
         for kind, task, gaining in curves:
             sizes = self.sizes[task]
             points = len(with_zero(sizes) if self.ensemble else sizes)
@@ -120,7 +120,7 @@ class Outline:
                 if count := self.repeats(part):
                     takes = self.ensemble + count * points
                     found.append(OutlinePiece(kind, part, task, takes, gaining))
-        for kind in (PROBES, TRIPLES) if self.triples else (PROBES,):
+        for kind in (PROBES_PIECE, TRIPLES_PIECE) if self.triples else (PROBES_PIECE,):
             found += [OutlinePiece(kind, number) for number in range(self.runs)]
         return found
 
@@ -161,7 +161,7 @@ def settle(
     if triples and check_triples(tasks):
         has = several(len(tasks), "task") + (" has" if len(tasks) == 1 else " have")
         what = f"{has} labels, and what two do for a third takes three; leave the option out"
-        mistakes.append(Mistake(TRIPLES, what))
+        mistakes.append(Mistake(TRIPLES_PIECE, what))
     if mistakes:
         raise InputError(mistakes)
     worth = trainings * learner.steps(labels) * len(tasks) / 2

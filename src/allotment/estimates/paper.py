@@ -19,10 +19,10 @@ from allotment.estimates.curves import Fit, Points, fit_paper
 from allotment.estimates.estimates import DRAWS, Estimates
 from allotment.estimates.method import Method, Plain
 from allotment.estimates.outline import (
-    BETWEEN,
-    CURVE,
-    PROBES,
-    TRIPLES,
+    BETWEEN_PIECE,
+    CURVE_PIECE,
+    PROBES_PIECE,
+    TRIPLES_PIECE,
     Outline,
     OutlinePiece,
     Part,
@@ -184,7 +184,7 @@ class Paper:
         return join_curves(
             (piece.task, each)
             for piece, each in pairs
-            if piece.kind == CURVE and isinstance(each, Points | Unscored)
+            if piece.kind == CURVE_PIECE and isinstance(each, Points | Unscored)
         )
 
     def _pairs_of(self, found: Sequence[PieceResult]) -> dict[tuple[str, str], Points] | None:
@@ -195,7 +195,7 @@ class Paper:
         return join_curves(
             ((piece.task, piece.gaining), each)
             for piece, each in pairs
-            if piece.kind == BETWEEN and isinstance(each, Points)
+            if piece.kind == BETWEEN_PIECE and isinstance(each, Points)
         )
 
     def read(self, results: Sequence[Plain]) -> list[PieceResult]:
@@ -228,7 +228,7 @@ class Paper:
             measured["transfer"] = transfer.to_dict()
         measured["points"] = points
         if pairs is not None:
-            measured["between"] = _list_pairs(tuple(self._have), pairs)
+            measured["between"] = taba.list_pairs(tuple(self._have), pairs)
         about["measured"] = measured
         if self.scoring is not None:
             about |= {"scored": self.scoring.to_dict(), "folds": 1}
@@ -272,14 +272,6 @@ def find_pool(request: Request, taken: Ints) -> Ints:
     return np.setdiff1d(np.asarray(list(pool), dtype=np.int64), taken)
 
 
-def _list_pairs(tasks: Sequence[str], curves: Mapping[tuple[str, str], Points]) -> dict[str, Any]:
-    """Points by the places of source and target; None where there are none."""
-    rows: list[list[Any]] = [
-        [curves[i, j].to_dict() if (i, j) in curves else None for j in tasks] for i in tasks
-    ]
-    return {"tasks": list(tasks), "points": rows}
-
-
 @lru_cache(maxsize=64)  # it takes a second, and the same points are fitted whenever they are read
 def descend(points: Points) -> Fit:
     """The paper's fit. Plans take one rate of it: its draws only tell whether the curve carries a
@@ -288,8 +280,8 @@ def descend(points: Points) -> Fit:
 
 
 _MEASURED_BESIDE: dict[str, Callable[..., Probes | TripleLooks]] = {
-    PROBES: measure_probes,
-    TRIPLES: measure_triples,
+    PROBES_PIECE: measure_probes,
+    TRIPLES_PIECE: measure_triples,
 }
 """pieces that are looks into trainings, by their kind"""
 
@@ -306,8 +298,8 @@ def to_plain(found: PieceResult) -> dict[str, Any]:
 
 
 def from_plain(piece: OutlinePiece, plain: Mapping[str, Any]) -> PieceResult:
-    if piece.kind in (PROBES, TRIPLES):
-        return (Probes if piece.kind == PROBES else TripleLooks).from_dict(plain)
+    if piece.kind in (PROBES_PIECE, TRIPLES_PIECE):
+        return (Probes if piece.kind == PROBES_PIECE else TripleLooks).from_dict(plain)
     if "unscored" in plain:
         return Unscored([Mistake(where, what) for where, what in plain["unscored"]])
     return Points.from_dict(plain)

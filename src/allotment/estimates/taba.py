@@ -4,7 +4,7 @@ put together."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment.arrays import Array
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.estimates.curves import Fit, Points, fit_exact, resample
 from allotment.estimates.estimates import DRAWS, Estimates
-from allotment.estimates.probes import to_plain
+from allotment.estimates.probes import to_array, to_plain
 from allotment.estimates.stopping import KnownReductions
 from allotment.estimates.transfer import Transfer
 from allotment.estimates.verdict import Verdict, judge
@@ -66,6 +66,21 @@ class PairRates:
             "grades": [list(row) for row in self.grades],
             "shown": self.shown.tolist(),
         }
+
+    @classmethod
+    @reading("the rates between tasks")
+    def from_dict(cls, plain: Mapping[str, Any]) -> PairRates:
+        """The rates that `to_dict` wrote."""
+        tasks = tuple(plain["tasks"])
+        square = (len(tasks), len(tasks))
+        grades = tuple(tuple(map(str, row)) for row in plain["grades"])
+        return cls(
+            tasks,
+            to_array(plain["rates"]).reshape(square),
+            to_array(plain["first"]).reshape(square),
+            tuple(map(tuple, np.array(grades, dtype=object).reshape(square).tolist())),
+            np.array(plain["shown"], dtype=bool).reshape(square),
+        )
 
 
 def combine(
@@ -217,6 +232,27 @@ def find_pair_rates(
         if shown[i, j]:
             rates[i, j] = found.shape
     return PairRates(tasks, rates, first, tuple(map(tuple, grades)), shown)
+
+
+def list_pairs(tasks: Sequence[str], curves: Mapping[tuple[str, str], Points]) -> dict[str, Any]:
+    """Points by the places of source and target; None where there are none."""
+    rows: list[list[Any]] = [
+        [curves[i, j].to_dict() if (i, j) in curves else None for j in tasks] for i in tasks
+    ]
+    return {"tasks": list(tasks), "points": rows}
+
+
+@reading("the curves between tasks")
+def read_pairs(measured: Mapping[str, Any]) -> dict[tuple[str, str], Points]:
+    """Curves by source and target, of what estimates have measured."""
+    plain = measured.get("between", {"tasks": [], "points": []})
+    tasks = plain["tasks"]
+    return {
+        (tasks[i], tasks[j]): Points.from_dict(each)
+        for i, row in enumerate(plain["points"])
+        for j, each in enumerate(row)
+        if each is not None
+    }
 
 
 def fix_rates(rate: float, tasks: tuple[str, ...], draws: int) -> Rates:

@@ -24,7 +24,7 @@ from allotment.estimates.letter import (
     ToTheLetter,
 )
 from allotment.estimates.method import METHODS
-from allotment.estimates.outline import BETWEEN, CURVE, PROBES, TRIPLES
+from allotment.estimates.outline import BETWEEN_PIECE, CURVE_PIECE, PROBES_PIECE, TRIPLES_PIECE
 from allotment.estimates.request import FOLDS, Request
 from allotment.estimates.scoring import TEST_PART
 from allotment.experiment.case import Case
@@ -180,13 +180,13 @@ def narrow(asked: Question, job: Mapping[str, JSON]) -> Question:
     method, piece = METHODS.load(asked.method), job.get("piece", [""])[0]
     if not isinstance(method, ToTheLetter) or asked.trainings is not None:
         return asked  # fewer trainings are shared out otherwise in each of them
-    if piece == CURVE:
+    if piece == CURVE_PIECE:
         return _keep(asked, CURVES_ALONE, CURVE_OPTIONS)
-    if piece == BETWEEN:
+    if piece == BETWEEN_PIECE:
         return _keep(asked, WHOLE_LETTER, (*CURVE_OPTIONS, RATES_OPTION))
-    if piece == PROBES and method.estimator == ToTheLetter.estimator:
+    if piece == PROBES_PIECE and method.estimator == ToTheLetter.estimator:
         return _keep(asked, LOOKS_ALONE, PROBE_OPTIONS)
-    if piece == TRIPLES:
+    if piece == TRIPLES_PIECE:
         return _keep(asked, WHOLE_LETTER, (*PROBE_OPTIONS, TRIPLES_OPTION))
     return asked
 
