@@ -14,12 +14,14 @@ from helpers.tiny_voc import TINY, make_tiny_backbone, write_voc
 
 from allotment.errors import InputError
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.taba import PairRates
 from allotment.estimates.transfer import Transfer
 from allotment.experiment import comparison
 from allotment.experiment.case import (
     CASES,
     FULL,
     LARGER,
+    RATIOS,
     SMALL,
     TASKONOMY_PRICES,
     Case,
@@ -328,7 +330,8 @@ def plant_future(case: Case, options: Mapping[str, JSON]) -> Estimates:
     size, tasks = len(case.tasks), list(case.tasks)
     rates = np.where(np.eye(size, dtype=bool), 0.9, 0.98)
     worths = np.where(np.eye(size, dtype=bool), 1.0, 0.3)
-    between = {"tasks": tasks, "rates": rates.tolist(), "shown": (rates == 0.98).tolist()}
+    grades = tuple(("sound",) * size for _ in tasks)
+    between = PairRates(case.tasks, rates, np.full_like(rates, 0.01), grades, rates == 0.98)
     excess = {"tasks": tasks, "excess": np.full((size, size, size), 0.5).tolist()}
     paired = "rates" in options
     shapes = rates if paired else np.full(size, 0.9)
@@ -340,7 +343,7 @@ def plant_future(case: Case, options: Mapping[str, JSON]) -> Estimates:
         law="geometric",
         about={
             "measured": {"triples": excess} if "triples" in options else {},
-            **({"between": between} if paired else {}),
+            **({"between": between.to_dict()} if paired else {}),
         },
     )
 
@@ -448,6 +451,29 @@ def test_plans_are_measured_and_then_trained_out(folder: Path, tmp_path: Path) -
     assert exhibit.compare(book).entries["b = 0.99"].plans[0] == (
         allocate_by_rate(book, 0.99)  # I of the same looks
     )
+
+
+@pytest.mark.long
+def test_rates_between_tasks_are_measured_beside_taba(folder: Path, tmp_path: Path) -> None:
+    record, exhibit = Record(tmp_path / "voc.jsonl"), list_exhibits()["future-work-voc"]
+    prices = tuple(replace(CASE.prices[0], name=name) for name in RATIOS)
+    case = replace(CASE, seed_sets=1, looked_at=2, prices=prices)
+    book = run([exhibit], make_site(case, folder, None), record, workers=0)
+    plain, pairs = (book.find_estimates(asked) for asked in exhibit.list_questions(case))
+    assert plain is not None
+    assert pairs is not None
+    assert pairs.by_pairs
+    assert not plain.by_pairs
+    assert pairs.about["rates"] == plain.about["rates"]  # of the same curves
+    assert pairs.about["measured"]["transfer"] == plain.about["measured"]["transfer"]
+    kinds = [
+        needs["job"]["piece"][0]
+        for needs, _ in record.list_results("measuring")
+    ]  # fmt: skip
+    assert {kind: kinds.count(kind) for kind in kinds} == {"curve": 6, "between": 6, "probes": 2}
+    assert list_missing([exhibit], book) == []
+    shown = exhibit.show(Casebook(case, Record(record.path))).to_markdown()
+    assert "| TABA, rates between tasks | 1:20 | " in shown
 
 
 def allocate_by_rate(book: Casebook, rate: float) -> dict[str, int]:

@@ -204,6 +204,8 @@ def _read_estimates(body: Any) -> None:
     if "transfer" in measured:
         # a task without labels is not probed
         _expect({*Transfer.from_dict(measured["transfer"]).tasks} <= {*found.tasks}, "measured")
+    if "triples" in measured:
+        _expect({*measured["triples"]["tasks"]} <= {*found.tasks}, "measured")
     if "between" in found.about:
         _expect(PairRates.from_dict(found.about["between"]).tasks == found.tasks, "between")
         _expect({*sum(read_pairs(measured), ())} <= {*found.tasks}, "measured")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import ClassVar
 
 import numpy as np
 
 from allotment.corpus.plans import EQUAL_BUDGET, NEUTRAL_PLAN
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.taba import PairRates
 from allotment.experiment.case import RATIOS, Case
 from allotment.experiment.casebook import Casebook
 from allotment.experiment.claim import lead
@@ -75,10 +77,8 @@ def _show_leads(leads: dict[str, dict[str, Mean]]) -> ResultTable:
     return ResultTable("What the options win over TABA", heads, tuple(rows))
 
 
-def _spell(mean: Mean, digits: int = 2) -> str:
-    if not np.isfinite(mean.value):
-        return "-"
-    return f"{mean.value:+.{digits}f} ± {mean.reach:.{digits}f}"
+def _spell(mean: Mean) -> str:
+    return f"{mean.value:+.2f} ± {mean.reach:.2f}" if np.isfinite(mean.value) else "-"
 
 
 def _find_estimates(book: Casebook, name: str) -> list[Estimates]:
@@ -89,46 +89,42 @@ def _find_estimates(book: Casebook, name: str) -> list[Estimates]:
 
 
 def _show_rates(book: Casebook) -> ResultTable:
-    """Reach of the rates in labels, -1 / log b, which can be averaged: its logarithm is."""
-    told = [each.about["between"] for each in _find_estimates(book, PAIR_RATES)
-            if "between" in each.about]  # fmt: skip
+    """As reaches, -1 / log b labels, of which the geometric mean over seed sets is shown."""
+    told = [
+        PairRates.from_dict(each.about["between"])
+        for each in _find_estimates(book, PAIR_RATES)
+        if "between" in each.about
+    ]
     rows = []
-    for source in book.case.tasks:
-        for target in book.case.tasks:
-            if source == target or not told:
-                continue
-            cells = [
-                (each, each["tasks"].index(source), each["tasks"].index(target)) for each in told
-            ]
-            own = [_find_reach(each["rates"][i][i]) for each, i, _ in cells]
-            pair = [_find_reach(each["rates"][i][j]) for each, i, j in cells]
-            shown = sum(bool(each["shown"][i][j]) for each, i, j in cells)
-            middle = [f"{np.exp(np.mean(np.log(each))):.0f}" for each in (own, pair)]
-            rows.append((source, target, *middle, f"{shown} of {len(cells)}"))
+    for source, target in itertools.permutations(book.case.tasks if told else (), 2):
+        places = [(each.tasks.index(source), each.tasks.index(target)) for each in told]
+        own = [each.rates[i, i] for each, (i, _) in zip(told, places, strict=True)]
+        pair = [each.rates[i, j] for each, (i, j) in zip(told, places, strict=True)]
+        shown = sum(bool(each.shown[at]) for each, at in zip(told, places, strict=True))
+        reaches = [f"{_find_reach(each):.0f}" for each in (own, pair)]
+        rows.append((source, target, *reaches, f"{shown} of {len(told)}"))
     heads = ("labels of", "for", "reach of b_i", "reach of b_ij", "seed sets whose curve shows it")
     return ResultTable("Reduction rates between tasks, as labels to 1/e", heads, tuple(rows))
 
 
-def _find_reach(rate: float) -> float:
-    return float(-1 / np.log(np.clip(rate, 1e-12, 1 - 1e-12)))
+def _find_reach(rates: list[float]) -> float:
+    reaches = -1 / np.log(np.clip(rates, 1e-12, 1 - 1e-12))
+    return float(np.exp(np.log(reaches).mean()))
 
 
 def _show_excess(book: Casebook) -> ResultTable:
     """What two tasks do for a third beyond the sum, in its own labels, over seed sets."""
-    told = [each.about["measured"]["triples"] for each in _find_estimates(book, THREE_TASKS)
-            if "triples" in each.about.get("measured", {})]  # fmt: skip
+    measured = [each.about.get("measured", {}) for each in _find_estimates(book, THREE_TASKS)]
+    told = [each["triples"] for each in measured if "triples" in each]
     tasks, rows = book.case.tasks, []
-    for at, first in enumerate(tasks if told else ()):
-        for second in tasks[at + 1 :]:
-            for target in tasks:
-                if target in (first, second):
-                    continue
-                cells = []
-                for each in told:
-                    i, k, j = (each["tasks"].index(task) for task in (first, second, target))
-                    cells.append(each["excess"][i][k][j])
-                known = np.array([np.nan if each is None else each for each in cells])
-                rows.append((f"{first}, {second}", target, _spell(find_mean(known[:, None]))))
+    for first, second in itertools.combinations(tasks if told else (), 2):
+        for target in (task for task in tasks if task not in (first, second)):
+            cells = []
+            for each in told:
+                i, k, j = (each["tasks"].index(task) for task in (first, second, target))
+                cells.append([each["excess"][i][k][j]])
+            known = find_mean(np.array(cells, dtype=float))
+            rows.append((f"{first}, {second}", target, _spell(known)))
     heads = ("labels of both", "for", "beyond the sum, in labels of its own (95 %)")
     return ResultTable("Transfer of three tasks", heads, tuple(rows))
 
