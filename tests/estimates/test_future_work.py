@@ -34,7 +34,7 @@ from allotment.estimates.estimates import Estimates, gather_cross
 from allotment.estimates.estimating import prepare
 from allotment.estimates.method import METHODS
 from allotment.estimates.probes import probe_training
-from allotment.estimates.taba import combine
+from allotment.estimates.taba import PairRates, combine, read_pairs
 from allotment.estimates.transfer import Transfer
 from allotment.estimates.triples import TripleLooks, find_excess, look_at_triples
 
@@ -212,6 +212,14 @@ def test_estimates_of_pairs_are_kept_renamed_and_judged() -> None:
     found = ask_pairs()
     again = Estimates.from_dict(json.loads(json.dumps(found.to_dict())))
     assert again.to_dict() == found.to_dict()
+    rates = PairRates.from_dict(json.loads(json.dumps(found.about["between"])))
+    assert rates.to_dict() == found.about["between"]
+    assert {*read_pairs(found.about["measured"])} == {*CROSS_RATES}
+    for wrong in ({"rates": [[1.0]]}, {"grades": 3}, {"tasks": None}):
+        with pytest.raises(InputError, match="the rates between tasks"):
+            PairRates.from_dict(found.about["between"] | wrong)
+    with pytest.raises(InputError, match="the curves between tasks"):
+        read_pairs({"between": {"tasks": ["size"], "points": [[None, {}]]}})
     told = json.dumps(found.rename({"size": "heat"}).about)
     assert '"heat"' in told
     assert '"size"' not in told.replace('"task": "size"', "")
