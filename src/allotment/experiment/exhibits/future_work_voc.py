@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from allotment.estimates.taba import PairRates
 from allotment.experiment.case import RATIOS, Case
 from allotment.experiment.casebook import Casebook
 from allotment.experiment.claim import lead
-from allotment.experiment.comparison import PriceComparison, list_questions
+from allotment.experiment.comparison import PriceTables
 from allotment.experiment.entrants import (
     PAIR_RATES,
     PLAIN_TABA,
@@ -22,34 +21,18 @@ from allotment.experiment.entrants import (
     FixedPlan,
     list_future,
 )
-from allotment.experiment.exhibit import Exhibit, ResultTable, Shown, dump_mean
+from allotment.experiment.exhibit import ResultTable, Shown, dump_mean
 from allotment.experiment.outcomes import Mean, find_mean
-from allotment.experiment.work import Question
-from allotment.job import JSON, Job
+from allotment.job import JSON
 
 
-class FutureWork(Exhibit):
+class FutureWork(PriceTables):
     """TABA with and without options of the paper's future work."""
 
-    prices: ClassVar[tuple[str, ...]]
-    """names of those that are shown"""
-    title: ClassVar[str]
+    has_grid = False
 
     def list_entrants(self, case: Case) -> list[Entrant]:
         return [*list_future(case), FixedPlan(EQUAL_BUDGET), FixedPlan(NEUTRAL_PLAN)]
-
-    def list_questions(self, case: Case) -> list[Question]:
-        return list_questions(case, self.list_entrants(case))
-
-    def compare(self, book: Casebook) -> dict[str, PriceComparison]:
-        entrants = self.list_entrants(book.case)
-        return {
-            name: PriceComparison(book, book.case.find_prices(name), entrants, has_grid=False)
-            for name in self.prices
-        }
-
-    def list_trainings(self, book: Casebook) -> list[Job]:
-        return [job for each in self.compare(book).values() for job in each.list_trainings()]
 
     def show(self, book: Casebook) -> Shown:
         found = self.compare(book)
