@@ -25,6 +25,7 @@ from allotment.data.dataset import VOID
 from allotment.data.labels import Labels, TaskLabels, draw
 from allotment.data.voc import VOC_CLASSES
 from allotment.learners.learner import labelled
+from allotment.learners.networks import list_adapters
 from allotment.learners.resnet import ResNet
 
 DATA = Path(os.environ.get("ALLOT_TEST_DATA", "nowhere"))
@@ -163,6 +164,56 @@ def test_a_network_asks_for_its_weights_or_is_told_to_start_from_nothing() -> No
     assert not Path("camp").exists()
     file = init("voc", *FEW, "--network", "voc-paper", "--from-scratch")
     assert file["training"]["from_scratch"] is True
+
+
+# --- what tasks share ---
+
+
+def test_adapters_are_asked_for_at_the_start_or_in_the_file() -> None:
+    file = begin_usual("--sharing", "adapters")
+    assert file["training"]["sharing"] == "adapters"
+    state = Campaign("camp").look()
+    bench = set_up_now()
+    network = bench.learner.start(bench.labels, 0).network
+    assert [each.down["task classes"].shape[1] for each in list_adapters(network)] == [24, 48, 96]
+    change(('sharing = "adapters"', 'sharing = "all"'))
+    usual = Campaign("camp").look()
+    assert not list_adapters(set_up_now().learner.new_network(1))
+    assert usual.needs["recipe"] != state.needs["recipe"]
+    assert "sharing" not in usual.needs["recipe"]["training"]
+
+
+def test_a_file_that_does_not_say_what_tasks_share_means_all() -> None:
+    """With the keys that trainings always had, whether the usual way is written out or not."""
+    assert "sharing" not in begin_usual()["training"]
+    plain = Campaign("camp").look().needs
+    change(("[training]", '[training]\nsharing = "all"'))
+    assert Campaign("camp").look().needs == plain
+
+
+def test_a_model_with_adapters_is_asked_elsewhere() -> None:
+    begin_usual("--sharing", "adapters")
+    fine("train", "camp", "-o", "model")
+    assert json.loads(Path("model/model.json").read_text())["training"]["sharing"] == "adapters"
+    fine("predict", "model", "--root", "data/JPEGImages", "-o", "answers")
+    assert list(Path("answers").rglob(f"*{TRAIN[0]}*"))
+
+
+def test_what_tasks_can_not_share_is_refused() -> None:
+    make_voc(Path("data"))
+    command = ("init", "camp", "--data", "voc", "--root", "data", *FEW)
+    told = refused(2, *command, "--sharing", "adaptors")
+    assert "training: sharing: unknown 'adaptors'; did you mean 'adapters'?" in told
+    Path("table.csv").write_text("a,b\n" + "".join(f"{at},{at * 2}.5\n" for at in range(30)))
+    table = ("--root", "table.csv", "--targets", "b", "--cost", "b=1", "--budget", 9)
+    told = refused(2, "init", "camp", *table, "--sharing", "adapters")
+    assert "--sharing: 'adapters' is for images, and these are tables; leave it out" in told
+    assert not Path("camp").exists()
+    init("voc", "--set", "side=16", "--steps", 2, *FEW, "--sharing", "adapters")
+    change(("[training]", "[training]\nmembers = 2"))
+    assert "training: sharing: is for images, and members" in refused(2, "status", "camp")
+    change(("members = 2", 'learner = "sklearn:Ridge"'))
+    assert "training: sharing: is for the built-in learner" in refused(2, "status", "camp")
 
 
 # --- measuring and retraining see the same ---

@@ -7,6 +7,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from allotment.learners.networks import ImageNetwork, Perceptron, SmallTrunk
 from allotment.learners.optimiser import make_optimiser, set_rates
 from allotment.learners.recipe import Recipe
 from allotment.learners.scored import ScoredOnData
+from allotment.learners.sharing import SHARED_TRUNK, check_sharing
 from allotment.learners.weights import find_misfit, read_weights
 
 MakeNetwork = Callable[[tuple[int, ...], Sequence[Target], int], nn.Module]
@@ -69,7 +71,7 @@ class TorchLearner(ScoredOnData):
     """Multi-task training on partial labels, behind the `Learner` protocol.
 
     `network` makes the network from (data's inputs, targets, runs); None takes a perceptron for
-    tables and a small convolutional net for images.
+    tables and a small convolutional net for images, of which tasks share as much as `sharing` says.
     """
 
     def __init__(
@@ -79,13 +81,16 @@ class TorchLearner(ScoredOnData):
         recipe: Recipe | None = None,
         network: MakeNetwork | None = None,
         frozen: nn.Module | None = None,
+        sharing: str = SHARED_TRUNK,
     ):
         super().__init__(data, split)
         self.recipe = (recipe or Recipe()).settled()
         self.device = torch.device(self.recipe.device)
         self._feed = self._make_feed(frozen)
         self._tabular = len(self._feed.shape) == 1
-        self._make = network or _usual_network
+        if what := _tell_unshared(sharing, self._tabular, network is not None):
+            raise InputError([Mistake("sharing", what)])
+        self._make = network or partial(_usual_network, sharing=sharing)
         self._is_foreign = network is not None and not self._tabular
 
     def _make_feed(self, frozen: nn.Module | None) -> Decoded:
@@ -632,7 +637,21 @@ def _like(part: Tensor, other: Tensor) -> Tensor:
     return part.view(-1, *([1] * (other.ndim - 1)))
 
 
-def _usual_network(shape: tuple[int, ...], targets: Sequence[Target], runs: int) -> nn.Module:
+def _usual_network(
+    shape: tuple[int, ...], targets: Sequence[Target], runs: int, sharing: str = SHARED_TRUNK
+) -> nn.Module:
     if len(shape) == 1:
         return Perceptron(shape[0], targets, runs)
-    return ImageNetwork(SmallTrunk([target.name for target in targets]), targets)
+    trunk = SmallTrunk([target.name for target in targets], sharing=sharing)
+    return ImageNetwork(trunk, targets)
+
+
+def _tell_unshared(sharing: str, is_table: bool, is_given: bool) -> str:
+    """Why a network can't share that way; "" if it can."""
+    if sharing == SHARED_TRUNK:
+        return ""
+    if is_table:
+        return f"{sharing!r} is for images, and these are tables; leave it out"
+    if is_given:
+        return f"{sharing!r} is for the usual network; build yours with it, and leave it out here"
+    return check_sharing(sharing)
