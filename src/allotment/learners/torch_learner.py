@@ -30,6 +30,7 @@ from allotment.learners.metrics import CHANCE_ERROR, SKILLS, Running
 from allotment.learners.networks import ImageNetwork, Perceptron, SmallTrunk
 from allotment.learners.optimiser import make_optimiser, set_rates
 from allotment.learners.recipe import Recipe
+from allotment.learners.scales import find_scale, read_some
 from allotment.learners.scored import ScoredOnData
 from allotment.learners.sharing import SHARED_TRUNK, check_sharing
 from allotment.learners.weights import find_misfit, read_weights
@@ -317,7 +318,7 @@ class TorchLearner(ScoredOnData):
     def score_constant(self, state: Training, task: str) -> Measure:
         """The score of the best answer that is the same everywhere, by the labels that a state of
         one run trains on."""
-        labels = state.labels[0][task].fill(lambda instances: self.data.values(task, instances))
+        labels = read_some(state.labels[0][task], partial(self.data.values, task))
         values = self._standardise(state, task, to_labels(self.targets[task], labels)[None])
         best = constant_of(self.targets[task], values[0].cpu()).to(self.device)
         instances = self.list_scored(task)
@@ -551,14 +552,8 @@ class TorchLearner(ScoredOnData):
         return found
 
     def _scale(self, task: str, labels: Sequence[Labels]) -> tuple[Tensor, Tensor]:
-        means, spreads = [], []
-        for each in labels:
-            have = each[task]
-            values = have.fill(lambda instances: self.data.values(task, instances))
-            # sorted: sums depend on the order
-            good = np.sort(values[~np.isnan(values)].astype(np.float64))
-            means.append(float(good.mean()) if len(good) else 0.0)
-            spreads.append(max(float(good.std()), 1e-6) if len(good) else 1.0)
+        read = partial(self.data.values, task)
+        means, spreads = zip(*(find_scale(each[task], read) for each in labels), strict=True)
         return torch.tensor(means, device=self.device), torch.tensor(spreads, device=self.device)
 
     # --- answers on their way out ---
