@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.campaigns import fine, refused
+from helpers.campaigns import allot, fine, refused
 from helpers.folders import TRAIN, by_building, make_taskonomy, make_voc, save_mask, write_list
 
+from allotment.campaign.beginning import tell_unbegun
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.evaluation import Trial
 from allotment.campaign.jobs import list_evaluations
@@ -24,9 +25,12 @@ from allotment.data.augment import FILL
 from allotment.data.dataset import VOID
 from allotment.data.labels import Labels, TaskLabels, draw
 from allotment.data.voc import VOC_CLASSES
+from allotment.errors import InputError
+from allotment.job import Job
 from allotment.learners.learner import labelled
 from allotment.learners.networks import list_adapters
 from allotment.learners.resnet import ResNet
+from allotment.ledger.store import Store
 
 DATA = Path(os.environ.get("ALLOT_TEST_DATA", "nowhere"))
 real = pytest.mark.skipif(not DATA.is_dir(), reason="ALLOT_TEST_DATA is not set")
@@ -164,6 +168,89 @@ def test_a_network_asks_for_its_weights_or_is_told_to_start_from_nothing() -> No
     assert not Path("camp").exists()
     file = init("voc", *FEW, "--network", "voc-paper", "--from-scratch")
     assert file["training"]["from_scratch"] is True
+
+
+def begin_by_hand(network: str = "voc-paper") -> None:
+    """A file in which somebody put a network, and nothing of what it begins with."""
+    make_voc(Path("data"))
+    enough = ("--have", "classes=4", "--have", "segmentation=4", "--budget", 21)
+    init("voc", "--set", "side=16", "--steps", 2, *enough)
+    change(('network = "usual"', f'network = "{network}"'))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check", "camp"),
+        ("estimate", "camp"),
+        ("estimate", "camp", "--dry-run"),
+        ("evaluate", "camp"),
+        ("train", "camp", "-o", "model"),
+        ("loss-weights", "camp"),
+        ("backtest", "camp"),
+    ],
+)
+def test_a_network_that_was_written_by_hand_asks_for_its_weights(command: tuple[str, ...]) -> None:
+    """Before anything is trained, as `init` does."""
+    begin_by_hand()
+    result = allot(*command)
+    assert result.exit_code == 2
+    told = " ".join(result.output.split())
+    line = Path("camp/campaign.toml").read_text().splitlines().index('network = "voc-paper"') + 1
+    assert f"camp/campaign.toml:{line}: training: weights: is missing: voc-paper begins" in told
+    assert 'Write weights = "FILE" below [training]' in told
+    assert "To have it start from nothing: from_scratch = true" in told
+    with Store.open(Path("camp"), write=False) as store:
+        assert not store.list_kinds()
+    assert not Path("model").exists()
+
+
+def test_what_trains_nothing_does_not_ask_for_weights() -> None:
+    begin_by_hand()
+    assert "weights of the network: is missing: voc-paper begins" in fine("status", "camp")
+    change(("[training]", "[training]\nfrom_scratch = true"))
+    assert "weights of the network" not in fine("status", "camp")
+    fine("check", "camp")
+    assert set_up_now().learner.steps(Campaign("camp").look().stock.labels) == 2
+
+
+def test_first_layers_that_are_kept_can_not_start_from_nothing() -> None:
+    begin_by_hand("voc-small")
+    told = allot("check", "camp").output
+    assert "voc-small begins with layers that were trained" in told
+    assert "from_scratch" not in told
+
+
+def test_weights_that_are_named_by_hand_are_enough() -> None:
+    begin_by_hand()
+    torch.save(ResNet(50).state_dict(), "resnet50.pth")
+    change(("[training]", '[training]\nweights = "../resnet50.pth"'))
+    fine("check", "camp")
+    set_up_now()
+
+
+def test_campaigns_that_trained_without_weights_before_go_on() -> None:
+    """Files of earlier versions did not have to say that there are none."""
+    begin_by_hand()
+    settings, recipe = Campaign("camp").look().settings, Campaign("camp").look().needs["recipe"]
+    with Store.open(Path("camp"), write=True) as store:
+        assert tell_unbegun(store, settings)
+        other = {**recipe, "training": {**recipe["training"], "network": "usual"}}
+        store.put_result(Job("training", {"recipe": other}), {})
+        assert tell_unbegun(store, settings)
+        trained = {**recipe, "training": {**recipe["training"], "weights": "../resnet50.pth"}}
+        store.put_result(Job("training", {"recipe": trained}), {})
+        assert tell_unbegun(store, settings)
+        store.put_result(Job("evaluation", {"recipe": recipe}), {})
+        assert not tell_unbegun(store, settings)
+
+
+def test_a_learner_of_ones_own_is_not_asked_for_weights() -> None:
+    begin_by_hand()
+    campaign = Campaign("camp", learner="mine.py:make")
+    campaign._check_begun(campaign.look())
+    with pytest.raises(InputError, match="voc-paper begins"):
+        Campaign("camp").set_up(campaign.look())
 
 
 # --- what tasks share ---
