@@ -24,7 +24,7 @@ def test_parts_have_the_mean_and_spread_of_the_whole(monkeypatch: pytest.MonkeyP
     whole = find_scale(labels, read)
     good = DEPTH[labels.instances].astype(np.float64)
     assert whole == pytest.approx((np.nanmean(good), np.nanstd(good)), rel=1e-12)
-    monkeypatch.setattr(scales, "MOST_VALUES", 1000)
+    monkeypatch.setattr(scales, "VALUES_TOGETHER", 1000)
     parts = find_scale(labels, read)
     assert parts == pytest.approx(whole, rel=1e-9)
     again = TaskLabels(labels.instances[::-1].copy())
@@ -36,13 +36,13 @@ def test_predicted_labels_count_part_by_part_too(monkeypatch: pytest.MonkeyPatch
     values = RNG.normal(5, 2, size=(150, 6, 8)).astype(np.float32)
     labels = TaskLabels(np.arange(150), values, np.arange(150) % 3 == 0)
     whole = find_scale(labels, read)
-    monkeypatch.setattr(scales, "MOST_VALUES", 1000)
+    monkeypatch.setattr(scales, "VALUES_TOGETHER", 1000)
     assert find_scale(labels, read) == pytest.approx(whole, rel=1e-9)
 
 
 @pytest.mark.parametrize("most", [10, 1 << 27])
 def test_nothing_known_has_no_scale(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scales, "MOST_VALUES", most)
+    monkeypatch.setattr(scales, "VALUES_TOGETHER", most)
     assert find_scale(TaskLabels(np.array([7])), read) == (0.0, 1.0)
     assert find_scale(TaskLabels(np.zeros(0, dtype=np.int64)), read) == (0.0, 1.0)
 
@@ -50,7 +50,7 @@ def test_nothing_known_has_no_scale(most: int, monkeypatch: pytest.MonkeyPatch) 
 def test_too_many_maps_are_looked_at_on_a_coarser_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = TaskLabels(np.arange(130))
     assert read_some(labels, read).shape == (130, 6, 8)
-    monkeypatch.setattr(scales, "MOST_VALUES", 130 * 12)
+    monkeypatch.setattr(scales, "VALUES_TOGETHER", 130 * 12)
     found = read_some(labels, read)
     assert found.shape == (130, 3, 4)
     assert np.array_equal(found, DEPTH[:130, 1::2, 1::2], equal_nan=True)

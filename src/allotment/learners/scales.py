@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from allotment.data.dataset import Instances
 from allotment.data.labels import TaskLabels
 
-MOST_VALUES = 1 << 27
+VALUES_TOGETHER = 1 << 27
 """numbers of labels that are in memory together, where all are asked for"""
 LABELS_AT_ONCE = 64
 LEAST_SPREAD = 1e-6
 
-Read = Callable[[Instances], NDArray[Any]]
+ReadOwn = Callable[[Instances], NDArray[Any]]
 """the data's own labels of instances"""
 
 
-def find_scale(labels: TaskLabels, read: Read) -> tuple[float, float]:
+def find_scale(labels: TaskLabels, read: ReadOwn) -> tuple[float, float]:
     """Mean and spread of all known numbers in a task's labels, in any order they are listed."""
-    if _count_values(labels, read) > MOST_VALUES:
+    if _count_values(labels, read) > VALUES_TOGETHER:
         return _sum_up(labels, read)
     values = labels.fill(read)
     # sorted: sums depend on the order
@@ -33,18 +33,18 @@ def find_scale(labels: TaskLabels, read: Read) -> tuple[float, float]:
     return float(good.mean()), max(float(good.std()), LEAST_SPREAD)
 
 
-def read_some(labels: TaskLabels, read: Read) -> NDArray[Any]:
+def read_some(labels: TaskLabels, read: ReadOwn) -> NDArray[Any]:
     """All labels; of maps that are too many to be in memory together, pixels on a coarser grid."""
     there = _count_values(labels, read)
-    is_held = labels.values is not None or there <= MOST_VALUES
+    is_held = labels.values is not None or there <= VALUES_TOGETHER
     if is_held or read(labels.instances[:1]).ndim < 3:
         return labels.fill(read)
-    every = math.ceil(math.sqrt(there / MOST_VALUES))
+    every = math.ceil(math.sqrt(there / VALUES_TOGETHER))
     parts = (part[..., every // 2 :: every, every // 2 :: every] for part in _cut(labels, read))
     return np.concatenate([np.ascontiguousarray(part) for part in parts])
 
 
-def _count_values(labels: TaskLabels, read: Read) -> int:
+def _count_values(labels: TaskLabels, read: ReadOwn) -> int:
     if not len(labels):
         return 0
     shape = (
@@ -53,7 +53,7 @@ def _count_values(labels: TaskLabels, read: Read) -> int:
     return len(labels) * math.prod(shape)
 
 
-def _cut(labels: TaskLabels, read: Read) -> Iterator[NDArray[Any]]:
+def _cut(labels: TaskLabels, read: ReadOwn) -> Iterator[NDArray[Any]]:
     """All labels by the numbers of their instances, some at a time."""
     order = np.argsort(labels.instances)
     for start in range(0, len(order), LABELS_AT_ONCE):
@@ -62,7 +62,7 @@ def _cut(labels: TaskLabels, read: Read) -> Iterator[NDArray[Any]]:
         yield labels.keep(chosen).fill(read)
 
 
-def _sum_up(labels: TaskLabels, read: Read) -> tuple[float, float]:
+def _sum_up(labels: TaskLabels, read: ReadOwn) -> tuple[float, float]:
     """The same by sums over parts, of what numbers are beyond a first guess at their mean: else
     the squares of large ones would drown the spread."""
     guess: float | None = None
