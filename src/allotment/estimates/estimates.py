@@ -134,6 +134,11 @@ class Estimates:
         be one, since it would not be concave; it is taken off the worth of the labels that do it,
         for tasks of these `weights` (1 if not given).
         """
+        return self._curves(*self.mean_pairs(), weights)
+
+    def mean_pairs(self) -> tuple[Array, Array]:
+        """The worths [gaining task, labelled task] and shapes [labelled task] that stand for the
+        mean over draws, before harm is taken off anything; see `mean_gains`."""
         size, usual = len(self.tasks), math.exp(np.mean(np.log(self._start)))
         shapes = np.array([self._middle(each) for each in self.shapes.T])
         here = self._gather(self.shapes, np.full(size, usual), np.full(size, usual))
@@ -147,7 +152,7 @@ class Estimates:
                 worths[i, j] = _rounded(mean / there[j])
         small = NEGLIGIBLE * np.mean(np.abs(np.diag(worths)))
         worths[(np.abs(worths) < small) & ~np.eye(size, dtype=bool)] = 0.0
-        return self._curves(worths, shapes, weights)
+        return worths, shapes
 
     def gains_for(self, problem: Problem) -> dict[str, Curve]:
         """The mean gains for a problem with the same tasks, by its weights."""
