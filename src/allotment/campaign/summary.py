@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from allotment.advice.doctor import Diagnosis
+from allotment.advice.questions import ask_what_if, list_reach, list_worths, trace_frontier
 from allotment.arrays import Array
 from allotment.campaign.evaluation import LEVEL, Evaluation
 from allotment.campaign.renaming import rename_plan
@@ -337,6 +338,8 @@ def collect(
             values["order"] = tell_order(proposal)
         if proposal is None:
             values["decision"] = _tell_done(state, plan)
+        if proposal is not None:
+            _add_questions(values, plan, state.metrics)
         values["comparison"] = _compare(plan, evidence)
         if plan.outlook is not None:
             values["outlook"] = _outlook(plan.outlook, unit_of(evidence))
@@ -365,6 +368,19 @@ def collect(
         }
     values["rounds"] = _rounds(state, orders, status)
     return values
+
+
+def _add_questions(values: dict[str, Any], plan: Plan, metrics: Mapping[str, str]) -> None:
+    """What a reader may ask of a plan that is not bought yet."""
+    evidence = plan.evidence
+    unit = UNITS.get(unit_of(evidence), unit_of(evidence))
+    if (instance := ask_what_if(plan)) is not None:
+        values["what_if"] = {"instance": instance, "unit": unit}
+    if (found := trace_frontier(plan)) is not None:
+        values["frontier"] = found | {"unit": unit}
+    values["worths"] = list_worths(plan)
+    if isinstance(evidence, Estimates):
+        values["reach"] = list_reach(evidence, metrics)
 
 
 def _outlook(look: Outlook, unit: str) -> dict[str, Any]:

@@ -1,5 +1,7 @@
-"""The report as one page: `render(values)` gives a static HTML file that needs no network and runs
-no script.
+"""The report as one page: `render(values)` gives one HTML file that needs no network.
+
+Its words and tables are there without any script; the script, which its policy knows by hash,
+draws the charts and answers "what if".
 
 The values are plain JSON. Every part may be missing or None; lists may be tuples; money may be text
 ("0.035"). Names and texts may hold anything: all of it is escaped.
@@ -22,6 +24,14 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
      "comparison": [{"name": text, "counts": {task: int},  the plan first; as `Score.to_dict`
                      "spent": money, "value": x, "worth": text, "broken": [text],
                      "outlook": ...}],                  of the plan over this row, as above
+     "what_if": {"instance": {...},  as `advice.instance.write_instance` writes it
+                 "unit": text,       of gains
+                 "decimal": text, "thousands": text, "currency": text},
+     "frontier": {"points": [[money, mean, low, high]], "budget": money, "unit": text,
+                  "level": 0.9, "knee": x},
+     "reach": [{"task": text, "metric": text, "rises": bool, "have": int, "now": x,
+                "levels": [{"chance": share, "points": [[labels, score]]}]}],
+     "worths": [{"task": text, "own": x, "others": x}],
      "curves": [{"task": text, "unit": text, "level": 0.9,
                  "points": [[labels, mean, low, high]],              low and high may be None
                  "seen": [[labels, score]]}],                        single trainings
@@ -48,6 +58,7 @@ down.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,7 +69,7 @@ from allotment.files import plainly, replace_file
 from allotment.formatting import amounts, find_places, percent
 from allotment.learners.metrics import title_metric
 from allotment.reports import words
-from allotment.reports.charts import Mark, draw_curve, draw_interval, draw_keys
+from allotment.reports.assets import SCRIPT, hash_inline
 from allotment.reports.markup import (
     NARROW,
     Content,
@@ -72,14 +83,19 @@ from allotment.reports.markup import (
     table,
     tag,
 )
+from allotment.reports.figures import list_charts, place_chart
 from allotment.reports.matrix import show_matrix
 from allotment.reports.style import STYLE
 from allotment.reports.values import check
 
 MOST_TASK_COLUMNS = 12
 """tasks that get a column each"""
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""nothing is loaded or run, even if a text should get through as markup"""
+POLICY = (
+    f"default-src 'none'; script-src '{hash_inline(SCRIPT)}'; style-src '{hash_inline(STYLE)}';"
+    " img-src data:; base-uri 'none'; form-action 'none'"
+)
+"""nothing is loaded, and nothing is run but our own script, even if a text should get through as
+markup"""
 GENERATOR = tag("meta", name="generator", content="allotment")
 """by which a report is known, whatever version wrote it"""
 BEGINNING = 2000
@@ -94,6 +110,7 @@ def render(values: Values) -> str:
     given = check(values)
     title = given.get("title") or words.TITLE
     parts = {key: make(given) for key, make in PAGE_PARTS.items() if key in given}
+    parts = {key: part for key, part in parts.items() if part}
     sections = [
         tag(
             "section",
@@ -117,7 +134,29 @@ def render(values: Values) -> str:
         tag("title", title),
         tag("style", Html(STYLE)),
     )
-    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', body), lang='en')}\n"
+    data = tag("script", _write_data(given), type="application/json", id="values")
+    script = tag("script", Html(SCRIPT))
+    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', body, data, script), lang='en')}\n"
+
+
+def _write_data(given: Values) -> Html:
+    """What the script needs, as JSON that can't end its element."""
+    what_if = given.get("what_if") or {}
+    currency = (given.get("plan") or {}).get("currency")
+    data = {
+        "words": words.SCRIPT_WORDS,
+        "unit": what_if.get("unit") or "",
+        "money": {
+            "decimal": what_if.get("decimal") or ".",
+            "thousands": what_if.get("thousands") or ",",
+            "currency": what_if.get("currency") or currency or "",
+        },
+        "instance": what_if.get("instance"),
+        "reach": given.get("reach") or [],
+        "charts": list_charts(given),
+    }
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
+    return Html(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def is_report(path: Path) -> bool:
@@ -166,7 +205,11 @@ def _show_decision(given: Values) -> Html:
     if "stale" in given:
         parts.insert(0, tag("p", f"{words.OUT_OF_DATE}: {given['stale']}"))
     if outlook:
-        parts += [draw_interval(outlook, "outlook"), note(words.explain_unit(outlook))]
+        parts += [
+            tag("p", words.describe_interval(outlook), class_="spoken"),
+            place_chart("interval"),
+            note(words.explain_unit(outlook)),
+        ]
     if "order" in given:
         parts.append(tag("p", f"{words.ORDER_NOW}: {given['order']}."))
     if plan or "decision" in given:
@@ -281,7 +324,14 @@ def _show_shares(spends: Sequence[Any]) -> list[Content]:
         return [words.NOT_KNOWN] * len(spends)
     shares = [float(spend / total) for spend in known]
     bars = [
-        tag("span", tag("span", style=f"width:{100 * share:.1f}%"), class_="bar")
+        tag(
+            "svg",
+            tag("rect", width=f"{100 * share:.1f}", height="4"),
+            class_="bar",
+            viewBox="0 0 100 4",
+            preserveAspectRatio="none",
+            aria_hidden="true",
+        )
         for share in shares
     ]
     return [join([percent(share), bar]) for share, bar in zip(shares, bars, strict=True)]
@@ -314,8 +364,17 @@ def _show_comparison(given: Values) -> Html:
             note(_explain_worth(rows)),
             note(next((words.explain_ahead(each) for each in outlooks if each), "")),
             note(words.NOTES["many"] if len(tasks) > MOST_TASK_COLUMNS else ""),
+            *_ask_own(given),
         ]
     )
+
+
+def _ask_own(given: Values) -> list[Html]:
+    """Where a plan of the reader's own is typed, if these are few enough fields."""
+    instance = (given.get("what_if") or {}).get("instance")
+    if instance is None or len(instance["tasks"]) > MOST_TASK_COLUMNS:
+        return []
+    return [note(words.NOTES["yours"]), tag("div", id="own-panel")]
 
 
 def _name_plan(plan: str) -> Html:
@@ -395,32 +454,73 @@ def _say_measured(pairs: Sequence[Sequence[Any] | None]) -> list[str]:
 def _show_curves(given: Values) -> Html:
     tasks = {task["name"]: task for task in (given.get("plan") or {}).get("tasks", ())}
     curves = given["curves"]
-    charts = [
-        _show_curve(curve, tasks.get(curve["task"]), f"curve-{at}")
-        for at, curve in enumerate(curves, 1)
-    ]
+    charts = [_show_curve(curve, at) for at, curve in enumerate(curves)]
     level = next((curve["level"] for curve in curves if curve.get("level") is not None), 0.9)
-    keys = draw_keys(words.say_level(level))
+    keys = _show_keys(words.say_level(level))
     return join([note(words.NOTES["curves"]), keys, tag("div", *charts, class_="charts")])
 
 
-def _show_curve(curve: Values, task: Values | None, key: str) -> Html:
+def _show_keys(level: str) -> Html:
+    """What lines, bands and points mean."""
+    keys = {
+        "line": words.LINE, "band": words.BAND.format(level=level), "dots": words.DOTS,
+        "hand": words.MARK_HAND, "buy": words.MARK_PLAN,
+    }  # fmt: skip
+    items = [tag("li", tag("span", class_=f"key {kind}"), said) for kind, said in keys.items()]
+    return tag("ul", *items, class_="legend")
+
+
+def _show_curve(curve: Values, at: int) -> Html:
     title = tag("h3", name(curve["task"], 60))
     if not curve.get("points") and not curve.get("seen"):
         return tag("figure", title, note(words.NOT_MEASURED))
-    return tag("figure", title, draw_curve(curve, _find_marks(task), key), _list_points(curve))
+    said = tag("p", words.describe_curve(curve), class_="spoken")
+    return tag("figure", title, said, place_chart("curve", at), _list_points(curve))
 
 
-def _find_marks(task: Values | None) -> list[Mark]:
-    if task is None or task.get("have") is None:
-        return []
-    have, with_plan = task["have"], task["have"] + task["count"]
-    marks = [Mark(have, words.AT_HAND.format(count=words.say_count(have)), "hand")]
-    if with_plan > have:
-        marks.append(
-            Mark(with_plan, words.WITH_PLAN.format(count=words.say_count(with_plan)), "buy")
-        )
-    return marks
+def _show_what_if(given: Values) -> Html:
+    if "plan" not in given or not given["plan"]["tasks"]:
+        return Html()
+    return join([note(words.NOTES["what_if"]), tag("div", id="what-if-panel")])
+
+
+def _show_frontier(given: Values) -> Html:
+    found = given["frontier"]
+    columns = [HtmlColumn(words.HEADS["spend"], [words.say_figure(each[0]) for each in found["points"]])]
+    for place, key in enumerate(("worth", "low", "high"), 1):
+        cells = [words.say_figure(each[place]) for each in found["points"]]
+        columns.append(HtmlColumn(words.HEADS[key], cells))
+    figures = table(words.HEADINGS["frontier"], _drop_unknown(columns))
+    return join(
+        [
+            note(words.NOTES["frontier"].format(level=words.say_level_of(found))),
+            tag("figure", place_chart("frontier")),
+            tag("details", tag("summary", words.FIGURES), figures),
+        ]
+    )
+
+
+def _show_reach(given: Values) -> Html:
+    if "what_if" not in given:
+        return Html()
+    return join([note(words.NOTES["reach"]), tag("div", id="score-panel")])
+
+
+def _show_worths(given: Values) -> Html:
+    rows = given["worths"]
+    columns = [
+        HtmlColumn(words.HEADS["task"], [name(each["task"]) for each in rows], "name"),
+        HtmlColumn(words.OWN_PART, [words.say_figure(each["own"]) for each in rows]),
+        HtmlColumn(words.OTHERS_PART, [words.say_figure(each["others"]) for each in rows]),
+    ]
+    figures = table(words.HEADINGS["worths"], columns)
+    return join(
+        [
+            note(words.NOTES["worths"]),
+            tag("figure", place_chart("worth")),
+            tag("details", tag("summary", words.FIGURES), figures),
+        ]
+    )
 
 
 def _list_points(curve: Values) -> Html:
@@ -506,9 +606,13 @@ def _show_about(given: Values) -> Html:
 
 PAGE_PARTS = {
     "plan": _show_plan,
+    "what_if": _show_what_if,
+    "frontier": _show_frontier,
     "comparison": _show_comparison,
     "evaluation": _show_evaluation,
+    "reach": _show_reach,
     "curves": _show_curves,
+    "worths": _show_worths,
     "transfer": lambda given: show_matrix(given["transfer"]),
     "verdicts": _show_verdicts,
     "rounds": _show_rounds,

@@ -24,9 +24,13 @@ NOTHING_TO_DECIDE = (
 )
 HEADINGS = {
     "plan": "What to buy",
+    "what_if": "What if",
+    "frontier": "What other budgets bring",
+    "reach": "What a score costs",
     "comparison": "Beside other plans",
     "evaluation": "What it brought",
     "curves": "What more labels bring",
+    "worths": "Where the gains come from",
     "transfer": "What tasks do for each other",
     "verdicts": "How far this can be trusted",
     "rounds": "Rounds",
@@ -71,11 +75,26 @@ NOTES = {
         "Only cells that are told from 0 have a colour, and say whether the labels help or harm."
     ),
     "curves": "By the number of labels of the task itself.",
+    "what_if": (
+        "Change the money, a price, what counts how much, or what must and may be bought: the plan"
+        " follows, exactly as the planner itself would. Nothing leaves this page; the link keeps"
+        " what you changed."
+    ),
+    "frontier": (
+        "The best plan of every budget. The band is the {level} interval of what was measured; the"
+        " knee is where money begins to bring less than on the whole."
+    ),
+    "reach": (
+        "By labels of the task itself, everything else as it is; what other tasks' labels add is"
+        " left out."
+    ),
+    "worths": "What the plan's labels bring each task: those of its own, and those of other tasks.",
+    "yours": "A plan of your own, beside this one:",
     "d_t": (
         "% of score: the weighted mean over tasks of the gain in % of each task's score, which the"
         " paper calls D_T."
     ),
-    "own": (
+    "in labels": (
         "Labels: the weighted mean over tasks of what each gains, in labels of its own; this method"
         " does not say how much score that is."
     ),
@@ -119,6 +138,58 @@ FINDING_TITLES = {
     "cell": "What labels of {source} bring to {name}",
 }
 FINDING_PARTS = {"why": "Why", "effect": "What it does to the plan", "mend": "What helps"}
+SCRIPT_WORDS = {
+    "csv": "CSV",
+    "copied": "copied",
+    "whatIf": "What if",
+    "task": "Task",
+    "budget": "Budget",
+    "price": "Price",
+    "weight": "Weight",
+    "least": "At least",
+    "most": "At most",
+    "hold": "Hold",
+    "buy": "Buy",
+    "change": "Change",
+    "gain": "Gain",
+    "back": "Back to the plan",
+    "save": "Save as TOML",
+    "link": "Copy the link",
+    "others": "labels of {count} more tasks",
+    "nothing": "nothing",
+    "same": "That is the plan: {what} for {money}, a gain of {gain}.",
+    "answer": "Buy {what} for {money}: a gain of {gain}, {change} beside the plan.",
+    "notMoney": "{what}: {text} is not an amount of money such as 12.50",
+    "notNumber": "{what}: {text} is not a number",
+    "notWhole": "{what}: {text} is not a whole number",
+    "budgetMoved": "The budget is {now} in place of {before}.",
+    "priceMoved": "its price is {now} in place of {before}",
+    "weightMoved": "it counts {now} times in place of {before}",
+    "held": "held at {count}",
+    "atLeast": "the least is {count}",
+    "atMost": "the most is {count}",
+    "more": "{count} more",
+    "fewer": "{count} fewer",
+    "asBefore": "as before",
+    "nextMoney": (
+        "The next unit of money brings {now} {unit}; with the plan it brings {before}."
+    ),
+    "inexact": "More plans are possible than could be looked through: this one is nearly the best.",
+    "tomlHead": "what a reader of the report asked for",
+    "score": "Score",
+    "scoreNow": "{task} scores {now} ({metric}) now. Which score do you want?",
+    "outOfReach": "With a chance of {chance} not even {count} labels reach it.",
+    "scoreCosts": "With a chance of {chance}: {count} more labels, {money}.",
+    "own": "Your plan",
+    "wholeOnly": "Give whole numbers of labels.",
+    "ownWorth": "It costs {money} and gains {gain}: {change} beside the plan.",
+    "tooDear": "That is {money} more than there is.",
+    "copyOrder": "Copy the numbers",
+}
+"""words that the page's script uses; {parts} are filled in there"""
+FRONTIER_MARKS = {"budget": "budget", "knee": "knee"}
+OWN_PART, OTHERS_PART = "by its own labels", "by labels of others"
+MONEY_AXIS = "money"
 KEYS = {
     "seed": "Seed",
     "data": "Data",
@@ -296,7 +367,7 @@ def decide(
         "buy": buy,
         "plan": fill("{what}{money}", what=list_counts(counts), money=money),
         "equal": fill(" ({what})", what=list_counts(equal)) if equal else "",
-        "by": f"{say_number(abs(outlook['mean']), _places_of(outlook))} {_unit_of(outlook)}",
+        "by": f"{say_number(abs(outlook['mean']), _places_of(outlook))} {find_unit(outlook)}",
         "range": _say_sureness(outlook),
         "chance": f"chance {say_share(outlook['chance'])}",
     }
@@ -373,18 +444,19 @@ def _places_of(outlook: Mapping[str, Any]) -> int:
     return find_places(outlook["high"] - outlook["low"] or outlook["mean"])
 
 
-def _unit_of(outlook: Mapping[str, Any]) -> str:
+def find_unit(outlook: Mapping[str, Any]) -> str:
+    """What gains are counted in."""
     return OF_SCORE if outlook.get("unit") in (None, PERCENT) else str(outlook["unit"])
 
 
 def explain_unit(outlook: Mapping[str, Any]) -> str:
     """What the differences are counted in."""
-    return {OF_SCORE: NOTES["d_t"], "labels": NOTES["own"]}.get(_unit_of(outlook), "")
+    return {OF_SCORE: NOTES["d_t"], "labels": NOTES["in labels"]}.get(find_unit(outlook), "")
 
 
 def explain_ahead(outlook: Mapping[str, Any]) -> str:
     """What the columns beside other plans mean."""
-    return NOTES["ahead"].format(unit=_unit_of(outlook), level=say_level_of(outlook))
+    return NOTES["ahead"].format(unit=find_unit(outlook), level=say_level_of(outlook))
 
 
 def _say_sum(amount: Any, currency: str | None) -> str:
@@ -496,4 +568,4 @@ def say_figure(value: float | None) -> str:
 def describe_interval(outlook: Mapping[str, Any]) -> str:
     """The bar below the decision in words."""
     mean = say_number(outlook["mean"], _places_of(outlook))
-    return f"Difference to equal budget in {_unit_of(outlook)}: {mean} ({_say_sureness(outlook)})."
+    return f"Difference to equal budget in {find_unit(outlook)}: {mean} ({_say_sureness(outlook)})."
