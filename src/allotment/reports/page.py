@@ -486,7 +486,9 @@ def _show_what_if(given: Values) -> Html:
 
 def _show_frontier(given: Values) -> Html:
     found = given["frontier"]
-    columns = [HtmlColumn(words.HEADS["spend"], [words.say_figure(each[0]) for each in found["points"]])]
+    columns = [
+        HtmlColumn(words.HEADS["spend"], [words.say_figure(each[0]) for each in found["points"]])
+    ]
     for place, key in enumerate(("worth", "low", "high"), 1):
         cells = [words.say_figure(each[place]) for each in found["points"]]
         columns.append(HtmlColumn(words.HEADS[key], cells))

@@ -218,9 +218,7 @@ PART_CHECKS: dict[str, ValueCheck] = {
                 "rises": truth,
                 "have": count,
                 "now": number,
-                "levels": each(
-                    record({"chance": share, "points": each(row(labels, number))}, {})
-                ),
+                "levels": each(record({"chance": share, "points": each(row(labels, number))}, {})),
             },
             {},
         )

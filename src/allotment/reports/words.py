@@ -171,9 +171,7 @@ SCRIPT_WORDS = {
     "more": "{count} more",
     "fewer": "{count} fewer",
     "asBefore": "as before",
-    "nextMoney": (
-        "The next unit of money brings {now} {unit}; with the plan it brings {before}."
-    ),
+    "nextMoney": ("The next unit of money brings {now} {unit}; with the plan it brings {before}."),
     "inexact": "More plans are possible than could be looked through: this one is nearly the best.",
     "tomlHead": "what a reader of the report asked for",
     "score": "Score",

@@ -25,7 +25,9 @@ def read_asset(name: str) -> str:
 def _join_scripts() -> str:
     """All of them, as one that runs as it is; modules give up their `export`, since they share one
     place."""
-    return "\n".join(re.sub(r"^export ", "", read_asset(name), flags=re.MULTILINE) for name in NAMES)
+    return "\n".join(
+        re.sub(r"^export ", "", read_asset(name), flags=re.MULTILINE) for name in NAMES
+    )
 
 
 def hash_inline(text: str) -> str:
