@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from allotment.reports.markup import Content
+from allotment.reports.markup import Content, Html
 
 CARDS_FROM = 4
 """columns from which on a row is shown as a card on a phone"""
@@ -23,6 +23,11 @@ class HtmlColumn:
     """of each cell, beside its kind"""
     bars: Sequence[float] = ()
     """of each cell, a share that is drawn below it"""
+
+    @property
+    def label(self) -> str:
+        """The head as text, for a cell of a card."""
+        return self.head.striptags() if isinstance(self.head, Html) else self.head
 
 
 @dataclass(frozen=True)

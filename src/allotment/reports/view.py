@@ -63,12 +63,16 @@ def decide(given: Values) -> Decision:
         before=[f"{words.OUT_OF_DATE}: {given['stale']}"] if "stale" in given else [],
         lines=lines,
         tiles=_list_tiles(given) if is_planned else (),
-        chart=Chart("interval", spoken=words.describe_interval(outlook)) if outlook else None,
+        chart=_show_span(outlook) if outlook and is_planned else None,
         note=words.explain_unit(outlook) if outlook else "",
         order=f"{words.ORDER_NOW}: {given['order']}." if "order" in given else "",
         copy=words.write_order(plan["tasks"]) if plan and is_planned else "",
         is_to_sign=bool(plan) or not is_planned,
     )
+
+
+def _show_span(outlook: Values) -> Chart:
+    return Chart("interval", spoken=words.describe_interval(outlook))
 
 
 def _find_sentence(given: Values) -> Html:
@@ -116,7 +120,9 @@ def list_sections(given: Values) -> list[Section]:
     for key, view in VIEWS.items():
         blocks = [block for block in view(given) if block] if key in given else []
         if blocks:
-            found.append(Section(key.replace("_", "-"), words.HEADINGS[key], blocks))
+            is_bought = key == "plan" and "decision" in given
+            heading = words.BOUGHT if is_bought else words.HEADINGS[key]
+            found.append(Section(key.replace("_", "-"), heading, blocks))
     return found
 
 
