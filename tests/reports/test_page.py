@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from allotment import Geometric, InputError, Problem, Task, allocate, baselines
 from allotment.advice.instance import write_instance
 from allotment.reports import render
-from allotment.reports.assets import NAMES as NAMES_OF_ASSETS
+from allotment.reports.assets import SCRIPTS
 from allotment.reports.assets import PLOT_HASH, hash_inline, read_asset
 from allotment.reports.style import DARK, LIGHT, STYLE
 from allotment.reports.values import PART_CHECKS
@@ -535,7 +535,7 @@ def test_the_page_needs_nothing_from_outside_and_runs_nothing() -> None:
 
 
 def ours() -> str:
-    return "".join(read_asset(name) for name in NAMES_OF_ASSETS if name != "plot.js")
+    return "".join(read_asset(name) for name in SCRIPTS if name != "plot.js")
 
 
 def test_the_library_that_draws_is_the_one_that_was_vendored() -> None:

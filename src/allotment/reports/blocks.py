@@ -31,7 +31,7 @@ class HtmlColumn:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """Columns side by side, the first one naming the rows."""
 
     label: str
@@ -75,7 +75,7 @@ class Chart:
     at: int = 0
     title: Content = ""
     spoken: Content = ""
-    table: Table | None = None
+    table: PageTable | None = None
     block = "chart"
 
 
@@ -116,7 +116,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ShownVerdict:
     """What was found about one figure."""
 
     title: Content
@@ -126,14 +126,14 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Verdicts:
-    verdicts: Sequence[Verdict]
-    folded: Sequence[Verdict] = ()
+class VerdictList:
+    verdicts: Sequence[ShownVerdict]
+    folded: Sequence[ShownVerdict] = ()
     """that do not matter for the plan"""
     block = "verdicts"
 
 
-Block = Table | Note | Paragraph | Chart | Charts | Panel | Items | Pairs | Verdicts
+PageBlock = PageTable | Note | Paragraph | Chart | Charts | Panel | Items | Pairs | VerdictList
 
 
 @dataclass(frozen=True)
@@ -142,4 +142,4 @@ class Section:
 
     id: str
     heading: str
-    blocks: Sequence[Block] = field(default_factory=tuple)
+    blocks: Sequence[PageBlock] = field(default_factory=tuple)

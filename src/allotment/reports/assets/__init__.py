@@ -12,7 +12,7 @@ import hashlib
 import re
 from importlib.resources import files
 
-NAMES = ("plot.js", "solver.js", "charts.js", "page.js")
+SCRIPTS = ("plot.js", "solver.js", "charts.js", "page.js")
 """in the order in which each uses those before it"""
 PLOT_HASH = "22ac88e78c1e387981b69d02d30425daaf61cab305f4c2b5bf63a05826a7aba9"
 """SHA-256 of plot.js"""
@@ -26,7 +26,7 @@ def _join_scripts() -> str:
     """All of them, as one that runs as it is; modules give up their `export`, since they share one
     place."""
     return "\n".join(
-        re.sub(r"^export ", "", read_asset(name), flags=re.MULTILINE) for name in NAMES
+        re.sub(r"^export ", "", read_asset(name), flags=re.MULTILINE) for name in SCRIPTS
     )
 
 
