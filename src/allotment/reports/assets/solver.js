@@ -1058,3 +1058,51 @@ export function solve(instance) {
 /** The exact plan for each of some budgets, in units of money. */
 export const frontier = (instance, budgets) =>
   budgets.map((budget) => ({ budget, ...solve({ ...instance, budget }) }));
+
+/**
+ * The instance with other weights, in task order.
+ *
+ * Where gains were estimated, harm that labels of one task do to others is taken off their own worth,
+ * by the tasks' weights, since a curve that falls would not be concave (Estimates.mean_gains).
+ */
+export function reweigh(instance, weights) {
+  const tasks = instance.tasks.map((task, i) => ({ ...task, weight: weights[i] }));
+  if (!instance.pairs) return { ...instance, tasks };
+  const { law, shapes } = instance.pairs;
+  const worths = foldHarm(instance.pairs.worths, weights);
+  const curve = (i, j) =>
+    law === "power"
+      ? { curve: "power", size: worths[i][j], have: tasks[j].have, exponent: shapes[j], ceiling: null }
+      : { curve: "geometric", size: worths[i][j], keep: shapes[j] };
+  const gains = {};
+  for (const [i, task] of tasks.entries()) {
+    const others = tasks.flatMap((other, j) =>
+      j !== i && worths[i][j] > 0
+        ? [{ ...curve(i, j), of: { shares: { [other.name]: 1 }, step: 1 } }]
+        : [],
+    );
+    gains[task.name] = [curve(i, i), ...others];
+  }
+  return { ...instance, tasks, gains };
+}
+
+/** The same worth of each task's labels for all tasks together, with no cell below 0 off the diagonal. */
+function foldHarm(worths, weights) {
+  const folded = worths.map((row) => row.slice());
+  for (const [j, weight] of weights.entries()) {
+    const weigh = (column) =>
+      weight > 0 ? column.reduce((sum, each, i) => sum + (i === j ? 0 : weights[i] * each), 0) / weight : 0;
+    const column = folded.map((row) => row[j]);
+    let own = column[j] + weigh(column.map((each) => Math.min(each, 0)));
+    let help = column.map((each) => Math.max(each, 0));
+    const total = weigh(help);
+    if (own < 0 && help.some((each, i) => i !== j && each > 0)) {
+      // what the own worth cannot bear comes off the help
+      const left = Math.max(0, total + own);
+      help = help.map((each) => (total > 0 ? each * (left / total) : 0));
+      own = Math.min(0, total + own);
+    }
+    folded.forEach((row, i) => (row[j] = i === j ? own : help[i]));
+  }
+  return folded;
+}
