@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 from allotment import Geometric, InputError, Problem, Task, allocate, baselines
 from allotment.advice.instance import write_instance
 from allotment.reports import render
-from allotment.reports.assets import SCRIPTS
-from allotment.reports.assets import PLOT_HASH, hash_inline, read_asset
+from allotment.reports.assets import PLOT_HASH, SCRIPTS, hash_inline, read_asset
 from allotment.reports.style import DARK, LIGHT, STYLE
 from allotment.reports.values import PART_CHECKS
 from allotment.reports.words import decide, say_scores

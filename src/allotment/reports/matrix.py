@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from allotment.reports import words
-from allotment.reports.blocks import PageBlock, HtmlColumn, Note, PageTable
+from allotment.reports.blocks import HtmlColumn, Note, PageBlock, PageTable
 from allotment.reports.markup import NARROW, Content, fill, join, name, small
 
 

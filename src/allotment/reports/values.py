@@ -210,7 +210,8 @@ PART_CHECKS: dict[str, ValueCheck] = {
         )
     ),
     "what_if": record(
-        {"instance": QUESTIONED, "unit": text}, {"decimal": text, "thousands": text, "currency": text}
+        {"instance": QUESTIONED, "unit": text},
+        {"decimal": text, "thousands": text, "currency": text},
     ),
     "frontier": record(
         {"points": each(row(labels, number, maybe(number), maybe(number))), "budget": money},

@@ -11,17 +11,17 @@ from allotment.formatting import amounts, find_places, percent
 from allotment.learners.metrics import title_metric
 from allotment.reports import words
 from allotment.reports.blocks import (
-    PageBlock,
     Chart,
     Charts,
     HtmlColumn,
     Items,
     Note,
+    PageBlock,
+    PageTable,
     Pairs,
     Panel,
     Paragraph,
     Section,
-    PageTable,
     ShownVerdict,
     VerdictList,
 )
@@ -383,7 +383,10 @@ def _view_outcome(given: PageValues) -> list[PageBlock]:
         HtmlColumn(words.HEADS["foretold"], [words.say_figure(row["foretold"]) for row in rows]),
         HtmlColumn(words.HEADS["came"], [words.say_interval(*row["came"]) for row in rows]),
     ]
-    return [Note(words.NOTES["outcome"]), Chart("outcome", table=PageTable(words.OUTCOMES, columns))]
+    return [
+        Note(words.NOTES["outcome"]),
+        Chart("outcome", table=PageTable(words.OUTCOMES, columns)),
+    ]
 
 
 def _say_measured(pairs: Sequence[Sequence[Any] | None]) -> list[str]:
