@@ -29,6 +29,7 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
                      "outlook": ...}],                  of the plan over this row, as above
      "what_if": {"instance": {...},  as `advice.instance.write_instance` writes it
                  "unit": text,       of gains
+                 "is_mean": bool,    whether these are told in the mean over tasks
                  "decimal": text, "thousands": text, "currency": text},
      "frontier": {"points": [[money, mean, low, high]], "budget": money, "unit": text,
                   "level": 0.9, "knee": x},
@@ -113,6 +114,7 @@ def _write_data(given: PageValues) -> Html:
     data = {
         "words": words.SCRIPT_WORDS,
         "unit": what_if.get("unit") or "",
+        "isMean": bool(what_if.get("is_mean")),
         "money": words.find_money(given),
         "instance": what_if.get("instance"),
         "reach": given.get("reach") or [],

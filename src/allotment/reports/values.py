@@ -211,7 +211,7 @@ PART_CHECKS: dict[str, ValueCheck] = {
     ),
     "what_if": record(
         {"instance": QUESTIONED, "unit": text},
-        {"decimal": text, "thousands": text, "currency": text},
+        {"is_mean": truth, "decimal": text, "thousands": text, "currency": text},
     ),
     "frontier": record(
         {"points": each(row(labels, number, maybe(number), maybe(number))), "budget": money},
