@@ -374,6 +374,7 @@ def collect(
             "rows": rows,
         }
     values["rounds"] = _rounds(state, orders, status)
+    values["style"] = dict(state.settings.report)
     return values
 
 
