@@ -277,8 +277,8 @@ def mark_all(sentence: str) -> str:
 
 def describe_style() -> dict[str, str]:
     """The same for the script."""
-    decimal, thousands = MARKS[_find_mark()]
-    return {"decimal": decimal, "thousands": thousands, "currency": find_currency()}
+    marks = MARKS[_find_mark()]
+    return {"decimal": marks[0], "thousands": marks[1], "currency": find_currency()}
 
 
 def find_currency() -> str:
