@@ -21,14 +21,16 @@
 const EQUAL = 2e-13; // plans that differ by this share of what is decided are equal
 const PROVED = 1e-9; // a gap of at most this share of the worth is called none
 const NOISE = 2 ** -50; // rounding of a worth, as a share of it, for each of its terms
-const SETTLED = 5e-10; // a plan within this share of its bound is improved only where that is cheap
-const LONGEST_LIST = 60_000; // partial plans in one step of a list
-const SHORT_LIST = 10_000; // the same where only a last digit is at stake
+const SETTLED = 9e-10; // a plan within this share of its bound is improved only where that is cheap
+const LONGEST_LIST = 20_000; // partial plans in one step of a list
+const SHORT_LIST = 4_000; // the same where only a last digit is at stake
 const WIDEST = 5_000; // counts of one task on either side
 const MOST_REGIONS = 300;
 const MOST_WORK = 3_000_000; // partial plans in all, about a second
 const MOST_BUYS = 120;
-const MOST_TIES = 5; // tasks that are varied together to improve a plan
+const MOST_VARIED = 40; // tasks whose count may as well be another; of more, no list is ever whole
+const MOST_TOGETHER = 5; // tasks that are varied together to improve a plan
+const MOST_TRIED = 30; // tasks that are varied at all to improve it
 
 // ---- Curves: what `more` labels add after `count` ---------------------------------------------------
 // They say a rise, not a total, since the difference of two totals would lose its digits.
@@ -54,6 +56,14 @@ const RISES = {
     const [end, beyond] = placeInTable(curve, count + more);
     return curve.worths[end] - curve.worths[row] + (beyond - past);
   },
+};
+
+/** About how many labels are worth more than `slope` each, where a formula says so. */
+const REACHES = {
+  geometric: ({ size, log }, slope) => 1 + Math.log(slope / size) / log,
+  power: ({ size, have, exponent }, slope) =>
+    ((size * exponent) / slope) ** (1 / (exponent + 1)) - Math.max(have, 1),
+  logarithmic: ({ size, have }, slope) => size / slope - Math.max(have, 1),
 };
 
 /** The last row up to a count, and what is gained past it. */
@@ -173,9 +183,11 @@ function splitGains(instance) {
   };
   for (const [i, task] of tasks.entries()) {
     if (!task.weight) continue;
-    const givers = tasks.flatMap((other, j) => (other.implies.includes(task.name) ? [j] : []));
+    const givers = instance.count_implied
+      ? tasks.flatMap((other, j) => (other.implies.includes(task.name) ? [j] : []))
+      : [];
     for (const term of instance.gains[task.name]) {
-      const shares = new Array(tasks.length).fill(0);
+      const shares = term.of || givers.length ? new Array(tasks.length).fill(0) : null;
       if (term.of) {
         const fed = Object.entries(term.of.shares);
         for (const [name, share] of fed) shares[index.get(name)] = share;
@@ -187,7 +199,7 @@ function splitGains(instance) {
           const key = JSON.stringify([shares, term.of.step]);
           link(key, shares, term.of.step, null).push(prepare(term, task.weight, term.of.step));
         }
-      } else if (instance.count_implied && givers.length) {
+      } else if (givers.length) {
         for (const j of [i, ...givers]) shares[j] = 1;
         link(`implied ${i}`, shares, 1, task.pool).push(prepare(term, task.weight));
       } else {
@@ -331,8 +343,14 @@ function answerArm(variable, arm, low, high, slope) {
   const { lot } = arm;
   const most = (high - low) / lot;
   const pays = (lots) => rise(variable, low + (lots - 1) * lot, lot) > slope * lot;
-  // lots pay up to some number and not beyond; it is looked for around the last answer
-  let good = Math.min(Math.max(Math.round((arm.hint - low) / lot), 0), most);
+  // lots pay up to some number and not beyond; it is looked for around what a formula says, or around
+  // the last answer
+  const [term] = variable.terms;
+  let near = arm.hint;
+  if (variable.terms.length === 1 && slope > 0 && REACHES[term.curve]) {
+    near = REACHES[term.curve](term, slope / term.scale) / term.scale - variable.base;
+  }
+  let good = Math.min(Math.max(Math.round((near - low) / lot) || 0, 0), most);
   let bad = good;
   let step = 1;
   if (good === 0 || pays(good)) {
@@ -523,7 +541,10 @@ function cutEllipsoid(centre, shape, step, deep) {
   const grow = (size ** 2 * (1 - depth ** 2)) / (size ** 2 - 1);
   return [
     centre.map((each, i) => each - move * step[i]),
-    shape.map((row, i) => row.map((each, j) => grow * (each - shrink * step[i] * step[j]))),
+    // the mean of both halves, lest rounding make it lopsided
+    shape.map((row, i) =>
+      row.map((each, j) => grow * ((each + shape[j][i]) / 2 - shrink * step[i] * step[j])),
+    ),
   ];
 }
 
@@ -689,6 +710,7 @@ function listPlans(model, part, answer, centre, width, options = {}) {
   const second = options.second ?? secondLosses(model, part, answer);
   const varied = core ?? second.flatMap((loss, i) => (loss <= width ? [i] : []));
   const result = { counts: null, whole: !core, work: 0 };
+  if (varied.length > MOST_VARIED) return { ...result, whole: false };
   const counts = core ? centre.slice() : choiceOf(model, answer);
   const windows = [];
   let wide = 0;
@@ -711,7 +733,7 @@ function listPlans(model, part, answer, centre, width, options = {}) {
   const ends = windows.map(({ picks }) => ({ least: leastOf(picks, rows), most: mostOf(picks, rows) }));
   let states = [{ used, value, loss: 0, before: null, count: 0 }];
   for (const [at, { picks }] of windows.entries()) {
-    if (states.length * picks.length > longest) return { ...result, whole: false };
+    if (states.length * picks.length > longest || result.work > 8 * longest) return { ...result, whole: false };
     result.work += states.length * picks.length;
     const rest = ends.slice(at + 1);
     const least = new Array(rows).fill(0).map((_, row) => rest.reduce((sum, each) => sum + each.least[row], 0));
@@ -720,22 +742,22 @@ function listPlans(model, part, answer, centre, width, options = {}) {
     for (const state of states) {
       // more of an earlier task comes first, so the order in which states are made is task order
       for (let p = picks.length - 1; p >= 0; p--) {
-        const loss = state.loss + picks[p].loss;
+        const pick = picks[p];
+        const loss = state.loss + pick.loss;
         if (loss > width) continue;
-        const total = state.used.map((each, row) => each + picks[p].use[row]);
         let idle = loss; // with what can no longer be spent
         let good = true;
         for (let row = 0; row < model.plain; row++) {
-          const slack = model.limits[row] - total[row];
+          const slack = model.limits[row] - state.used[row] - pick.use[row];
           good &&= slack >= least[row];
-          idle += answer.prices[row] * Math.max(slack - most[row], 0);
+          if (slack > most[row]) idle += answer.prices[row] * (slack - most[row]);
         }
-        if (good && idle <= width) {
-          after.push({ used: total, value: state.value + picks[p].value, loss, before: state, count: picks[p].count });
-        }
+        if (!good || idle > width) continue;
+        const total = state.used.map((each, row) => each + pick.use[row]);
+        after.push({ used: total, value: state.value + pick.value, loss, before: state, count: pick.count });
       }
     }
-    states = enough === null ? keepBest(after, rows) : keepFirst(after, rows);
+    states = enough === null ? keepBest(after, model.plain) : sift(after, 0);
   }
   return { ...result, counts: pickPlan(model, answer, centre, windows, counts, states, width, enough) };
 }
@@ -745,34 +767,26 @@ const leastOf = (picks, rows) =>
 const mostOf = (picks, rows) =>
   new Array(rows).fill(0).map((_, row) => picks.reduce((most, { use }) => Math.max(most, use[row]), -Infinity));
 
-/** Of partial plans that used the same, the best; with money only, none that used more for less. */
-function keepBest(states, rows) {
-  if (rows === 1) {
-    states.sort((a, b) => a.used[0] - b.used[0] || b.value - a.value);
-    let top = -Infinity;
-    return states.filter(({ value }) => value > top && ((top = value), true));
-  }
-  const found = new Map();
-  for (const state of states) {
-    const key = state.used.join();
-    if (!(found.get(key)?.value >= state.value)) found.set(key, state);
-  }
-  return [...found.values()];
+/** Of partial plans those that no other beats, with as much worth for no more of money or of the first cap. */
+function keepBest(states, plain) {
+  states.sort((a, b) => a.used[0] - b.used[0] || b.value - a.value);
+  return sift(states, plain > 1 ? 1 : 0);
 }
 
-/** In task order: those that no earlier one beats, with as much worth for no more. */
-function keepFirst(states, rows) {
+/** Those that none before them beats, with as much worth for no more in a column and the same in later ones. */
+function sift(states, column) {
   const kept = [];
-  const fronts = new Map(); // by what is used of other limits: [money, value] rising in both
+  const fronts = new Map(); // by what is used in later columns: states that rise in use and in worth
   for (const state of states) {
-    const key = rows === 1 ? "" : state.used.slice(1).join();
+    const later = state.used.length > column + 1;
+    const key = later ? state.used.slice(column + 1).join() : "";
     if (!fronts.has(key)) fronts.set(key, []);
     const front = fronts.get(key);
     let at = 0;
     let end = front.length;
     while (at < end) {
       const middle = (at + end) >> 1;
-      if (front[middle].used[0] <= state.used[0]) at = middle + 1;
+      if (front[middle].used[column] <= state.used[column]) at = middle + 1;
       else end = middle;
     }
     if (at > 0 && front[at - 1].value >= state.value) continue;
@@ -873,17 +887,17 @@ function exhaust(model, part, answer, best) {
     if (found.counts) best.offer(found.counts);
     return found;
   };
+  // change a few counts at a time, those that lose least by it: often enough to come near the bound
   const improve = (widest) => {
-    const gap = answer.bound - best.worth;
-    let movable = second.flatMap((loss, i) => (loss <= gap ? [i] : [])).sort((a, b) => second[a] - second[b]);
-    const ties = movable.filter((i) => second[i] <= best.noise).length;
-    if (ties > MOST_TIES) {
-      // some that can only rise and some that can only fall
-      movable = [0, 1, 2, 3, 4].map((each) => movable[Math.floor((each * (ties - 1)) / 4)]);
+    const order = second.map((_, i) => i).sort((a, b) => second[a] - second[b]);
+    for (let from = 0; from < MOST_TRIED; from += MOST_TOGETHER) {
+      const gap = answer.bound - best.worth;
+      const core = order.slice(from, from + MOST_TOGETHER).filter((i) => second[i] <= gap);
+      if (!core.length || gap <= (from ? SETTLED * answer.bound : best.noise)) break;
+      list(gap, { core: core.sort((a, b) => a - b), widest });
     }
-    list(gap, { core: movable.slice(0, MOST_TIES).sort((a, b) => a - b), widest });
   };
-  if (answer.bound - best.worth > best.noise) improve(2);
+  improve(2);
   let width = Math.max((answer.bound - best.worth) / 4096, best.noise);
   for (;;) {
     const gap = answer.bound - best.worth;
@@ -907,7 +921,7 @@ function split(model, part, answer, best) {
   const width = Math.max(answer.bound - best.worth, best.noise);
   const second = secondLosses(model, part, answer);
   let top = null;
-  for (let i = 0, seen = 0; i < model.tasks && seen < 4 * MOST_TIES; i++) {
+  for (let i = 0, seen = 0; i < model.tasks && seen < 20; i++) {
     if (part.low[i] >= part.high[i] || second[i] > width) continue;
     seen++;
     const { picks } = windowOf(model, part, answer, i, inside(part, best.counts)[i], width, WIDEST);
@@ -993,9 +1007,10 @@ function leastMoney(model, answer, enough, noise) {
 
 /** How many labels each task gets from a plan, implied ones included where they count. */
 function labelsOf(instance, counts) {
+  if (!instance.count_implied) return counts;
   return instance.tasks.map((task, i) => {
     const implied = instance.tasks.map((other, j) => (other.implies.includes(task.name) ? counts[j] : 0));
-    const more = instance.count_implied ? implied.reduce((a, b) => a + b, 0) : 0;
+    const more = implied.reduce((a, b) => a + b, 0);
     return more ? Math.min(counts[i] + more, Math.max(task.pool ?? Infinity, counts[i])) : counts[i];
   });
 }
@@ -1018,6 +1033,7 @@ export function gainsOf(instance, counts, from = counts.map(() => 0)) {
 export function valueOf(instance, counts) {
   const floors = instance.tasks.map(floorOf);
   const weigh = (gains) => gains.reduce((total, gain, i) => total + instance.tasks[i].weight * gain, 0);
+  if (floors.every((floor) => floor === 0)) return weigh(gainsOf(instance, counts));
   return weigh(gainsOf(instance, floors)) + weigh(gainsOf(instance, counts, floors));
 }
 
