@@ -20,11 +20,11 @@ from planner import random_problem
 
 import allotment as al
 import allotment.reports
-from allotment.reports.instance import write_instance
+from allotment.reports.plain_problem import write_plain_problem
 
 STEPS = 50
-WARM = 5
-"""steps before those that are timed: a page has drawn itself when somebody moves a slider"""
+WARM = 20
+"""steps before those that are timed: a page has drawn a frontier when somebody moves a slider"""
 LIMIT = 100.0
 """milliseconds of the slowest step"""
 SOLVER = Path(allotment.reports.__file__).parent / "assets" / "solver.js"
@@ -61,7 +61,7 @@ def limited_problem(seed: int) -> tuple[al.Problem, dict[str, al.Curve]]:
 
 
 def time_steps(node: str, folder: Path, problem: al.Problem, gains: Any) -> dict[str, Any]:
-    given = {"instance": write_instance(problem, gains), "steps": STEPS, "warm": WARM}
+    given = {"problem": write_plain_problem(problem, gains), "steps": STEPS, "warm": WARM}
     (folder / "given.json").write_text(json.dumps(given), encoding="utf-8")
     shutil.copy(SOLVER, folder / "solver.mjs")
     script = Path(__file__).parent / "page_steps.mjs"

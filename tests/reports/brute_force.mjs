@@ -1,4 +1,4 @@
-// Small random instances, each solved by the page's planner and by looking at every plan:
+// Small random problems, each solved by the page's planner and by looking at every plan:
 // node brute_force.mjs FILE, with {"first": index, "last": index} in the file.
 import { readFileSync } from "node:fs";
 import { solve } from "./solver.mjs";
@@ -47,7 +47,7 @@ function drawTerms(tools, have, even) {
 }
 
 /** Any kinds of limit and of gains; with whole numbers as worths (`even`) many plans are equal. */
-function drawInstance(index) {
+function drawProblem(index) {
   const tools = makeTools(1000 + index);
   const { between, whole, chance, pick } = tools;
   const even = index % 2 === 1;
@@ -84,16 +84,16 @@ function drawInstance(index) {
     name: `hours ${number}`, unit: "0.25", limit: 0,
     use: Object.fromEntries(names.filter(() => chance(0.7)).map((name) => [name, whole(0, 9)])),
   }));
-  const instance = { schema: 1, unit: "1", budget: 0, tasks, caps, count_implied: chance(0.3), gains, pairs: null, inexact: [] };
-  const shared = instance.count_implied || Object.values(gains).flat().some(({ of }) => of);
+  const problem = { schema: 1, unit: "1", budget: 0, tasks, caps, count_implied: chance(0.3), gains, pairs: null, inexact: [] };
+  const shared = problem.count_implied || Object.values(gains).flat().some(({ of }) => of);
   // labels that do harm are not bought; a falling curve that tasks share is refused by the writer
   if (!shared && chance(0.15)) gains.a = [{ curve: "geometric", size: -between(0.1, 1), keep: 0.9 }];
   const floors = tasks.map(listCounts).map((counts) => counts[0]);
   const ceilings = tasks.map(listCounts).map((counts) => counts.at(-1));
   const spread = (amount, share) => amount(floors) + Math.floor(share * (amount(ceilings) - amount(floors)));
-  instance.budget = spread((counts) => payFor(tasks, counts), between(0, 1));
+  problem.budget = spread((counts) => payFor(tasks, counts), between(0, 1));
   for (const cap of caps) cap.limit = spread((counts) => useOf(cap, tasks, counts), between(0.05, 1));
-  return instance;
+  return problem;
 }
 
 /** Every count of a task that its own limits allow. */
@@ -174,12 +174,12 @@ function findFirst(plans, share) {
 }
 
 function check(index) {
-  const instance = drawInstance(index);
-  const floors = valueOf(instance, instance.tasks.map((task) => listCounts(task)[0]));
-  const plans = listPlans(instance).map((counts) => ({
-    counts, money: payFor(instance.tasks, counts), worth: valueOf(instance, counts) - floors,
+  const problem = drawProblem(index);
+  const floors = valueOf(problem, problem.tasks.map((task) => listCounts(task)[0]));
+  const plans = listPlans(problem).map((counts) => ({
+    counts, money: payFor(problem.tasks, counts), worth: valueOf(problem, counts) - floors,
   }));
-  const answer = solve(instance);
+  const answer = solve(problem);
   const mine = plans.find(({ counts }) => counts.join() === answer.counts?.join());
   const [near, far] = [findFirst(plans, 2e-13), findFirst(plans, 1e-10)];
   const wrong = (what) => ({ index, what, answer, ...near });

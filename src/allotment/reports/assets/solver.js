@@ -1,4 +1,4 @@
-// The planner of allotment for the page: the exact plan of an instance (see reports/instance.py).
+// The planner of allotment for the page: the exact plan of a problem (see reports/plain_problem.py).
 //
 //   maximise  sum over v of g_v(x_v)   with   use . x + fixed <= limits,   x_v in whole lots
 //
@@ -14,16 +14,16 @@
 // is made of counts that lose at most `width` each. They are few, because curves bend; all of them are
 // put together, task by task. Where that would be too many, the region is split in two.
 //
-// Plans are equal whose worth differs by less than 1e-9 of what one lot adds where it adds most: of
-// these it is the one of least money, then the one with more of earlier tasks. So the last digits of
-// `exp`, in which machines differ, decide nothing. Amounts are whole numbers below 2^53 throughout.
+// Plans whose worth beyond the floors differs by rounding only (EQUAL) are equal: of these it is the
+// one of least money, then the one with more of earlier tasks. So the last digits of `exp`, in which
+// machines differ, decide nothing. Amounts are whole numbers below 2^53 throughout.
 
-const EQUAL = 2e-13; // plans that differ by this share of what is decided are equal
+const EQUAL = 2e-13; // plans that differ by this share of what is decided are equal: a thousand last digits
 const PROVED = 1e-9; // a gap of at most this share of the worth is called none
 const NOISE = 2 ** -50; // rounding of a worth, as a share of it, for each of its terms
 const SETTLED = 9e-10; // a plan within this share of its bound is improved only where that is cheap
 const LONGEST_LIST = 20_000; // partial plans in one step of a list
-const SHORT_LIST = 4_000; // the same where only a last digit is at stake
+const SHORT_LIST = 3_000; // the same where only a last digit is at stake
 const WIDEST = 5_000; // counts of one task on either side
 const MOST_REGIONS = 300;
 const MOST_WORK = 3_000_000; // partial plans in all, about a second
@@ -78,7 +78,7 @@ function placeInTable({ counts, slopes }, count) {
   return [low, slopes[low] * (count - counts[low])];
 }
 
-/** A term of an instance, ready to be asked; `factor` is the task's weight. */
+/** A term of a problem, ready to be asked; `factor` is the task's weight. */
 function prepare(term, factor, scale = 1) {
   const made = { ...term, scale };
   if (term.curve === "table") {
@@ -120,7 +120,7 @@ function merge(terms) {
   return [...merged.values()];
 }
 
-// ---- The instance as a model ---------------------------------------------------------------------------
+// ---- The problem as a model ---------------------------------------------------------------------------
 
 const floorOf = (task) => task.frozen ?? Math.ceil(task.least / task.lot) * task.lot;
 
@@ -140,15 +140,15 @@ export function priceOf(task, count) {
 }
 
 /** What the counts cost together, in units of money. */
-export const spendOf = (instance, counts) =>
-  instance.tasks.reduce((total, task, i) => total + priceOf(task, counts[i]), 0);
+export const spendOf = (problem, counts) =>
+  problem.tasks.reduce((total, task, i) => total + priceOf(task, counts[i]), 0);
 
-const usedOf = (instance, cap, counts) =>
-  instance.tasks.reduce((total, task, i) => total + (cap.use[task.name] ?? 0) * counts[i], 0);
+const usedOf = (problem, cap, counts) =>
+  problem.tasks.reduce((total, task, i) => total + (cap.use[task.name] ?? 0) * counts[i], 0);
 
 /** Every pair of limits that no plan can meet together, in words. */
-export function findClashes(instance) {
-  const { tasks, caps } = instance;
+export function findClashes(problem) {
+  const { tasks, caps } = problem;
   const floors = tasks.map(floorOf);
   const found = [];
   for (const task of tasks) {
@@ -160,11 +160,11 @@ export function findClashes(instance) {
     }
   }
   if (found.length) return found;
-  if (spendOf(instance, floors) > instance.budget) {
+  if (spendOf(problem, floors) > problem.budget) {
     found.push("what must be bought costs more than the budget");
   }
   for (const cap of caps) {
-    if (usedOf(instance, cap, floors) > cap.limit) {
+    if (usedOf(problem, cap, floors) > cap.limit) {
       found.push(`what must be bought takes more of ${cap.name} than there is`);
     }
   }
@@ -172,8 +172,8 @@ export function findClashes(instance) {
 }
 
 /** Weighted curves of single tasks, and the curves that several tasks feed. */
-function splitGains(instance) {
-  const { tasks } = instance;
+function splitGains(problem) {
+  const { tasks } = problem;
   const index = new Map(tasks.map((task, i) => [task.name, i]));
   const own = tasks.map(() => []);
   const links = new Map();
@@ -183,10 +183,10 @@ function splitGains(instance) {
   };
   for (const [i, task] of tasks.entries()) {
     if (!task.weight) continue;
-    const givers = instance.count_implied
+    const givers = problem.count_implied
       ? tasks.flatMap((other, j) => (other.implies.includes(task.name) ? [j] : []))
       : [];
-    for (const term of instance.gains[task.name]) {
+    for (const term of problem.gains[task.name]) {
       const shares = term.of || givers.length ? new Array(tasks.length).fill(0) : null;
       if (term.of) {
         const fed = Object.entries(term.of.shares);
@@ -237,12 +237,12 @@ function listArms(task, spare, most, harmful) {
   return arms.length ? arms : [arm(low, low, 0, paid)];
 }
 
-function build(instance) {
-  const { tasks, caps, budget } = instance;
+function build(problem) {
+  const { tasks, caps, budget } = problem;
   const floors = tasks.map(floorOf);
-  const [own, links] = splitGains(instance);
-  const spent = spendOf(instance, floors);
-  const taken = caps.map((cap) => usedOf(instance, cap, floors));
+  const [own, links] = splitGains(problem);
+  const spent = spendOf(problem, floors);
+  const taken = caps.map((cap) => usedOf(problem, cap, floors));
   const plain = 1 + caps.length;
   const variables = tasks.map((task, i) => {
     const most = caps.map((cap, c) =>
@@ -733,7 +733,7 @@ function listPlans(model, part, answer, centre, width, options = {}) {
   const ends = windows.map(({ picks }) => ({ least: leastOf(picks, rows), most: mostOf(picks, rows) }));
   let states = [{ used, value, loss: 0, before: null, count: 0 }];
   for (const [at, { picks }] of windows.entries()) {
-    if (states.length * picks.length > longest || result.work > 8 * longest) return { ...result, whole: false };
+    if (states.length * picks.length > longest || result.work > 3 * longest) return { ...result, whole: false };
     result.work += states.length * picks.length;
     const rest = ends.slice(at + 1);
     const least = new Array(rows).fill(0).map((_, row) => rest.reduce((sum, each) => sum + each.least[row], 0));
@@ -1006,22 +1006,22 @@ function leastMoney(model, answer, enough, noise) {
 // ---- What the page asks for ----------------------------------------------------------------------------
 
 /** How many labels each task gets from a plan, implied ones included where they count. */
-function labelsOf(instance, counts) {
-  if (!instance.count_implied) return counts;
-  return instance.tasks.map((task, i) => {
-    const implied = instance.tasks.map((other, j) => (other.implies.includes(task.name) ? counts[j] : 0));
+function labelsOf(problem, counts) {
+  if (!problem.count_implied) return counts;
+  return problem.tasks.map((task, i) => {
+    const implied = problem.tasks.map((other, j) => (other.implies.includes(task.name) ? counts[j] : 0));
     const more = implied.reduce((a, b) => a + b, 0);
     return more ? Math.min(counts[i] + more, Math.max(task.pool ?? Infinity, counts[i])) : counts[i];
   });
 }
 
 /** Each task's own gain from these counts, before weights. */
-export function gainsOf(instance, counts, from = counts.map(() => 0)) {
-  const [before, after] = [labelsOf(instance, from), labelsOf(instance, counts)];
+export function gainsOf(problem, counts, from = counts.map(() => 0)) {
+  const [before, after] = [labelsOf(problem, from), labelsOf(problem, counts)];
   const mix = (term, plan) =>
-    instance.tasks.reduce((sum, task, i) => sum + (term.of.shares[task.name] ?? 0) * plan[i], 0) * term.of.step;
-  return instance.tasks.map((task, i) =>
-    instance.gains[task.name].reduce((total, given) => {
+    problem.tasks.reduce((sum, task, i) => sum + (term.of.shares[task.name] ?? 0) * plan[i], 0) * term.of.step;
+  return problem.tasks.map((task, i) =>
+    problem.gains[task.name].reduce((total, given) => {
       const term = prepare(given, 1);
       const [low, high] = given.of ? [mix(given, from), mix(given, counts)] : [before[i], after[i]];
       return total + (high >= low ? riseOf([term], low, high - low) : -riseOf([term], high, low - high));
@@ -1030,29 +1030,29 @@ export function gainsOf(instance, counts, from = counts.map(() => 0)) {
 }
 
 /** The sum of weight x gain. What must be bought is added apart, so that it takes no digit of the rest. */
-export function valueOf(instance, counts) {
-  const floors = instance.tasks.map(floorOf);
-  const weigh = (gains) => gains.reduce((total, gain, i) => total + instance.tasks[i].weight * gain, 0);
-  if (floors.every((floor) => floor === 0)) return weigh(gainsOf(instance, counts));
-  return weigh(gainsOf(instance, floors)) + weigh(gainsOf(instance, counts, floors));
+export function valueOf(problem, counts) {
+  const floors = problem.tasks.map(floorOf);
+  const weigh = (gains) => gains.reduce((total, gain, i) => total + problem.tasks[i].weight * gain, 0);
+  if (floors.every((floor) => floor === 0)) return weigh(gainsOf(problem, counts));
+  return weigh(gainsOf(problem, floors)) + weigh(gainsOf(problem, counts, floors));
 }
 
 /**
- * The exact plan of an instance: {feasible, clashes, counts, spent, unspent, value, gains, gap, exact,
- * settled, moneyWorth}. Money is in the instance's units; `counts` and `gains` are in task order.
+ * The exact plan of a problem: {feasible, clashes, counts, spent, unspent, value, gains, gap, exact,
+ * settled, moneyWorth}. Money is in the problem's units; `counts` and `gains` are in task order.
  *
  * `gap` is by how much a better plan could be worth more: 0 when `exact`. `settled` is false where
  * more plans are equally good than could be looked through. `moneyWorth` is that of one more unit.
  */
-export function solve(instance) {
-  const clashes = findClashes(instance);
+export function solve(problem) {
+  const clashes = findClashes(problem);
   if (clashes.length) return { feasible: false, clashes };
-  const model = build(instance);
+  const model = build(problem);
   const root = whole(model);
   const solution = maximise(model, root);
   const { counts: more, settled } = settleTies(model, root, solution);
   const counts = more.map((each, i) => each + model.variables[i].base);
-  const spent = spendOf(instance, counts);
+  const spent = spendOf(problem, counts);
   const gap = solution.gap <= PROVED * Math.abs(solution.worth) ? 0 : solution.gap;
   const [price] = solution.answer.prices;
   const scarce = price * model.limits[0] > 1e-12 * Math.abs(solution.answer.bound);
@@ -1061,31 +1061,31 @@ export function solve(instance) {
     clashes,
     counts,
     spent,
-    unspent: instance.budget - spent,
-    value: valueOf(instance, counts),
-    gains: gainsOf(instance, counts),
+    unspent: problem.budget - spent,
+    value: valueOf(problem, counts),
+    gains: gainsOf(problem, counts),
     gap,
-    exact: gap === 0 && !(instance.inexact ?? []).length,
+    exact: gap === 0 && !(problem.inexact ?? []).length,
     settled,
     moneyWorth: scarce ? price : 0,
   };
 }
 
 /** The exact plan for each of some budgets, in units of money. */
-export const frontier = (instance, budgets) =>
-  budgets.map((budget) => ({ budget, ...solve({ ...instance, budget }) }));
+export const frontier = (problem, budgets) =>
+  budgets.map((budget) => ({ budget, ...solve({ ...problem, budget }) }));
 
 /**
- * The instance with other weights, in task order.
+ * The problem with other weights, in task order.
  *
  * Where gains were estimated, harm that labels of one task do to others is taken off their own worth,
  * by the tasks' weights, since a curve that falls would not be concave (Estimates.mean_gains).
  */
-export function reweigh(instance, weights) {
-  const tasks = instance.tasks.map((task, i) => ({ ...task, weight: weights[i] }));
-  if (!instance.pairs) return { ...instance, tasks };
-  const { law, shapes } = instance.pairs;
-  const worths = foldHarm(instance.pairs.worths, weights);
+export function reweigh(problem, weights) {
+  const tasks = problem.tasks.map((task, i) => ({ ...task, weight: weights[i] }));
+  if (!problem.pairs) return { ...problem, tasks };
+  const { law, shapes } = problem.pairs;
+  const worths = foldHarm(problem.pairs.worths, weights);
   const curve = (i, j) =>
     law === "power"
       ? { curve: "power", size: worths[i][j], have: tasks[j].have, exponent: shapes[j], ceiling: null }
@@ -1099,7 +1099,7 @@ export function reweigh(instance, weights) {
     );
     gains[task.name] = [curve(i, i), ...others];
   }
-  return { ...instance, tasks, gains };
+  return { ...problem, tasks, gains };
 }
 
 /** The same worth of each task's labels for all tasks together, with no cell below 0 off the diagonal. */
