@@ -94,7 +94,10 @@ def compare(case: dict[str, Any], found: dict[str, Any]) -> str | None:
     if page["gains"] != pytest.approx(list(mine.gains.values()), rel=1e-9, abs=1e-12):
         return f"{page['gains']} is not {mine.gains}"
     worth = page["moneyWorth"] / float(unit)
-    if build(problem, plan.gains).rows == 1 and not bounds_as_well(plan, worth):
+    alone = build(problem, plan.gains).rows == 1
+    idle = max(worth, plan.money_worth) * float(problem.budget) <= 1e-9 * abs(plan.value)
+    scarce = (worth > 0, plan.money_worth > 0)
+    if (not idle and scarce[0] != scarce[1]) or (alone and not bounds_as_well(plan, worth)):
         return f"money is worth {worth}, not {plan.money_worth}"
     return None
 
@@ -215,10 +218,8 @@ def test_what_the_page_cannot_hold_is_said() -> None:
     assert len(plain["gains"]["b"][0]["counts"]) == 51
     roots = {"a": Root(1), "b": Root(1)}
     with pytest.raises(al.InputError, match="finest"):
-        write_plain_problem(
-            problem.with_budget(10**15), {"a": Root(1), "b": Root(1)}, finest="0.01"
-        )
-    fine = write_plain_problem(problem, {"a": Root(1), "b": Root(1)}, finest="0.01")
+        write_plain_problem(problem.with_budget(10**15), roots, finest="0.01")
+    fine = write_plain_problem(problem, roots, finest="0.01")
     assert (fine["unit"], fine["tasks"][0]["prices"]) == ("0.01", [[0, 100]])
 
 

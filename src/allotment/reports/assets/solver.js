@@ -1032,9 +1032,24 @@ export function gainsOf(problem, counts, from = counts.map(() => 0)) {
 /** The sum of weight x gain. What must be bought is added apart, so that it takes no digit of the rest. */
 export function valueOf(problem, counts) {
   const floors = problem.tasks.map(floorOf);
-  const weigh = (gains) => gains.reduce((total, gain, i) => total + problem.tasks[i].weight * gain, 0);
-  if (floors.every((floor) => floor === 0)) return weigh(gainsOf(problem, counts));
-  return weigh(gainsOf(problem, floors)) + weigh(gainsOf(problem, counts, floors));
+  if (floors.every((floor) => floor === 0)) return weigh(problem, gainsOf(problem, counts));
+  return weigh(problem, gainsOf(problem, floors)) + weigh(problem, gainsOf(problem, counts, floors));
+}
+
+const weigh = (problem, gains) =>
+  gains.reduce((total, gain, i) => total + problem.tasks[i].weight * gain, 0);
+
+/** Whether the rest of the money would pay for a lot that is worth something: then a cap is scarce. */
+function isIdle(problem, counts, spent) {
+  const floors = problem.tasks.map(floorOf);
+  const tiny = 1e-12 * Math.abs(weigh(problem, gainsOf(problem, counts, floors)));
+  return problem.tasks.some((task, i) => {
+    const more = counts.slice();
+    more[i] += task.lot;
+    if (more[i] > ceilingOf(task)) return false;
+    const left = problem.budget - spent - priceOf(task, more[i]) + priceOf(task, counts[i]);
+    return left >= 0 && weigh(problem, gainsOf(problem, more, counts)) > tiny;
+  });
 }
 
 /**
@@ -1055,7 +1070,8 @@ export function solve(problem) {
   const spent = spendOf(problem, counts);
   const gap = solution.gap <= PROVED * Math.abs(solution.worth) ? 0 : solution.gap;
   const [price] = solution.answer.prices;
-  const scarce = price * model.limits[0] > 1e-12 * Math.abs(solution.answer.bound);
+  const scarce = price * model.limits[0] > 1e-12 * solution.answer.bound;
+  const idle = problem.caps.length > 0 && isIdle(problem, counts, spent);
   return {
     feasible: true,
     clashes,
@@ -1067,7 +1083,7 @@ export function solve(problem) {
     gap,
     exact: gap === 0 && !(problem.inexact ?? []).length,
     settled,
-    moneyWorth: scarce ? price : 0,
+    moneyWorth: scarce && !idle ? price : 0,
   };
 }
 
