@@ -721,51 +721,60 @@ function listPlans(model, part, answer, centre, width, options = {}) {
     wide += window.picks.length;
     if (wide > longest / 8) return { ...result, whole: false };
   }
-  const rows = model.limits.length;
-  const used = new Array(rows).fill(0);
-  const fixed = new Set(varied);
-  let value = 0; // worth against the centre
-  for (let i = 0; i < model.tasks; i++) {
-    if (fixed.has(i)) continue;
-    takes(model.variables[i], counts[i]).forEach((each, row) => (used[row] += each));
-    value += rise(model.variables[i], centre[i], counts[i] - centre[i]);
-  }
-  const ends = windows.map(({ picks }) => ({ least: leastOf(picks, rows), most: mostOf(picks, rows) }));
-  let states = [{ used, value, loss: 0, before: null, count: 0 }];
+  const rest = [none(model)]; // what the windows after each one take
+  for (const { picks } of windows.slice(1).reverse()) rest.unshift(addSpan(rest[0], picks));
+  let states = [startPlan(model, counts, centre, new Set(varied))];
   for (const [at, { picks }] of windows.entries()) {
-    if (states.length * picks.length > longest || result.work > 3 * longest) return { ...result, whole: false };
-    result.work += states.length * picks.length;
-    const rest = ends.slice(at + 1);
-    const least = new Array(rows).fill(0).map((_, row) => rest.reduce((sum, each) => sum + each.least[row], 0));
-    const most = new Array(rows).fill(0).map((_, row) => rest.reduce((sum, each) => sum + each.most[row], 0));
-    const after = [];
-    for (const state of states) {
-      // more of an earlier task comes first, so the order in which states are made is task order
-      for (let p = picks.length - 1; p >= 0; p--) {
-        const pick = picks[p];
-        const loss = state.loss + pick.loss;
-        if (loss > width) continue;
-        let idle = loss; // with what can no longer be spent
-        let good = true;
-        for (let row = 0; row < model.plain; row++) {
-          const slack = model.limits[row] - state.used[row] - pick.use[row];
-          good &&= slack >= least[row];
-          if (slack > most[row]) idle += answer.prices[row] * (slack - most[row]);
-        }
-        if (!good || idle > width) continue;
-        const total = state.used.map((each, row) => each + pick.use[row]);
-        after.push({ used: total, value: state.value + pick.value, loss, before: state, count: pick.count });
-      }
-    }
+    const work = states.length * picks.length;
+    if (work > longest || result.work > 3 * longest) return { ...result, whole: false };
+    result.work += work;
+    const after = extend(model, answer, states, picks, rest[at], width);
     states = enough === null ? keepBest(after, model.plain) : sift(after, 0);
   }
   return { ...result, counts: pickPlan(model, answer, centre, windows, counts, states, width, enough) };
 }
 
-const leastOf = (picks, rows) =>
-  new Array(rows).fill(0).map((_, row) => picks.reduce((least, { use }) => Math.min(least, use[row]), Infinity));
-const mostOf = (picks, rows) =>
-  new Array(rows).fill(0).map((_, row) => picks.reduce((most, { use }) => Math.max(most, use[row]), -Infinity));
+const none = (model) => ({ least: model.limits.map(() => 0), most: model.limits.map(() => 0) });
+
+/** The least and the most that windows take, with those of one more. */
+const addSpan = ({ least, most }, picks) => ({
+  least: least.map((each, row) => each + Math.min(...picks.map(({ use }) => use[row]))),
+  most: most.map((each, row) => each + Math.max(...picks.map(({ use }) => use[row]))),
+});
+
+/** The partial plan to begin with: all tasks that do not vary. */
+function startPlan(model, counts, centre, varied) {
+  const used = model.limits.map(() => 0);
+  let value = 0; // worth against the centre
+  for (let i = 0; i < model.tasks; i++) {
+    if (varied.has(i)) continue;
+    takes(model.variables[i], counts[i]).forEach((each, row) => (used[row] += each));
+    value += rise(model.variables[i], centre[i], counts[i] - centre[i]);
+  }
+  return { used, value, loss: 0, before: null, count: 0 };
+}
+
+/** Every partial plan with every count of a window, less what can no longer fit or come near the bound. */
+function extend(model, answer, states, picks, { least, most }, width) {
+  const after = [];
+  for (const state of states) {
+    // more of an earlier task comes first, so the order in which plans are made is task order
+    for (let p = picks.length - 1; p >= 0; p--) {
+      const { loss, use, value, count } = picks[p];
+      let lost = state.loss + loss; // with what can no longer be spent
+      let good = lost <= width;
+      for (let row = 0; good && row < model.plain; row++) {
+        const slack = model.limits[row] - state.used[row] - use[row];
+        good = slack >= least[row];
+        if (slack > most[row]) lost += answer.prices[row] * (slack - most[row]);
+      }
+      if (!good || lost > width) continue;
+      const used = state.used.map((each, row) => each + use[row]);
+      after.push({ used, value: state.value + value, loss: state.loss + loss, before: state, count });
+    }
+  }
+  return after;
+}
 
 /** Of partial plans those that no other beats, with as much worth for no more of money or of the first cap. */
 function keepBest(states, plain) {
