@@ -27,7 +27,8 @@ OWN = (Root, FineRoot)
 EQUAL = 2e-13
 """plans that differ by this share of what is decided are equal to the page"""
 EVERY = 16
-"""of the cases one in so many is solved in `make test`"""
+"""of the cases one in so many is solved in `make test`, from the second on: Python takes seconds for
+some of the others"""
 
 
 def read_case(case: dict[str, Any]) -> tuple[al.Problem, Any]:
@@ -114,7 +115,7 @@ def solve_cases(folder: Path, cases: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def test_some_cases_are_solved_alike(tmp_path: Path) -> None:
-    assert not solve_cases(tmp_path, CASES[::EVERY])
+    assert not solve_cases(tmp_path, CASES[1::EVERY])
 
 
 @pytest.mark.long
