@@ -27,8 +27,8 @@ OWN = (Root, FineRoot)
 EQUAL = 2e-13
 """plans that differ by this share of what is decided are equal to the page"""
 EVERY = 16
-"""of the cases one in so many is solved in `make test`, from the second on: Python takes seconds for
-some of the others"""
+"""of the cases one in so many is solved in `make test`, from the second on: Python takes seconds
+for some of the others"""
 
 
 def read_case(case: dict[str, Any]) -> tuple[al.Problem, Any]:
