@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allotment import Geometric, InputError, Problem, Task, allocate, baselines
-from allotment.advice.instance import write_instance
+from allotment.advice.plain_problem import write_plain_problem
 from allotment.reports import render
 from allotment.reports.assets import PLOT_HASH, SCRIPTS, hash_inline, read_asset
 from allotment.reports.style import DARK, LIGHT, STYLE
@@ -165,7 +165,7 @@ def ask(names: list[str]) -> dict[str, Any]:
     """What a reader may ask of a plan: parts of the values."""
     tasks = [Task(name, cost=cost, have=300) for name, cost in zip(names, [1, 20, 2], strict=True)]
     problem = Problem(tasks, budget=6300)
-    instance = write_instance(problem, {name: Geometric(1.5, 0.999) for name in names})
+    instance = write_plain_problem(problem, {name: Geometric(1.5, 0.999) for name in names})
     points = [[count, 0.5 + count / 10**5] for count in (300, 900, 3000)]
     reached = {"task": "cls", "metric": "AUC", "rises": True, "have": 300, "now": 0.7}
     return {

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.advice.instance import write_instance
+from allotment.advice.plain_problem import write_plain_problem
 from allotment.arrays import Array
 from allotment.errors import Infeasible, InputError
 from allotment.estimates.estimates import Estimates
@@ -32,7 +32,9 @@ MOST_MORE = 20
 def ask_what_if(plan: Plan) -> dict[str, Any] | None:
     """The problem as the page solves it again; None where the page cannot."""
     try:
-        return write_instance(plan.problem, plan.gains if plan.evidence is None else plan.evidence)
+        return write_plain_problem(
+            plan.problem, plan.gains if plan.evidence is None else plan.evidence
+        )
     except InputError:
         return None
 
