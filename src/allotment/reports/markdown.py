@@ -31,17 +31,17 @@ WORD_BREAKS = re.compile(
     re.IGNORECASE,
 )
 """within mentions, numbers of issues, links and names of emoji"""
-MARKS = re.compile(r"([\\`*_\[\]<>|~&#])")
+MARKUP = re.compile(r"([\\`*_\[\]<>|~&#])")
 """that mean something anywhere in a line"""
 OPENINGS = re.compile(r"(?=[-+=])|(?<=\d)(?=[.)])")
 """places in the first word of a line before what would make a list or a heading of it"""
-VOID = {"br", "col", "hr", "img", "input", "link", "meta", "wbr"}
-SILENT = {"button", "form", "head", "input", "nav", "script", "style", "svg", "template"}
+VOID_TAGS = {"br", "col", "hr", "img", "input", "link", "meta", "wbr"}
+SILENT_TAGS = {"button", "form", "head", "input", "nav", "script", "style", "svg", "template"}
 """elements that say nothing which a text could"""
 KEYS_OF_CHARTS = "legend"
 """class of what explains lines and colours, of which a text has none"""
-HEADS = {f"h{level}": "#" * level for level in range(1, 7)}
-RIGHT = "number"
+HEAD_SIGNS = {f"h{level}": "#" * level for level in range(1, 7)}
+RIGHT_CLASS = "number"
 """class of columns that are set to the right"""
 
 
@@ -71,9 +71,9 @@ def save_markdown(values: Mapping[str, Any], path: Path) -> Path:
     return path
 
 
-def _drop_captions(page: _Element) -> None:
+def _drop_captions(page: _PageElement) -> None:
     """Those of tables that stand below a heading of the same words."""
-    heads = {_take_text(each) for each in page.list_all(*HEADS)}
+    heads = {_take_text(each) for each in page.list_all(*HEAD_SIGNS)}
     for table in page.list_all("table"):
         if _take_text(table.find("caption")) in heads:
             table.children = [each for each in table.children if not _is_tag(each, "caption")]
@@ -92,7 +92,7 @@ def escape_markdown(text: str) -> str:
     >>> print(escape_markdown("@ann"))
     @<!-- -->ann
     """
-    words = [MARKS.sub(r"\\\1", word) for word in WORD_BREAKS.split(text)]
+    words = [MARKUP.sub(r"\\\1", word) for word in WORD_BREAKS.split(text)]
     return BREAK.join(words).replace("$", "&#36;")  # mathematics, which no backslash prevents
 
 
@@ -100,10 +100,10 @@ def escape_markdown(text: str) -> str:
 
 
 @dataclass
-class _Element:
+class _PageElement:
     tag: str
     attributes: dict[str, str | None] = field(default_factory=dict)
-    children: list[_Element | str] = field(default_factory=list)
+    children: list[_PageElement | str] = field(default_factory=list)
 
     @property
     def kinds(self) -> list[str]:
@@ -112,33 +112,33 @@ class _Element:
     @property
     def is_silent(self) -> bool:
         hidden = self.attributes.get("aria-hidden") == "true"
-        return hidden or self.tag in SILENT or KEYS_OF_CHARTS in self.kinds
+        return hidden or self.tag in SILENT_TAGS or KEYS_OF_CHARTS in self.kinds
 
-    def list_all(self, *tags: str) -> Iterator[_Element]:
+    def list_all(self, *tags: str) -> Iterator[_PageElement]:
         """Every element of these tags within it, from the first to the last."""
         for child in self.children:
-            if isinstance(child, _Element):
+            if isinstance(child, _PageElement):
                 if child.tag in tags:
                     yield child
                 yield from child.list_all(*tags)
 
-    def find(self, tag: str) -> _Element:
+    def find(self, tag: str) -> _PageElement:
         """The first of them, or one with nothing in it."""
-        return next(self.list_all(tag), _Element(tag))
+        return next(self.list_all(tag), _PageElement(tag))
 
 
-class _Reader(HTMLParser):
+class _PageReader(HTMLParser):
     """Makes a tree of a page of ours."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.whole = _Element("")
+        self.whole = _PageElement("")
         self._open = [self.whole]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        made = _Element(tag, dict(attrs))
+        made = _PageElement(tag, dict(attrs))
         self._open[-1].children.append(made)
-        if tag not in VOID:
+        if tag not in VOID_TAGS:
             self._open.append(made)
 
     def handle_endtag(self, tag: str) -> None:
@@ -148,8 +148,8 @@ class _Reader(HTMLParser):
         self._open[-1].children.append(data)
 
 
-def _read(page: str) -> _Element:
-    reader = _Reader()
+def _read(page: str) -> _PageElement:
+    reader = _PageReader()
     reader.feed(page)
     reader.close()
     return reader.whole
@@ -158,12 +158,12 @@ def _read(page: str) -> _Element:
 # Lines
 
 
-def _write_line(children: Sequence[_Element | str]) -> str:
+def _write_line(children: Sequence[_PageElement | str]) -> str:
     """What stands in one line."""
     return " ".join("".join(map(_write_inline, children)).split())
 
 
-def _write_inline(child: _Element | str) -> str:
+def _write_inline(child: _PageElement | str) -> str:
     if isinstance(child, str):
         return escape_markdown(child)
     if child.is_silent:
@@ -176,7 +176,7 @@ def _write_inline(child: _Element | str) -> str:
     return f"{inside}: " if "badge" in child.kinds else inside
 
 
-def _take_text(element: _Element) -> str:
+def _take_text(element: _PageElement) -> str:
     return "".join(
         child if isinstance(child, str) else _take_text(child) for child in element.children
     )
@@ -205,39 +205,39 @@ def _stress(line: str) -> str:
 # Blocks
 
 
-def _write_blocks(children: Sequence[_Element | str]) -> Iterator[str]:
+def _write_blocks(children: Sequence[_PageElement | str]) -> Iterator[str]:
     """Paragraphs, tables and lists, one after the other."""
-    loose: list[_Element | str] = []
+    loose: list[_PageElement | str] = []
     for child in children:
-        if not isinstance(child, _Element) or child.tag not in _BLOCKS:
+        if not isinstance(child, _PageElement) or child.tag not in _BLOCK_WRITERS:
             loose.append(child)
             continue
         yield from _write_loose(loose)
         loose = []
         if not child.is_silent:
-            yield from _BLOCKS[child.tag](child)
+            yield from _BLOCK_WRITERS[child.tag](child)
     yield from _write_loose(loose)
 
 
-def _write_loose(children: Sequence[_Element | str]) -> Iterator[str]:
+def _write_loose(children: Sequence[_PageElement | str]) -> Iterator[str]:
     if line := _write_line(children):
         yield _begin(line)
 
 
-def _write_within(element: _Element) -> Iterator[str]:
+def _write_within(element: _PageElement) -> Iterator[str]:
     return _write_blocks(element.children)
 
 
-def _write_paragraph(element: _Element) -> Iterator[str]:
+def _write_paragraph(element: _PageElement) -> Iterator[str]:
     return _write_loose(element.children)
 
 
-def _write_head(element: _Element) -> Iterator[str]:
+def _write_head(element: _PageElement) -> Iterator[str]:
     if line := _write_line(element.children):
-        yield f"{HEADS[element.tag]} {line}"
+        yield f"{HEAD_SIGNS[element.tag]} {line}"
 
 
-def _write_details(element: _Element) -> Iterator[str]:
+def _write_details(element: _PageElement) -> Iterator[str]:
     """What is looked at by those who want to; GitHub knows these two tags."""
     parts = [each for each in element.children if not _is_tag(each, "summary")]
     summary = html.escape(" ".join(_take_text(element.find("summary")).split()))
@@ -248,16 +248,16 @@ def _write_details(element: _Element) -> Iterator[str]:
         yield "</details>"
 
 
-def _is_tag(child: _Element | str, *tags: str) -> bool:
-    return isinstance(child, _Element) and child.tag in tags
+def _is_tag(child: _PageElement | str, *tags: str) -> bool:
+    return isinstance(child, _PageElement) and child.tag in tags
 
 
-def _write_table(element: _Element) -> Iterator[str]:
+def _write_table(element: _PageElement) -> Iterator[str]:
     head, *rest = [(row, list(row.list_all("th", "td"))) for row in element.list_all("tr")]
     caption = _write_line(element.find("caption").children)
     last = [*element.find("tfoot").list_all("tr")]
     lines = [_join_cells([_write_line(cell.children) for cell in head[1]])]
-    lines.append(_join_cells(["---:" if RIGHT in cell.kinds else "---" for cell in head[1]]))
+    lines.append(_join_cells(["---:" if RIGHT_CLASS in cell.kinds else "---" for cell in head[1]]))
     for row, cells in rest:
         texts = [_write_line(cell.children) for cell in cells]
         is_strong = "strong" in row.kinds or row in last
@@ -270,43 +270,43 @@ def _join_cells(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _write_list(element: _Element) -> Iterator[str]:
+def _write_list(element: _PageElement) -> Iterator[str]:
     """A list, or keys with what they are; one in another stands further to the right."""
     lines = list(_list_items(element))
     if lines:
         yield "\n".join(lines)
 
 
-def _list_items(element: _Element) -> Iterator[str]:
+def _list_items(element: _PageElement) -> Iterator[str]:
     for child in element.children:
-        if isinstance(child, _Element) and child.tag == "li":
+        if isinstance(child, _PageElement) and child.tag == "li":
             yield from _write_item(child)
     yield from (f"- {_begin(f'{key}: {said}')}" for key, said in _list_keys(element))
 
 
-def _write_item(element: _Element) -> Iterator[str]:
+def _write_item(element: _PageElement) -> Iterator[str]:
     inner = [child for child in element.children if _is_tag(child, "ul", "ol", "dl")]
     line = _write_line([child for child in element.children if child not in inner])
     yield f"- {_begin(line)}"
     for child in inner:
-        if isinstance(child, _Element):
+        if isinstance(child, _PageElement):
             yield from (f"  {each}" for each in _list_items(child))
 
 
-def _list_keys(element: _Element) -> list[tuple[str, str]]:
+def _list_keys(element: _PageElement) -> list[tuple[str, str]]:
     """Keys with all that is said of them."""
     found: list[tuple[str, list[str]]] = []
     for child in element.children:
-        if isinstance(child, _Element) and child.tag == "dt":
+        if isinstance(child, _PageElement) and child.tag == "dt":
             found.append((_write_line(child.children), []))
-        elif isinstance(child, _Element) and child.tag == "dd" and found:
+        elif isinstance(child, _PageElement) and child.tag == "dd" and found:
             found[-1][1].append(_write_line(child.children))
     return [(key, "; ".join(said)) for key, said in found]
 
 
-_BLOCKS: dict[str, Callable[[_Element], Iterator[str]]] = {
+_BLOCK_WRITERS: dict[str, Callable[[_PageElement], Iterator[str]]] = {
     **dict.fromkeys(("main", "section", "div", "figure", "header", "footer", "nav"), _write_within),
-    **dict.fromkeys(HEADS, _write_head),
+    **dict.fromkeys(HEAD_SIGNS, _write_head),
     **dict.fromkeys(("ul", "ol", "dl"), _write_list),
     "p": _write_paragraph,
     "details": _write_details,
