@@ -641,6 +641,31 @@ def _tell_clashes(clashes: Iterable[str]) -> None:
 
 @click.command()
 @folder_argument
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="[default: a free one]"
+)
+def serve(folder: str, port: int) -> None:
+    """The page live, with progress and time left while a campaign runs.
+
+    It reads and never writes, and answers this machine alone. Ctrl-C ends it.
+
+    \b
+    Example:  allot serve my-campaign
+              allot serve my-campaign --port 8000
+    """
+    from allotment.reports.live import LiveCampaign
+    from allotment.reports.server import open_server
+
+    live = LiveCampaign(folder)
+    with open_server(live, port) as server, contextlib.suppress(KeyboardInterrupt):
+        with Meter("making the page"):
+            live.make_page()  # so that what is wrong is said here
+        say(f"{server.link} shows {folder}; Ctrl-C ends it.")
+        server.serve_forever()
+
+
+@click.command()
+@folder_argument
 @click.option("-o", "--output", metavar="FILE.zip", help="[default: CAMPAIGN.zip]")
 def pack(folder: str, output: str | None) -> None:
     """A whole campaign in one archive of plain JSON, npy and png.

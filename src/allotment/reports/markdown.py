@@ -38,8 +38,8 @@ OPENINGS = re.compile(r"(?=[-+=])|(?<=\d)(?=[.)])")
 VOID_TAGS = {"br", "col", "hr", "img", "input", "link", "meta", "wbr"}
 SILENT_TAGS = {"button", "form", "head", "input", "nav", "script", "style", "svg", "template"}
 """elements that say nothing which a text could"""
-KEYS_OF_CHARTS = "legend"
-"""class of what explains lines and colours, of which a text has none"""
+SILENT_CLASSES = {"legend", "sign"}
+"""what explains lines and colours, of which a text has none, and where paper is signed"""
 HEAD_SIGNS = {f"h{level}": "#" * level for level in range(1, 7)}
 RIGHT_CLASS = "number"
 """class of columns that are set to the right"""
@@ -112,7 +112,7 @@ class _PageElement:
     @property
     def is_silent(self) -> bool:
         hidden = self.attributes.get("aria-hidden") == "true"
-        return hidden or self.tag in SILENT_TAGS or KEYS_OF_CHARTS in self.kinds
+        return hidden or self.tag in SILENT_TAGS or bool(SILENT_CLASSES & {*self.kinds})
 
     def list_all(self, *tags: str) -> Iterator[_PageElement]:
         """Every element of these tags within it, from the first to the last."""
