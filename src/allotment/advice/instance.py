@@ -54,7 +54,7 @@ from allotment.problem import Problem, Task, show_exact
 from allotment.solver.model import split_gains
 from allotment.solver.soundness import list_steps
 
-SCHEMA = 1
+INSTANCE_SCHEMA = 1
 """of the form above; it rises when the page must read it in another way"""
 BUDGETS = 4
 """a curve of one's own is written down as far as so many budgets would buy labels"""
@@ -80,7 +80,7 @@ def write_instance(
     unit = _find_unit(problem, finest)
     inexact: list[str] = []
     return {
-        "schema": SCHEMA,
+        "schema": INSTANCE_SCHEMA,
         "unit": show_exact(unit),
         "budget": int(problem.budget // unit),
         "tasks": [_write_task(task, unit) for task in problem.tasks],
@@ -185,18 +185,19 @@ def _write_table(
 ) -> dict[str, Any]:
     """A curve of one's own, whose formula the page does not know: its worths."""
     steps = list_steps(most)
-    counts = steps * step
-    if len(steps) <= most:
+    worths = np.asarray(term.rise(np.zeros(len(steps)), steps * step), dtype=float)
+    # beyond what can be bought a curve of one's own may say anything
+    known = np.flatnonzero(~np.isfinite(worths) | (np.diff(worths, prepend=0.0) < 0))
+    steps = steps[: known[0]] if len(known) else steps
+    if len(steps) <= steps[-1]:
         inexact.append(
-            f"the gain of {name}: the page knows {len(steps):,} of its {most + 1:,} worths, with"
-            " straight lines between"
+            f"the gain of {name}: the page knows {len(steps):,} of its {int(steps[-1]) + 1:,}"
+            " worths, with straight lines between"
         )
-    worths = np.asarray(term.rise(np.zeros(len(counts)), counts), dtype=float)
-    whole = step == 1.0
     return {
         "curve": "table",
-        "counts": [int(count) if whole else float(count) for count in counts],
-        "worths": worths.tolist(),
+        "counts": [int(count) if step == 1.0 else float(count) for count in steps * step],
+        "worths": worths[: len(steps)].tolist(),
     }
 
 

@@ -160,7 +160,7 @@ def square(value: Any, where: str) -> Iterator[Mistake]:
 
 
 INTERVAL = row(number, number, number)
-INSTANCE = record(
+QUESTIONED = record(
     {"schema": count, "unit": text, "budget": count, "tasks": each(record({"name": text}, {})),
      "gains": by_name(anything)}
 )  # fmt: skip
@@ -180,14 +180,20 @@ TASK = record(
         "low": count,
         "high": count,
         "plateau": row(count, count),
+        "break_even": number,
         "score": SCORE,
     },
 )
+CAP = record({"name": text, "used": money, "limit": money}, {})
 MEASURED = row(maybe(number), maybe(number))
 PART_CHECKS: dict[str, ValueCheck] = {
     "title": text,
     "decision": text,
-    "plan": record({"tasks": each(TASK)}, {"budget": money, "spent": money, "currency": text}),
+    "plan": record(
+        {"tasks": each(TASK)},
+        {"budget": money, "spent": money, "currency": text, "caps": each(CAP)},
+    ),
+    "knowing": number,
     "order": text,
     "stale": text,
     "outlook": OUTLOOK,
@@ -204,7 +210,8 @@ PART_CHECKS: dict[str, ValueCheck] = {
         )
     ),
     "what_if": record(
-        {"instance": INSTANCE, "unit": text}, {"decimal": text, "thousands": text, "currency": text}
+        {"instance": QUESTIONED, "unit": text},
+        {"decimal": text, "thousands": text, "currency": text},
     ),
     "frontier": record(
         {"points": each(row(labels, number, maybe(number), maybe(number))), "budget": money},

@@ -1,8 +1,8 @@
 """What the page carries with it: its script, and the library that draws.
 
-plot.js is Observable Plot 0.6.17 with what it needs of D3, cut down to what the page uses and made
-anew by `docs/page.md`; its licences stand in plot.LICENSE. The others are ours. A page holds them in
-one script, so that it is one file; its policy knows that script by its hash.
+plot.js is Observable Plot 0.6.17 with what it needs of D3, cut down to what the page uses;
+docs/page.md says how it is made, its licences stand in plot.LICENSE. The others are ours. A page
+holds them in one script, so that it is one file; its policy knows that script by its hash.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hashlib
 import re
 from importlib.resources import files
 
-NAMES = ("plot.js", "solver.js", "charts.js", "page.js")
+SCRIPTS = ("plot.js", "solver.js", "charts.js", "page.js")
 """in the order in which each uses those before it"""
 PLOT_HASH = "22ac88e78c1e387981b69d02d30425daaf61cab305f4c2b5bf63a05826a7aba9"
 """SHA-256 of plot.js"""
@@ -26,7 +26,7 @@ def _join_scripts() -> str:
     """All of them, as one that runs as it is; modules give up their `export`, since they share one
     place."""
     return "\n".join(
-        re.sub(r"^export ", "", read_asset(name), flags=re.MULTILINE) for name in NAMES
+        re.sub(r"^export ", "", read_asset(name), flags=re.MULTILINE) for name in SCRIPTS
     )
 
 
