@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from helpers.reports import EVIL, example, rename
@@ -13,7 +13,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from allotment import InputError
+from allotment.reports.blocks import PageBlock
 from allotment.reports.markdown import (
+    BLOCK_WRITERS,
     BREAK,
     GENERATED,
     escape_markdown,
@@ -74,8 +76,12 @@ def test_the_words_and_tables_of_the_page() -> None:
         assert line in text.splitlines(), line
     assert "**What to buy**" not in text  # the heading says it
     kinds = list_types(text)
-    assert kinds.count("table_open") == 8  # the curves' figures are three of them
+    assert kinds.count("table_open") == 9  # the figures of charts are four of them
     assert "html_inline" not in kinds
+
+
+def test_every_block_of_a_page_can_be_written() -> None:
+    assert set(BLOCK_WRITERS) == set(get_args(PageBlock))
 
 
 def test_what_a_text_cannot_answer_is_left_out() -> None:

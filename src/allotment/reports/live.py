@@ -15,9 +15,8 @@ from allotment.ledger.lock import Holder, find_writer
 from allotment.ledger.schema import STORE_FILE, list_row_tables
 from allotment.ledger.store import Store
 from allotment.meter import spell
-from allotment.reports.markup import tag
+from allotment.reports.markup import load_templates
 from allotment.reports.page import render
-from allotment.reports.words import TITLE
 from allotment.settings.settings import SETTINGS_FILE, find_root, parse_settings
 
 UNSHOWN_TABLE = "results"
@@ -65,7 +64,9 @@ class LiveCampaign:
         try:
             return self.make_page()
         except AllotmentError as error:
-            return ShownPage(_write_trouble(self.name, str(error)), self.find_mark(), False)
+            trouble = load_templates().get_template("trouble.html")
+            text = trouble.render(name=self.name, lines=str(error).split("\n"))
+            return ShownPage(text, self.find_mark(), False)
 
     def find_mark(self) -> str:
         """A text that is another whenever the page would be: the store is asked only when its file
@@ -106,14 +107,17 @@ class LiveCampaign:
         """What is under way, how far it is, the seconds that are left, and all of it in a
         sentence; `page` is the mark of the page of now."""
         run = find_writer(self._folder)
-        found: dict[str, Any] = {"running": run is not None, "page": self.find_mark()}
-        if run is None:
-            return found | {"said": ""}
-        about: dict[str, Any] = {"command": visible(run.command), "since": visible(run.since)}
-        if run.headway is not None:
-            about |= {"done": run.headway.done, "total": run.headway.total}
-            about["left"] = run.headway.find_left()
-        return found | about | {"said": tell_run(run)}
+        headway = None if run is None else run.headway
+        return {
+            "running": run is not None,
+            "command": None if run is None else visible(run.command),
+            "since": None if run is None else visible(run.since),
+            "done": None if headway is None else headway.done,
+            "total": None if headway is None else headway.total,
+            "left": None if headway is None else headway.find_left(),
+            "said": "" if run is None else tell_run(run),
+            "page": self.find_mark(),
+        }
 
 
 _FILES = (STORE_FILE, f"{STORE_FILE}-wal", SETTINGS_FILE)
@@ -141,11 +145,3 @@ def _stamp(path: Path | None) -> FileStamp:
     except OSError:
         return None
     return about.st_ino, about.st_size, about.st_mtime_ns
-
-
-def _write_trouble(name: str, why: str) -> str:
-    """A page with what is in the way of the page."""
-    lines = [tag("p", line) for line in why.split("\n")]
-    head = tag("head", tag("meta", charset="utf-8"), tag("title", TITLE))
-    body = tag("body", tag("h1", f"{name} cannot be shown"), *lines)
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"

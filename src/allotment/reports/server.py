@@ -19,7 +19,7 @@ from typing import Any
 from allotment.errors import InputError, Mistake
 from allotment.reports.assets import hash_inline, read_asset
 from allotment.reports.live import LiveCampaign
-from allotment.reports.markup import Html, tag
+from allotment.reports.markup import Html, load_templates
 from allotment.reports.page import POLICY
 from allotment.reports.style import DARK, LIGHT
 
@@ -180,36 +180,17 @@ class _Handler(BaseHTTPRequestHandler):
 def write_frame(live: LiveCampaign) -> str:
     """The page around the page: progress above, the report below."""
     progress = live.find_progress()
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", live.name),
-        Html('<link rel="icon" href="data:,">'),
-        tag("style", Html(FRAME_STYLE)),
+    return (
+        load_templates()
+        .get_template("live.html")
+        .render(
+            name=live.name,
+            progress=progress,
+            said=progress["said"] or SAID_IDLE,
+            idle=SAID_IDLE,
+            lost=SAID_LOST,
+            no_script=SAID_NO_SCRIPT,
+            style=Html(FRAME_STYLE),
+            script=Html(FRAME_SCRIPT),
+        )
     )
-    amounts: dict[str, int] = {}
-    if progress.get("total"):
-        amounts = {"max": progress["total"], "value": progress["done"]}
-    body = tag(
-        "body",
-        tag(
-            "header",
-            tag("span", progress["said"] or SAID_IDLE, id="said", role="status"),
-            tag(
-                "progress",
-                id="bar",
-                aria_labelledby="said",
-                hidden=None if progress["running"] else "",
-                **amounts,
-            ),
-            tag("noscript", tag("a", SAID_NO_SCRIPT, href="/report")),
-        ),
-        tag("iframe", id="report", title=live.name),
-        tag("script", Html(FRAME_SCRIPT)),
-        data_page=progress["page"],
-        data_idle=SAID_IDLE,
-        data_lost=SAID_LOST,
-        data_name=live.name,
-    )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
