@@ -470,7 +470,8 @@ def test_a_writer_says_how_far_it_is(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [{"done": 5}, {"done": -1}, {"done": True}, {"total": 1.0}, {"left": -1}, {"left": float("inf")},
+    [{"done": 5}, {"done": -1}, {"done": True}, {"total": 1.0}, {"left": -1},
+     {"left": float("inf")},
      {"left": float("nan")}, {"left": "9"}, {"at": None}, {"more": 1}, {"total": 10**400}],
 )  # fmt: skip
 def test_a_lock_that_says_odd_things_of_itself_is_one_that_says_nothing(

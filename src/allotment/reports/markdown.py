@@ -48,7 +48,7 @@ MARKUP = re.compile(r"([\\`*_\[\]<>|~&#])")
 OPENINGS = re.compile(r"(?=[-+=])|(?<=\d)(?=[.)])")
 """places in the first word of a line before what would make a list or a heading of it"""
 
-SMALL = re.compile(r"<small>(?:\((.*?)\)|(.*?))</small>")
+SMALL_PRINT = re.compile(r"<small>(?:\((.*?)\)|(.*?))</small>")
 """a remark in a cell, some in brackets already"""
 
 
@@ -102,7 +102,7 @@ def escape_markdown(text: str) -> str:
 
 def _write(content: Content) -> str:
     """What stands in one line, be it text or markup of the page, in which remarks are small."""
-    text = Html(SMALL.sub(r" (\1\2)", str(escape(content)))).striptags()
+    text = Html(SMALL_PRINT.sub(r" (\1\2)", str(escape(content)))).striptags()
     return escape_markdown(" ".join(text.split()))
 
 
