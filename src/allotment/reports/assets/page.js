@@ -225,7 +225,8 @@
         else wrong.push(fill(words.notWhole, {what: name, text: fields[field]}));
       }
     }
-    return {instance, wrong};
+    // what labels of one task do to others depends on how much these count
+    return {instance: reweigh(instance, instance.tasks.map((task) => task.weight)), wrong};
   }
 
   /** Another price of the first label; where later ones cost less, they do so by the same factor. */
@@ -236,7 +237,7 @@
 
   const meanOf = (instance, value) => {
     const total = instance.tasks.reduce((sum, task) => sum + task.weight, 0);
-    return values.instance.pairs && total ? value / total : value;
+    return values.isMean && total ? value / total : value;
   };
 
   function startWhatIf(place) {
