@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from helpers.campaigns import begin, fine, refused
 from helpers.reports import EVIL, example, rename
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from allotment import InputError
+from allotment.campaign.campaign import Campaign
 from allotment.reports.blocks import PageBlock
 from allotment.reports.markdown import (
     BLOCK_WRITERS,
@@ -153,3 +155,19 @@ def test_a_file_takes_the_place_of_a_report_and_of_nothing_else(tmp_path: Path) 
 def test_wrong_values_are_said_all_at_once() -> None:
     with pytest.raises(InputError, match="plan"):
         write_markdown({"plan": 3, "titel": "x"})
+
+
+def test_the_command_prints_it_or_writes_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = begin("camp", "--method", "neutral")
+    text = write_markdown(Campaign(folder).report())
+    assert "| size |" in text
+    assert fine("report", folder, "--markdown") == text
+    assert fine("report", folder, "--markdown", "-o", "report.md") == "report.md is written.\n"
+    assert Path("report.md").read_text() == text
+    assert not (folder / "report.html").exists()
+    assert "not both" in refused(2, "report", folder, "--markdown", "--json")
+    Path("own.md").write_text("mine")
+    assert "is no report" in refused(2, "report", folder, "--markdown", "-o", "own.md")
