@@ -57,7 +57,7 @@ def trace_frontier(plan: Plan) -> dict[str, Any] | None:
     if len(points) < 3:
         return None
     return {"points": points, "budget": show_exact(problem.budget), "level": LEVEL_SHOWN,
-            "knee": _find_knee(points)}  # fmt: skip
+            "knee": find_knee(points)}  # fmt: skip
 
 
 def _find_gain(
@@ -72,7 +72,7 @@ def _find_gain(
     return float(gains.mean()), float(low), float(high)
 
 
-def _find_knee(points: Sequence[Sequence[float | None]]) -> float:
+def find_knee(points: Sequence[Sequence[float | None]]) -> float:
     """The budget that lies farthest above the straight line between the ends: from there on money
     brings less than on the whole."""
     money = np.array([each[0] for each in points], dtype=float)
