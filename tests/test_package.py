@@ -63,9 +63,9 @@ INSIDE = {
     "settings": ("settings", "template"),
     "stock": ("stock", "fingerprints", "conformance"),
     "campaign": (
-        "renaming", "rounds", "state", "goals", "evaluation", "audit", "session", "sheets",
-        "doubts", "intake", "corrections", "origins", "export", "sharing", "placing", "work",
-        "jobs", "choosing", "summary", "campaign", "starting",
+        "renaming", "beginning", "rounds", "state", "goals", "evaluation", "audit", "session",
+        "sheets", "doubts", "intake", "corrections", "origins", "export", "sharing", "placing",
+        "work", "jobs", "choosing", "summary", "campaign", "starting",
     ),
     "experiment": (
         "case", "ground", "record", "work", "outcomes", "casebook", "entrants", "surfaces",

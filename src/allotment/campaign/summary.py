@@ -156,6 +156,7 @@ def summarise(
         for task in state.settings.tasks
     ]
     notes = [state.unsaid] if state.unsaid else []
+    notes += [f"weights of the network: {state.unbegun}"] if state.unbegun else []
     if conflicts:
         notes.append(
             f"{several(conflicts, 'label')} with contradicting answers; the"

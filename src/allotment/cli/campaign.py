@@ -148,6 +148,12 @@ class _MethodOption(click.Option):
 @click.option(
     "--from-scratch", is_flag=True, help="Let such a network start without trained weights."
 )
+@click.option(
+    "--sharing",
+    default="all",
+    show_default=True,
+    help="What tasks share of a network for images: all, or adapters (with some of their own).",
+)
 @click.option("--steps", type=click.IntRange(1), metavar="N", help="Of one training.")
 @click.option(
     "--learner",
