@@ -6,12 +6,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from allotment.advice.doctor import Diagnosis
-from allotment.advice.questions import ask_what_if, list_reach, list_worths, trace_frontier
+from allotment.advice.questions import (
+    ask_what_if,
+    find_worth_of_knowing,
+    list_reach,
+    list_worths,
+    trace_frontier,
+)
 from allotment.arrays import Array
 from allotment.campaign.evaluation import LEVEL, Evaluation
 from allotment.campaign.renaming import rename_plan
@@ -32,7 +39,7 @@ from allotment.job import installed
 from allotment.learners.metrics import title_metric
 from allotment.learners.validation import FEWEST_SCORED
 from allotment.ledger.store import Value
-from allotment.overview import few_baselines
+from allotment.overview import few_baselines, shows_ranges
 from allotment.plan import Outlook, Plan, unit_of
 from allotment.problem import show_exact
 from allotment.settings.settings import SETTINGS_FILE, quote
@@ -379,6 +386,7 @@ def _add_questions(values: dict[str, Any], plan: Plan, metrics: Mapping[str, str
     if (found := trace_frontier(plan)) is not None:
         values["frontier"] = found | {"unit": unit}
     values["worths"] = list_worths(plan)
+    values["knowing"] = find_worth_of_knowing(plan)
     if isinstance(evidence, Estimates):
         values["reach"] = list_reach(evidence, metrics)
 
@@ -442,16 +450,29 @@ def _plan(plan: Plan, have: Mapping[str, int] | None) -> dict[str, Any]:
     past."""
     look, rows = plan.outlook, []
     plateau = plan.plateau if look is None else look.plateau
+    limits = plan.break_even if have is not None and shows_ranges(plan, None) else {}
     for task in plan.problem.tasks:
         count = plan.counts[task.name]
         row = {"name": task.name, "cost": show_exact(task.cost), "count": count}
         row |= {} if have is None else {"have": have[task.name]}
         row |= {"spend": show_exact(task.price(count)), "plateau": list(plateau[task.name])}
+        row["break_even"] = limits.get(task.name)
         if look is not None:
             row["low"], row["high"] = look.counts[task.name]
         rows.append(row)
     spent = plan.problem.price(plan.counts)
-    return {"tasks": rows, "budget": show_exact(plan.problem.budget), "spent": show_exact(spent)}
+    caps = [
+        {
+            "name": cap.name,
+            "limit": show_exact(cap.limit),
+            "used": show_exact(
+                sum((cap.use[task] * plan.counts[task] for task in cap.use), Fraction(0))
+            ),
+        }
+        for cap in plan.problem.caps
+    ]
+    money = {"budget": show_exact(plan.problem.budget), "spent": show_exact(spent)}
+    return {"tasks": rows, "caps": caps} | money
 
 
 def _add_scores(plan: dict[str, Any], forecasts: Mapping[str, Forecast]) -> None:

@@ -201,7 +201,8 @@ class Estimates:
         )
         edges = [(1 - level) / 2, (1 + level) / 2]
         low, high = np.quantile(more, edges)
-        best = np.quantile(self._own_plans(problem), edges, axis=0)
+        own = [[plan[name] for name in problem.names] for plan in self.list_own_plans(problem)[1]]
+        best = np.quantile(np.array(own, dtype=float), edges, axis=0)
         return Outlook(
             mean=float(more.mean()),
             low=float(low),
@@ -215,20 +216,20 @@ class Estimates:
             },
         )
 
-    def _own_plans(self, problem: Problem) -> Array:
-        """[draw, task]: the best plan of some draws, each as if it were the truth."""
+    def list_own_plans(self, problem: Problem) -> tuple[list[int], list[dict[str, int]]]:
+        """Some draws, and the best plan of each as if it were the truth."""
         weights = np.array([problem[task].weight for task in self.tasks])
         tasks = [task.with_weight(1.0) for task in problem.tasks]
         flat = Problem(tasks, problem.budget, problem.caps, problem.count_implied)
-        found = []
-        for draw in np.unique(np.linspace(0, self.draws - 1, OWN_PLANS).astype(int)):
+        found, chosen = [], np.unique(np.linspace(0, self.draws - 1, OWN_PLANS).astype(int))
+        for draw in chosen:
             # transfer is additive, so what counts for the plan is what a label does for all tasks
             # together
             plan = allocate(
                 flat, self._curves(np.diag(weights @ self.worths[draw]), self.shapes[draw], None)
             )
-            found.append([plan.counts[name] for name in problem.names])
-        return np.array(found, dtype=float)
+            found.append(plan.counts)
+        return chosen.tolist(), found
 
     @property
     def _start(self) -> Array:

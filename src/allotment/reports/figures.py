@@ -1,25 +1,20 @@
-"""What the page's charts show, as plain values for its script, and where they are put."""
+"""What the page's charts show, as plain values for its script."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from allotment.amounts import exact
 from allotment.reports import words
-from allotment.reports.markup import Html, clean, shorten, tag
+from allotment.reports.markup import clean, shorten
 
 LONGEST_NAME = 40
 """letters of a name beside a chart"""
 
 
-def place_chart(kind: str, at: int = 0) -> Html:
-    """Where the script draws; readers who see no pictures have the table beside it."""
-    return tag("div", data_chart=kind, data_at=at, class_="chart", aria_hidden="true")
-
-
 def list_charts(given: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """By kind of chart, in the order of `place_chart`."""
+    """By kind of chart, in the order of the page."""
     tasks = {task["name"]: task for task in (given.get("plan") or {}).get("tasks", ())}
     found: dict[str, list[dict[str, Any]]] = {
         "curve": [
@@ -44,7 +39,24 @@ def list_charts(given: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
                 "name": words.HEADINGS["worths"],
             }
         ]
+    outcomes = words.match_outcomes(given)
+    if any(row["foretold"] is not None for row in outcomes):
+        found["outcome"] = [_describe_outcomes(outcomes, given)]
     return found
+
+
+def _describe_outcomes(
+    outcomes: Sequence[Mapping[str, Any]], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    rows = [
+        {
+            "name": _name(row["name"]),
+            "foretold": row["foretold"],
+            **dict(zip(("mean", "low", "high"), row["came"], strict=True)),
+        }
+        for row in outcomes
+    ]
+    return {"rows": rows, "unit": _find_unit(given), "name": words.OUTCOMES}
 
 
 def _name(text: str) -> str:

@@ -180,14 +180,20 @@ TASK = record(
         "low": count,
         "high": count,
         "plateau": row(count, count),
+        "break_even": number,
         "score": SCORE,
     },
 )
+CAP = record({"name": text, "used": money, "limit": money}, {})
 MEASURED = row(maybe(number), maybe(number))
 PART_CHECKS: dict[str, ValueCheck] = {
     "title": text,
     "decision": text,
-    "plan": record({"tasks": each(TASK)}, {"budget": money, "spent": money, "currency": text}),
+    "plan": record(
+        {"tasks": each(TASK)},
+        {"budget": money, "spent": money, "currency": text, "caps": each(CAP)},
+    ),
+    "knowing": number,
     "order": text,
     "stale": text,
     "outlook": OUTLOOK,

@@ -37,9 +37,14 @@ HEADINGS = {
     "about": "How it was measured",
 }
 NOTES = {
-    "plan": (
+    "range": (
         "Best plans: where the number lies if what was measured is varied within its uncertainty."
-        " Equally good: what it can be in plans worth at least 99 % of this one."
+    ),
+    "plateau": "Equally good: what it can be in plans worth at least 99 % of this one.",
+    "break_even": "Bought up to: the price of one label above which none is bought.",
+    "outcome": (
+        "By how much this plan is ahead of each other one: the bar is what retraining showed, with"
+        " its interval, the stroke what had been expected."
     ),
     "comparison": (
         "Mean gain: what the tasks gain, in % of each one's score, in the mean over tasks by their"
@@ -109,6 +114,13 @@ HEADS = {
     "share": "Share",
     "range": "Best plans",
     "plateau": "Equally good",
+    "break_even": "Bought up to",
+    "cap": "Limit",
+    "used": "Taken",
+    "limit": "Of",
+    "beside": "Ahead of",
+    "foretold": "Expected",
+    "came": "Came",
     "plan": "Plan",
     "spent": "Spent",
     "worth": "Mean gain",
@@ -200,6 +212,11 @@ TO = "to"
 ORDER_NOW = "Order now"
 OUT_OF_DATE = "Out of date"
 SCORE_TABLE = "What tasks score"
+CAP_TABLE = "Limits on several tasks"
+OUTCOMES = "Expected, and what came"
+FOLDED = "{count} more, which move hardly any money"
+TILES = {"chance": "Chance of beating", "knowing": "To know everything"}
+KNOWING = "is worth at most so much more"
 TOGETHER = "Together"
 NO_TASKS = "There are no tasks to buy labels for."
 NOT_MEASURED = "Nothing was measured here."
@@ -394,6 +411,36 @@ def say_scores(tasks: Sequence[Mapping[str, Any]]) -> Html:
         return Html()
     more = "; the others below" if len(known) > MOST_TASKS_NAMED else ""
     return fill("{scores}{more}.", scores=join(parts, "; "), more=more)
+
+
+def write_order(tasks: Sequence[Mapping[str, Any]]) -> str:
+    """What to buy as lines of text, to be put into a mail or a sheet."""
+    return "\n".join(f"{task['name']}\t{task['count']}" for task in tasks if task["count"])
+
+
+def find_money(given: Mapping[str, Any]) -> dict[str, str]:
+    """How amounts are written: decimal sign, what stands between thousands, currency."""
+    what_if, plan = given.get("what_if") or {}, given.get("plan") or {}
+    return {
+        "decimal": what_if.get("decimal") or ".",
+        "thousands": what_if.get("thousands") or ",",
+        "currency": what_if.get("currency") or plan.get("currency") or "",
+    }
+
+
+def match_outcomes(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Of each other plan that was retrained: by how much this one was expected to be ahead, None
+    where nobody said, and by how much it was."""
+    said = {
+        row["name"]: row["outlook"]["mean"]
+        for row in given.get("comparison", ())
+        if row.get("outlook")
+    }
+    return [
+        {"name": row["name"], "foretold": said.get(row["name"]), "came": list(row["ahead"])}
+        for row in (given.get("evaluation") or {}).get("rows", ())
+        if row.get("ahead")
+    ]
 
 
 def find_score_places(score: Mapping[str, Any]) -> int:

@@ -1,8 +1,8 @@
 """What the page carries with it: its script, and the library that draws.
 
-plot.js is Observable Plot 0.6.17 with what it needs of D3, cut down to what the page uses and made
-anew by `docs/page.md`; its licences stand in plot.LICENSE. The others are ours. A page holds them in
-one script, so that it is one file; its policy knows that script by its hash.
+plot.js is Observable Plot 0.6.17 with what it needs of D3, cut down to what the page uses;
+docs/page.md says how it is made, its licences stand in plot.LICENSE. The others are ours. A page
+holds them in one script, so that it is one file; its policy knows that script by its hash.
 """
 
 from __future__ import annotations

@@ -140,10 +140,18 @@
   function listCells(table) {
     const rows = [...table.querySelectorAll("tr")].map((row) =>
       [...row.cells].map((cell) => {
-        const text = (cell.dataset.value ?? cell.innerText).replace(/\s+/g, " ").trim();
+        const text = tellCell(cell).replace(/\s+/g, " ").trim();
         return quote(/^[=+\-@\t]/.test(text) && !/^[+-]?[\d.,]+/.test(text) ? `'${text}` : text);
       }).join(","));
     return `${rows.join("\r\n")}\r\n`;
+  }
+
+  /** What a cell says, without the head that a card repeats; a control says its value. */
+  function tellCell(cell) {
+    const control = cell.querySelector("input");
+    if (control) return control.type === "checkbox" ? String(control.checked) : control.value;
+    return [...cell.childNodes].filter((node) => !node.classList?.contains("head"))
+      .map((node) => node.textContent).join(" ");
   }
 
   function offerTables() {
@@ -286,7 +294,7 @@
     };
     place.append(
       make("div", {class: "knobs"}, make("label", {for: "wi-budget"}, words.budget), slider, budget),
-      make("div", {class: "wide", role: "region", "aria-label": words.whatIf, tabindex: "0"}, table),
+      make("div", {class: "wide cards", role: "region", "aria-label": words.whatIf, tabindex: "0"}, table),
       parts.wrong, parts.said, parts.changes,
       make("p", {class: "buttons"}, parts.back, parts.save, parts.link));
     return parts;
@@ -294,10 +302,13 @@
 
   const tellMoney = (instance, units) => String(Number(toMoney(instance, units).toFixed(6)));
 
+  /** What a cell is, where its row is a card and the heads of columns are gone. */
+  const headOf = (head) => make("span", {class: "head", "aria-hidden": "true"}, words[head]);
+
   function layOutTask(task, at, count, change) {
     const edit = (field) => (event) => change((edits) => {
       const text = event.target.type === "checkbox"
-        ? (event.target.checked ? row.bought.dataset.value : "") : event.target.value.trim();
+        ? (event.target.checked ? row.bought.dataset.count : "") : event.target.value.trim();
       const mine = (edits.tasks[at] ??= {});
       if (text === "") delete mine[field];
       else mine[field] = text.replace(",", ".");
@@ -308,11 +319,14 @@
       price: field("price", "decimal"), weight: field("weight", "decimal"),
       least: field("least", "numeric"), most: field("most", "numeric"),
       hold: make("input", {type: "checkbox", "aria-label": `${words.hold}: ${nameOf(task.name)}`, onchange: edit("hold")}),
-      bought: make("td", {class: "number strong"}), moved: make("td", {class: "number"}), gain: make("td", {class: "number"}),
     };
-    const cell = (inside) => make("td", {class: "number"}, inside);
+    const cell = (inside, head) => make("td", {class: "number"}, headOf(head), inside);
     row.line = make("tr", {}, make("th", {scope: "row", class: "name"}, make("bdi", {}, nameOf(task.name))),
-      cell(row.price), cell(row.weight), cell(row.least), cell(row.most), cell(row.hold), row.bought, row.moved, row.gain);
+      ...["price", "weight", "least", "most", "hold"].map((head) => cell(row[head], head)),
+      ...[["bought", "buy"], ["moved", "change"], ["gain", "gain"]].map(([key, head]) => {
+        row[key] = make(key === "bought" ? "strong" : "span");
+        return cell(row[key], head);
+      }));
     return row;
   }
 
@@ -327,9 +341,9 @@
     parts.rows.forEach((row, at) => {
       const [count, before] = [plan.counts[at], base.plan.counts[at]];
       row.bought.textContent = sayCount(count);
-      row.bought.dataset.value = String(count);
+      row.bought.dataset.count = String(count);
       row.moved.textContent = count === before ? "" : `${count > before ? "+" : ""}${sayCount(count - before)}`;
-      row.moved.className = `number ${count > before ? "more" : "fewer"}`;
+      row.moved.className = count > before ? "more" : "fewer";
       row.gain.textContent = sayNumber(plan.gains[at], placesOf(plan.gains[at]));
     });
     const [mean, was] = [meanOf(instance, plan.value), meanOf(base.instance, base.plan.value)];
