@@ -185,18 +185,19 @@ def _write_table(
 ) -> dict[str, Any]:
     """A curve of one's own, whose formula the page does not know: its worths."""
     steps = list_steps(most)
-    counts = steps * step
-    if len(steps) <= most:
+    worths = np.asarray(term.rise(np.zeros(len(steps)), steps * step), dtype=float)
+    # beyond what can be bought a curve of one's own may say anything
+    known = np.flatnonzero(~np.isfinite(worths) | (np.diff(worths, prepend=0.0) < 0))
+    steps = steps[: known[0]] if len(known) else steps
+    if len(steps) <= steps[-1]:
         inexact.append(
-            f"the gain of {name}: the page knows {len(steps):,} of its {most + 1:,} worths, with"
-            " straight lines between"
+            f"the gain of {name}: the page knows {len(steps):,} of its {int(steps[-1]) + 1:,}"
+            " worths, with straight lines between"
         )
-    worths = np.asarray(term.rise(np.zeros(len(counts)), counts), dtype=float)
-    whole = step == 1.0
     return {
         "curve": "table",
-        "counts": [int(count) if whole else float(count) for count in counts],
-        "worths": worths.tolist(),
+        "counts": [int(count) if step == 1.0 else float(count) for count in steps * step],
+        "worths": worths[: len(steps)].tolist(),
     }
 
 

@@ -14,15 +14,16 @@
 // is made of counts that lose at most `width` each. They are few, because curves bend; all of them are
 // put together, task by task. Where that would be too many, the region is split in two.
 //
-// Plans whose worth (beyond the floors) is within 1e-9 of the best are equal: of these it is the one
-// of least money, then the one with more of earlier tasks. So the last digits of `exp`, in which
-// machines differ, decide nothing. Amounts are whole numbers below 2^53 throughout.
+// Plans are equal whose worth differs by less than 1e-9 of what one lot adds where it adds most: of
+// these it is the one of least money, then the one with more of earlier tasks. So the last digits of
+// `exp`, in which machines differ, decide nothing. Amounts are whole numbers below 2^53 throughout.
 
-export const EQUAL = 1e-9; // plans that differ by this share of what is decided are equal
-const CLOSE = 1e-12; // a plan within this share of its bound is the best
-const SETTLED = 1e-10; // within this share, more is only proved where that is cheap
+const EQUAL = 2e-13; // plans that differ by this share of what is decided are equal
+const PROVED = 1e-9; // a gap of at most this share of the worth is called none
+const NOISE = 2 ** -50; // rounding of a worth, as a share of it, for each of its terms
+const SETTLED = 5e-10; // a plan within this share of its bound is improved only where that is cheap
 const LONGEST_LIST = 60_000; // partial plans in one step of a list
-const SHORT_LIST = 6_000; // the same where only a last digit is at stake
+const SHORT_LIST = 10_000; // the same where only a last digit is at stake
 const WIDEST = 5_000; // counts of one task on either side
 const MOST_REGIONS = 300;
 const MOST_WORK = 3_000_000; // partial plans in all, about a second
@@ -822,54 +823,54 @@ function pickPlan(model, answer, centre, windows, counts, states, width, enough)
 
 // ---- The search ----------------------------------------------------------------------------------------
 
-/** The counts of greatest worth in a region; `target` ends it as soon as it is reached, or out of reach. */
+/** The counts of greatest worth in a region; with a `target`, any that reach it. */
 function maximise(model, root, target = Infinity) {
   const [first, feasible] = findPrices(model, root);
-  const best = { counts: null, worth: -Infinity, work: 0 };
-  const offer = (counts) => {
+  const scale = Math.max(Math.abs(first.bound), 1e-200);
+  const best = { counts: null, worth: -Infinity, work: 0, unseen: -Infinity };
+  best.noise = NOISE * scale * (2 + model.variables.length);
+  best.goal = () => (target === Infinity ? best.worth : target);
+  best.offer = (counts) => {
     const worth = worthOf(model, counts);
     if (worth > best.worth && fits(model, counts)) Object.assign(best, { counts, worth });
   };
-  offer(root.low.slice(0, model.tasks));
-  offer(fill(model, root, first, feasible));
-  const scale = Math.max(Math.abs(best.worth), Math.abs(first.bound), 1e-200);
-  best.noise = 2 ** -46 * scale * (2 + model.variables.length);
+  best.offer(root.low.slice(0, model.tasks));
+  best.offer(fill(model, root, first, feasible));
   const queue = [{ bound: first.bound, part: root, answer: first }];
-  const goal = () => (target === Infinity ? best.worth : Math.max(best.worth, target));
-  let regions = 0;
-  while (queue.length && regions < MOST_REGIONS && best.work < MOST_WORK && best.worth < target) {
+  const [mostRegions, mostWork] = target === Infinity ? [MOST_REGIONS, MOST_WORK] : [30, MOST_WORK / 30];
+  for (let regions = 0; queue.length && regions < mostRegions && best.work < mostWork; regions++) {
     queue.sort((a, b) => a.bound - b.bound);
-    const gap = queue.at(-1).bound - goal();
-    if (gap < -best.noise || (regions && gap <= SETTLED * Math.abs(best.worth))) break;
+    const gap = queue.at(-1).bound - best.goal();
+    if (gap < -best.noise || best.worth >= target) break;
+    if (regions && target === Infinity && gap <= SETTLED * best.worth) break;
     let { part, answer } = queue.pop();
-    if (regions++) {
+    if (regions) {
       const [near, inside] = findPrices(model, part, answer.prices);
-      if (near.bound < goal() - best.noise) continue;
+      if (near.bound < best.goal() - best.noise) continue;
       answer = near;
-      offer(fill(model, part, near, inside));
+      best.offer(fill(model, part, near, inside));
     }
-    if (exhaust(model, part, answer, best, offer, goal)) continue;
+    if (exhaust(model, part, answer, best)) continue;
     for (const half of split(model, part, answer, best)) {
       if (!fits(model, half.low)) continue;
       const after = respond(model, half, answer.prices);
       const bound = Math.min(after.bound, answer.bound);
-      if (bound >= goal() - best.noise) queue.push({ bound, part: half, answer: after });
+      if (bound >= best.goal() - best.noise) queue.push({ bound, part: half, answer: after });
     }
   }
-  const left = queue.reduce((most, { bound }) => Math.max(most, bound), -Infinity);
+  const left = queue.reduce((most, { bound }) => Math.max(most, bound), best.unseen);
   return { ...best, answer: first, gap: Math.max(0, left - best.worth) };
 }
 
 const inside = (part, counts) => counts.map((count, i) => Math.min(Math.max(count, part.low[i]), part.high[i]));
 
-/** Look for the best plan of a region; true if there is provably none better in it afterwards. */
-function exhaust(model, part, answer, best, offer, goal) {
+/** Look for the best plan of a region; true if nothing in it needs another look. */
+function exhaust(model, part, answer, best) {
   const second = secondLosses(model, part, answer);
-  const equal = Math.max(best.noise, CLOSE * Math.abs(answer.bound));
   const list = (width, options) => {
     const found = listPlans(model, part, answer, inside(part, best.counts), width, { ...options, second });
     best.work += found.work;
-    if (found.counts) offer(found.counts);
+    if (found.counts) best.offer(found.counts);
     return found;
   };
   const improve = (widest) => {
@@ -882,21 +883,22 @@ function exhaust(model, part, answer, best, offer, goal) {
     }
     list(gap, { core: movable.slice(0, MOST_TIES).sort((a, b) => a - b), widest });
   };
-  if (answer.bound - goal() > equal) improve(2);
+  if (answer.bound - best.worth > best.noise) improve(2);
   let width = Math.max((answer.bound - best.worth) / 4096, best.noise);
   for (;;) {
-    const gap = answer.bound - goal();
-    if (gap <= equal) return true;
-    const settled = gap <= SETTLED * Math.abs(answer.bound);
-    const before = best.worth;
+    const gap = answer.bound - best.worth;
+    if (gap <= best.noise || best.worth >= best.goal() + best.noise) return true;
+    const settled = gap <= SETTLED * answer.bound;
     const found = list(width, { longest: settled ? SHORT_LIST : LONGEST_LIST });
     if (!found.whole) {
       if (!settled) improve(8);
-      return answer.bound - goal() <= SETTLED * Math.abs(answer.bound);
+      if (answer.bound - best.worth > SETTLED * answer.bound) return false;
+      best.unseen = Math.max(best.unseen, answer.bound);
+      return true;
     }
     // all plans within `width` were seen: the best of them is the best of all
-    if (answer.bound - best.worth <= width || width >= gap + best.noise) return true;
-    width = Math.min(width * 4, Math.max(answer.bound - Math.max(before, best.worth), gap) + 2 * best.noise);
+    if (answer.bound - best.worth <= width || width >= answer.bound - best.goal() + best.noise) return true;
+    width = Math.min(width * 4, answer.bound - Math.min(best.goal(), best.worth) + 2 * best.noise);
   }
 }
 
@@ -930,14 +932,14 @@ const within = (model, money) => ({ ...model, limits: [money, ...model.limits.sl
 
 /** Of all plans that are as good as the best, the first; `settled` is false where they are too many to tell. */
 function settleTies(model, root, solution) {
-  const enough = solution.worth - EQUAL * Math.abs(solution.worth);
+  const enough = solution.worth * (1 - EQUAL);
   const cheapest = saveMoney(model, root, solution, enough);
   const less = within(model, cheapest.money);
   const same = cheapest.money === model.limits[0];
   const [answer] = same ? [solution.answer] : findPrices(less, root);
   const width = Math.max(answer.bound - enough, 0) + solution.noise;
-  const found = listPlans(less, root, answer, cheapest.counts, width, { enough, longest: LONGEST_LIST / 4 });
-  const settled = found.whole && cheapest.settled;
+  const found = listPlans(less, root, answer, cheapest.counts, width, { enough, longest: SHORT_LIST });
+  const settled = found.whole && cheapest.settled && solution.gap <= solution.noise;
   return { counts: found.counts ?? cheapest.counts, settled };
 }
 
@@ -972,7 +974,7 @@ function saveMoney(model, root, solution, enough) {
       [counts, high] = [trial.counts, usedBy(model, trial.counts)[0]];
       step *= 2;
     } else {
-      settled &&= trial.gap <= 0 || trial.worth + trial.gap < enough;
+      settled &&= trial.worth + trial.gap < enough;
       low = money + 1;
       step = Math.max(1, Math.floor((high - low) / 2));
     }
@@ -1035,9 +1037,9 @@ export function solve(instance) {
   const { counts: more, settled } = settleTies(model, root, solution);
   const counts = more.map((each, i) => each + model.variables[i].base);
   const spent = spendOf(instance, counts);
-  const gap = solution.gap <= EQUAL * Math.abs(solution.worth) ? 0 : solution.gap;
+  const gap = solution.gap <= PROVED * Math.abs(solution.worth) ? 0 : solution.gap;
   const [price] = solution.answer.prices;
-  const scarce = price * model.limits[0] > CLOSE * Math.abs(solution.answer.bound);
+  const scarce = price * model.limits[0] > 1e-12 * Math.abs(solution.answer.bound);
   return {
     feasible: true,
     clashes,
@@ -1056,3 +1058,51 @@ export function solve(instance) {
 /** The exact plan for each of some budgets, in units of money. */
 export const frontier = (instance, budgets) =>
   budgets.map((budget) => ({ budget, ...solve({ ...instance, budget }) }));
+
+/**
+ * The instance with other weights, in task order.
+ *
+ * Where gains were estimated, harm that labels of one task do to others is taken off their own worth,
+ * by the tasks' weights, since a curve that falls would not be concave (Estimates.mean_gains).
+ */
+export function reweigh(instance, weights) {
+  const tasks = instance.tasks.map((task, i) => ({ ...task, weight: weights[i] }));
+  if (!instance.pairs) return { ...instance, tasks };
+  const { law, shapes } = instance.pairs;
+  const worths = foldHarm(instance.pairs.worths, weights);
+  const curve = (i, j) =>
+    law === "power"
+      ? { curve: "power", size: worths[i][j], have: tasks[j].have, exponent: shapes[j], ceiling: null }
+      : { curve: "geometric", size: worths[i][j], keep: shapes[j] };
+  const gains = {};
+  for (const [i, task] of tasks.entries()) {
+    const others = tasks.flatMap((other, j) =>
+      j !== i && worths[i][j] > 0
+        ? [{ ...curve(i, j), of: { shares: { [other.name]: 1 }, step: 1 } }]
+        : [],
+    );
+    gains[task.name] = [curve(i, i), ...others];
+  }
+  return { ...instance, tasks, gains };
+}
+
+/** The same worth of each task's labels for all tasks together, with no cell below 0 off the diagonal. */
+function foldHarm(worths, weights) {
+  const folded = worths.map((row) => row.slice());
+  for (const [j, weight] of weights.entries()) {
+    const weigh = (column) =>
+      weight > 0 ? column.reduce((sum, each, i) => sum + (i === j ? 0 : weights[i] * each), 0) / weight : 0;
+    const column = folded.map((row) => row[j]);
+    let own = column[j] + weigh(column.map((each) => Math.min(each, 0)));
+    let help = column.map((each) => Math.max(each, 0));
+    const total = weigh(help);
+    if (own < 0 && help.some((each, i) => i !== j && each > 0)) {
+      // what the own worth cannot bear comes off the help
+      const left = Math.max(0, total + own);
+      help = help.map((each) => (total > 0 ? each * (left / total) : 0));
+      own = Math.min(0, total + own);
+    }
+    folded.forEach((row, i) => (row[j] = i === j ? own : help[i]));
+  }
+  return folded;
+}
