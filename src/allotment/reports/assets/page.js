@@ -274,8 +274,9 @@
   function layOut(place, base, change) {
     const {instance, plan} = base;
     const top = 3 * instance.budget || 1;
-    const slider = make("input", {type: "range", id: "wi-budget", min: 0, max: 300, step: 1, value: 100,
-      oninput: () => change((edits) => (edits.budget = tellMoney(instance, Math.round((top * slider.value) / 300))))});
+    const steps = Math.min(300, top); // of a unit of money or more each, or one would lead nowhere
+    const slider = make("input", {type: "range", id: "wi-budget", min: 0, max: steps, step: 1,
+      oninput: () => change((edits) => (edits.budget = tellMoney(instance, Math.round((top * slider.value) / steps))))});
     const budget = make("input", {type: "text", inputmode: "decimal", class: "money", "aria-label": words.budget,
       onchange: () => change((edits) => (edits.budget = budget.value.trim() || null))});
     const rows = instance.tasks.map((task, at) => layOutTask(task, at, plan.counts[at], change));
@@ -363,7 +364,7 @@
     };
     put(parts.budget, edits.budget ?? tellMoney(base.instance, base.instance.budget));
     const share = toMoney(instance, instance.budget) / (toMoney(base.instance, base.instance.budget) || 1);
-    parts.slider.value = String(Math.round(100 * share));
+    parts.slider.value = String(Math.round((parts.slider.max * share) / 3));
     parts.slider.setAttribute("aria-valuetext", sayMoney(instance, instance.budget));
     parts.rows.forEach((row, at) => {
       const mine = edits.tasks[at] ?? {};
