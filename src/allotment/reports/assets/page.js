@@ -179,7 +179,7 @@
       const field = /^(\d{1,4})\.(price|weight|least|most|hold)$/.exec(key);
       if (key === "budget") found.budget = text;
       else if (field && Number(field[1]) < values.instance.tasks.length) {
-        (found.tasks[field[1]] ??= {})[field[2]] = text;
+        (found.tasks[Number(field[1])] ??= {})[field[2]] = text; // 00 is 0
       }
     }
     return found;
