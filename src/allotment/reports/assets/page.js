@@ -204,9 +204,10 @@
   function apply(edits) {
     let instance = structuredClone(values.instance);
     const wrong = [];
-    const take = (text, put, what) => {
+    const weights = instance.tasks.map((task) => task.weight);
+    const take = (text, put, what, least = 0) => {
       const money = readMoney(instance, text);
-      if (money === null) return wrong.push(fill(words.notMoney, {what, text}));
+      if (money === null || money.units < least) return wrong.push(fill(words.notMoney, {what, text}));
       instance = refine(instance, money.finer);
       put(money.units);
     };
@@ -214,10 +215,10 @@
     for (const [place, fields] of Object.entries(edits.tasks)) {
       const name = nameOf(instance.tasks[place].name);
       const set = (key, value) => (instance.tasks[place][key] = value);
-      if (fields.price !== undefined) take(fields.price, (units) => setPrice(instance.tasks[place], units), name);
+      if (fields.price !== undefined) take(fields.price, (units) => (instance = changePrice(instance, place, units)), name, 1);
       if (fields.weight !== undefined) {
         const weight = Number(fields.weight);
-        if (Number.isFinite(weight) && weight <= 1e6) set("weight", weight);
+        if (Number.isFinite(weight) && weight <= 1e6) weights[place] = weight;
         else wrong.push(fill(words.notNumber, {what: name, text: fields.weight}));
       }
       for (const [field, key] of [["least", "least"], ["most", "most"], ["hold", "frozen"]]) {
@@ -226,13 +227,24 @@
         else wrong.push(fill(words.notWhole, {what: name, text: fields[field]}));
       }
     }
-    return {instance, wrong};
+    const same = weights.every((weight, at) => weight === instance.tasks[at].weight);
+    return {instance: same ? instance : reweigh(instance, weights), wrong};
   }
 
-  /** Another price of the first label; where later ones cost less, they do so by the same factor. */
-  function setPrice(task, units) {
-    const first = task.prices[0][1];
-    task.prices = task.prices.map(([after, price], at) => [after, at && first ? Math.round((price * units) / first) : units]);
+  const findDivisor = (one, other) => (other ? findDivisor(other, one % other) : one);
+
+  /** The instance with another price of a task's first label; the later ones change by the same
+   * factor, and money is counted more finely where that makes them no whole numbers. */
+  function changePrice(instance, place, units) {
+    const {prices} = instance.tasks[place];
+    const first = prices[0][1];
+    const wanted = prices.map(([, price]) => price * units); // of 1 / first of a unit
+    const finer = first / wanted.reduce(findDivisor, first);
+    const exact = [instance.budget, ...wanted].every((amount) => Number.isSafeInteger(amount * finer));
+    const finest = refine(instance, exact ? finer : 1);
+    const changed = prices.map(([after], at) => [after, Math.round((wanted[at] * (exact ? finer : 1)) / first)]);
+    finest.tasks = finest.tasks.map((task, at) => (at === Number(place) ? {...task, prices: changed} : task));
+    return finest;
   }
 
   const meanOf = (instance, value) => {
