@@ -321,7 +321,7 @@
   function layOutTask(task, at, count, change) {
     const edit = (field) => (event) => change((edits) => {
       const text = event.target.type === "checkbox"
-        ? (event.target.checked ? row.bought.dataset.count : "") : event.target.value.trim();
+        ? (event.target.checked ? row.bought.dataset.count ?? String(count) : "") : event.target.value.trim();
       const mine = (edits.tasks[at] ??= {});
       if (text === "") delete mine[field];
       else mine[field] = text.replace(",", ".");
@@ -349,6 +349,10 @@
     if (!plan?.feasible) {
       parts.said.textContent = "";
       parts.changes.replaceChildren();
+      for (const row of parts.rows) {
+        delete row.bought.dataset.count;
+        for (const key of ["bought", "moved", "gain"]) row[key].textContent = key === "moved" ? "" : "–";
+      }
       return;
     }
     parts.rows.forEach((row, at) => {
