@@ -167,6 +167,7 @@
 
   // ---- What if -----------------------------------------------------------------------------------
 
+  const LINKED = /^[\d.]{1,22}$/; // what a link holds of a number
   const FIELDS = ["price", "weight", "least", "most", "hold"];
 
   /** What the link says is changed: {budget, tasks: {place: {field: text}}}; anything odd is left
@@ -175,7 +176,7 @@
     const found = {budget: null, tasks: {}};
     for (const part of location.hash.replace(/^#what-if:/, "").split("&")) {
       const [key, text] = part.split("=");
-      if (!location.hash.startsWith("#what-if:") || !/^[\d.]{1,22}$/.test(text ?? "")) continue;
+      if (!location.hash.startsWith("#what-if:") || !LINKED.test(text ?? "")) continue;
       const field = /^(\d{1,4})\.(price|weight|least|most|hold)$/.exec(key);
       if (key === "budget") found.budget = text;
       else if (field && Number(field[1]) < values.instance.tasks.length) {
@@ -186,16 +187,28 @@
   }
 
   function writeLink(edits) {
-    const parts = edits.budget === null ? [] : [`budget=${edits.budget}`];
+    const parts = edits.budget === null ? [] : [["budget", edits.budget]];
     for (const [place, fields] of Object.entries(edits.tasks)) {
-      for (const field of FIELDS) if (fields[field] !== undefined) parts.push(`${place}.${field}=${fields[field]}`);
+      for (const field of FIELDS) if (fields[field] !== undefined) parts.push([`${place}.${field}`, fields[field]]);
     }
-    const link = parts.length ? `#what-if:${parts.join("&")}` : location.pathname + location.search;
+    const kept = parts.filter(([, text]) => LINKED.test(text)).map((part) => part.join("="));
+    const link = kept.length ? `#what-if:${kept.join("&")}` : location.pathname + location.search;
     try {
       history.replaceState(null, "", link);
     } catch {
       // some viewers of local files do not let a page change its link
     }
+  }
+
+  const escapeSign = (sign) => sign.replace(/[^\w\s]/g, "\\$&");
+  const GROUPED = new RegExp(`^\\d{1,3}(${escapeSign(values.money.thousands)}\\d{3})+(${escapeSign(values.money.decimal)}\\d+)?$`);
+
+  /** A number as a reader types it, with the page's own signs or with a decimal comma: 6,300 is what
+   * the page itself writes, and not a bit more than 6. */
+  function readTyped(given) {
+    const text = given.trim();
+    const whole = GROUPED.test(text) ? text.replaceAll(values.money.thousands, "") : text;
+    return whole.replace(",", ".");
   }
 
   const isWhole = (text) => /^\d{1,12}$/.test(text);
@@ -290,7 +303,7 @@
     const slider = make("input", {type: "range", id: "wi-budget", min: 0, max: steps, step: 1,
       oninput: () => change((edits) => (edits.budget = tellMoney(instance, Math.round((top * slider.value) / steps))))});
     const budget = make("input", {type: "text", inputmode: "decimal", class: "money", "aria-label": words.budget,
-      onchange: () => change((edits) => (edits.budget = budget.value.trim() || null))});
+      onchange: () => change((edits) => (edits.budget = readTyped(budget.value) || null))});
     const rows = instance.tasks.map((task, at) => layOutTask(task, at, plan.counts[at], change));
     const heads = [words.task, words.price, words.weight, words.least, words.most, words.hold, words.buy, words.change, words.gain];
     const table = make("table", {}, make("caption", {}, words.whatIf),
@@ -324,7 +337,7 @@
         ? (event.target.checked ? row.bought.dataset.count ?? String(count) : "") : event.target.value.trim();
       const mine = (edits.tasks[at] ??= {});
       if (text === "") delete mine[field];
-      else mine[field] = text.replace(",", ".");
+      else mine[field] = readTyped(text);
     });
     const field = (name, mode) => make("input", {type: "text", inputmode: mode, class: "small",
       "aria-label": `${words[name]}: ${nameOf(task.name)}`, onchange: edit(name)});
@@ -477,7 +490,7 @@
     place.append(make("div", {class: "knobs"}, choice, make("label", {}, words.score, " ", field)), said);
     function show() {
       const each = list[choice.value];
-      const target = Number(field.value.replace(",", "."));
+      const target = Number(readTyped(field.value));
       if (!field.value.trim() || !Number.isFinite(target)) {
         said.textContent = fill(words.scoreNow, {task: nameOf(each.task), now: sayNumber(each.now, 3), metric: each.metric});
         return;
