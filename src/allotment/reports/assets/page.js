@@ -170,13 +170,15 @@
   const LINKED = /^[\d.]{1,22}$/; // what a link holds of a number
   const FIELDS = ["price", "weight", "least", "most", "hold"];
 
+  const isAsked = () => location.hash.startsWith("#what-if:");
+
   /** What the link says is changed: {budget, tasks: {place: {field: text}}}; anything odd is left
    * out, since a link comes from anywhere. */
   function readLink() {
     const found = {budget: null, tasks: {}};
     for (const part of location.hash.replace(/^#what-if:/, "").split("&")) {
       const [key, text] = part.split("=");
-      if (!location.hash.startsWith("#what-if:") || !LINKED.test(text ?? "")) continue;
+      if (!isAsked() || !LINKED.test(text ?? "")) continue;
       const field = /^(\d{1,4})\.(price|weight|least|most|hold)$/.exec(key);
       if (key === "budget") found.budget = text;
       else if (field && Number(field[1]) < values.instance.tasks.length) {
@@ -192,6 +194,7 @@
       for (const field of FIELDS) if (fields[field] !== undefined) parts.push([`${place}.${field}`, fields[field]]);
     }
     const kept = parts.filter(([, text]) => LINKED.test(text)).map((part) => part.join("="));
+    if (!kept.length && !isAsked()) return; // it may name a part of the page
     const link = kept.length ? `#what-if:${kept.join("&")}` : location.pathname + location.search;
     try {
       history.replaceState(null, "", link);
@@ -289,6 +292,7 @@
       });
     }
     window.addEventListener("hashchange", () => {
+      if (!isAsked()) return; // a part of the page was gone to; what was asked stays
       edits = readLink();
       show();
     });
