@@ -454,18 +454,65 @@
 
   const unitSize = (instance) => unitOf(instance)[0] / unitOf(instance)[1];
 
-  /** The changed limits as lines of a problem file, or to be put into campaign.toml. */
+  const tellText = (text) => JSON.stringify(text).replace(/\u007f/g, "\\u007f");
+
+  /** Exact money as TOML holds it: a number, or "1/3" where digits do not end. */
+  function tellExact(unit, units) {
+    const [above, below] = parseUnit(unit);
+    const common = findDivisor(units * above, below);
+    const [most, least] = [(units * above) / common, below / common];
+    return isDecimal(least) ? String(most / least) : `"${most}/${least}"`;
+  }
+
+  /** Whether the digits of 1 / number end. */
+  function isDecimal(number) {
+    let left = number;
+    for (const factor of [2, 5]) while (left % factor === 0) left /= factor;
+    return left === 1;
+  }
+
+  const CURVES = {
+    geometric: ({size, keep}) => `informativeness = ${size}, reduction = ${keep}`,
+    power: ({size, have, exponent, ceiling}) =>
+      `worth = ${size}, have = ${have}, exponent = ${exponent}${(ceiling ?? null) === null ? "" : `, ceiling = ${ceiling}`}`,
+    logarithmic: ({size, have}) => `worth = ${size}, have = ${have}`,
+    table: ({counts, worths}) => `counts = [${counts.join(", ")}], values = [${worths.join(", ")}]`,
+  };
+
+  function tellTerm(term) {
+    const name = term.curve === "table" ? "tabulated" : term.curve;
+    const plain = `{ curve = "${name}", ${CURVES[term.curve](term)} }`;
+    if (!term.of) return plain;
+    const shares = Object.entries(term.of.shares).map(([task, share]) =>
+      `${tellText(task)} = ${Number((share * term.of.step).toFixed(12))}`);
+    return `{ curve = "coupled", inner = ${plain}, weights = { ${shares.join(", ")} } }`;
+  }
+
+  const tellGain = (terms) =>
+    terms.length === 1 ? tellTerm(terms[0]) : `{ curve = "sum", parts = [${terms.map(tellTerm).join(", ")}] }`;
+
+  /** The problem as it is on the screen, as a problem file; lines of it go into campaign.toml, too. */
   function writeToml(instance) {
-    const text = (name) => JSON.stringify(name).replace(/\u007f/g, "\\u007f");
-    const lines = [`# ${words.tomlHead}`, `budget = ${tellMoney(instance, instance.budget)}`];
+    const {unit} = instance;
+    const lines = [`# ${words.tomlHead}`, `budget = ${tellExact(unit, instance.budget)}`];
+    if (instance.count_implied) lines.push("count_implied = true");
     for (const task of instance.tasks) {
-      lines.push("", "[[task]]", `name = ${text(task.name)}`, `cost = ${tellMoney(instance, task.prices[0][1])}`,
+      lines.push("", "[[task]]", `name = ${tellText(task.name)}`, `cost = ${tellExact(unit, task.prices[0][1])}`,
         `have = ${task.have}`);
       if (task.weight !== 1) lines.push(`weight = ${task.weight}`);
       if (task.least) lines.push(`least = ${task.least}`);
-      if (task.most !== null) lines.push(`most = ${task.most}`);
-      if (task.pool !== null) lines.push(`pool = ${task.pool}`);
-      if (task.frozen !== null) lines.push(`frozen = ${task.frozen}`);
+      for (const key of ["most", "pool", "frozen"]) if (task[key] !== null) lines.push(`${key} = ${task[key]}`);
+      if (task.lot !== 1) lines.push(`lot = ${task.lot}`);
+      if (task.fee) lines.push(`fee = ${tellExact(unit, task.fee)}`);
+      const tiers = task.prices.slice(1).map(([after, price]) => `{ after = ${after}, cost = ${tellExact(unit, price)} }`);
+      if (tiers.length) lines.push(`tiers = [${tiers.join(", ")}]`);
+      if (task.implies.length) lines.push(`implies = [${task.implies.map(tellText).join(", ")}]`);
+      lines.push(`gain = ${tellGain(instance.gains[task.name])}`);
+    }
+    for (const cap of instance.caps) {
+      const uses = Object.entries(cap.use).map(([task, use]) => `${tellText(task)} = ${tellExact(cap.unit, use)}`);
+      lines.push("", "[[cap]]", `name = ${tellText(cap.name)}`, `limit = ${tellExact(cap.unit, cap.limit)}`,
+        `use = { ${uses.join(", ")} }`);
     }
     return `${lines.join("\n")}\n`;
   }
