@@ -82,6 +82,8 @@
     return [Number(above.replace(".", "")), Number(below) * 10 ** digits];
   };
 
+  const findDivisor = (one, other) => (other ? findDivisor(other, one % other) : one);
+
   const unitOf = (instance) => parseUnit(instance.unit);
   const toMoney = (instance, units) => (units * unitOf(instance)[0]) / unitOf(instance)[1];
 
@@ -97,10 +99,10 @@
     if (!found) return null;
     const [above, below] = unitOf(instance);
     const digits = found[2] ?? "";
-    const scale = 10 ** digits.length;
-    const amount = Number(found[1] + digits) * below; // of unit / scale / above
-    const finer = amount % (scale * above) === 0 ? 1 : scale;
-    const units = (amount * finer) / (scale * above);
+    const amount = Number(found[1] + digits) * below;
+    const parts = 10 ** digits.length * above; // so many of `amount` make a unit
+    const finer = parts / findDivisor(amount, parts);
+    const units = (amount * finer) / parts;
     return Number.isSafeInteger(units) ? {units, finer} : null;
   }
 
@@ -246,8 +248,6 @@
     const same = weights.every((weight, at) => weight === instance.tasks[at].weight);
     return {instance: same ? instance : reweigh(instance, weights), wrong};
   }
-
-  const findDivisor = (one, other) => (other ? findDivisor(other, one % other) : one);
 
   /** The instance with another price of a task's first label; the later ones change by the same
    * factor, and money is counted more finely where that makes them no whole numbers. */
