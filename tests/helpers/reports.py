@@ -11,7 +11,9 @@ from typing import Any
 import allotment as al
 from allotment.advice.questions import ask_what_if, trace_frontier
 from allotment.plan import Evidence, Plan
+from allotment.problem import show_exact
 from allotment.reports import render
+from helpers.instances import Instance
 from helpers.stores import FIXTURES
 
 
@@ -33,51 +35,61 @@ class Report:
         return self.plan.gains if self.plan.evidence is None else self.plan.evidence
 
 
-def make_problem() -> tuple[al.Problem, dict[str, al.Curve]]:
-    """Street scenes with every kind of limit."""
+def make_problem() -> Instance:
+    """Street scenes: fees, tiers, lots, least, most, decided counts; quickly solved."""
     tasks = [
-        al.Task("cls", cost="1.5", have=300, pool=4000, fee=40),
-        al.Task("seg", cost=20, have=300, lot=5, tiers=[(100, 15)], implies=["cls"]),
-        al.Task("depth", cost="0.50", have=100, weight=2, least=50, most=3000),
-        al.Task("pose", cost=4, have=40, frozen=60),
+        al.Task("cls", cost="1.5", have=30, pool=200, fee=12),
+        al.Task("seg", cost=20, have=30, lot=5, tiers=[(10, 15)], implies=["cls"]),
+        al.Task("depth", cost="0.50", have=10, weight=2, least=15, most=300),
+        al.Task("pose", cost=4, have=40, frozen=6),
     ]
-    caps = [al.Cap("hours", limit=90, use={"seg": "0.25", "cls": "0.01", "pose": "0.1"})]
     gains = {
-        "cls": al.Geometric(1.13, 0.999),
-        "seg": al.Geometric(2.03, 0.997) + al.Logarithmic(3, 300),
-        "depth": al.Power(900, 100, 0.4, 80),
-        "pose": al.Tabulated([0, 40, 60], [0, 50, 200]),
+        "cls": al.Geometric(1.13, 0.99),
+        "seg": al.Geometric(4.03, 0.97) + al.Logarithmic(3, 30),
+        "depth": al.Power(90, 10, 0.4, 30),
+        "pose": al.Tabulated([0, 40, 60], [0, 5, 20]),
     }
-    return al.Problem(tasks, 6300, caps, count_implied=True), gains
+    return al.Problem(tasks, 630), gains
 
 
-def describe_problem(plan: Plan) -> dict[str, Any]:
-    """The values of a report of a plan whose curves are given."""
+def add_limits(problem: al.Problem, gains: dict[str, al.Curve]) -> Instance:
+    """The same with what takes longer: a cap, labels that come with others, a shared curve."""
+    cap = al.Cap("hours", limit=9, use={"seg": "0.25", "cls": "0.01", "pose": "0.1"})
+    shared = al.Coupled(al.Logarithmic(2, 20), {"depth": 1, "pose": "0.5"})
+    mixed = gains | {"depth": gains["depth"] + shared}
+    return al.Problem(problem.tasks, problem.budget, [cap], count_implied=True), mixed
+
+
+def describe_plan(plan: Plan) -> dict[str, Any]:
+    """The parts of a report by which a plan can be questioned."""
     tasks = [
-        {"name": task.name, "cost": str(task.cost), "have": task.have,
+        {"name": task.name, "cost": show_exact(task.cost), "have": task.have,
          "count": plan.counts[task.name], "spend": str(task.price(plan.counts[task.name]))}
         for task in plan.problem.tasks
     ]  # fmt: skip
-    values: dict[str, Any] = {
+    money = {"budget": show_exact(plan.problem.budget), "spent": str(plan.spent)}
+    return {
         "title": "Street scenes",
-        "plan": {"tasks": tasks, "budget": str(plan.problem.budget), "spent": str(plan.spent)},
-        "comparison": plan.compare(al.baselines(plan.problem)).to_dict()["rows"],
+        "plan": {"tasks": tasks} | money,
         "what_if": {"instance": ask_what_if(plan), "unit": "points"},
-        "frontier": trace_frontier(plan),
     }
-    return {key: value for key, value in values.items() if value is not None}
+
+
+def write_report(plan: Plan, values: dict[str, Any], file: Path) -> Report:
+    file.write_text(render(values), encoding="utf-8")
+    return Report(file, plan, values)
 
 
 def report_problem(
     problem: al.Problem, gains: dict[str, al.Curve], file: Path, whole: bool = True
 ) -> Report:
-    """Its page; without all that takes long to find unless it is to be `whole`."""
+    """Its page; without what takes long to find unless it is to be `whole`."""
     plan = al.allocate(problem, gains)
-    values = describe_problem(plan)
-    if not whole:
-        values = {key: values[key] for key in ("plan", "what_if")}
-    file.write_text(render(values), encoding="utf-8")
-    return Report(file, plan, values)
+    values = describe_plan(plan)
+    if whole:
+        values["comparison"] = plan.compare(al.baselines(problem)).to_dict()["rows"]
+        values["frontier"] = trace_frontier(plan)
+    return write_report(plan, values, file)
 
 
 def report_campaign(folder: Path) -> Report:
@@ -86,6 +98,4 @@ def report_campaign(folder: Path) -> Report:
     campaign = al.Campaign.unpack(FIXTURES / "campaign-first-edition.zip", folder / "homes")
     values = campaign.report()
     _, proposal = campaign.plan()
-    file = folder / "homes.html"
-    file.write_text(render(values), encoding="utf-8")
-    return Report(file, proposal.plan, values)
+    return write_report(proposal.plan, values, folder / "homes.html")

@@ -14,6 +14,7 @@ from allotment.errors import Infeasible
 from allotment.plan import Evidence, Plan
 from allotment.problem import show_exact
 
+Source = Mapping[str, al.Curve] | Evidence
 FIELDS = ("price", "weight", "least", "most", "hold")
 EQUAL = 1e-9
 """share of its worth by which a plan may differ from one that is as good"""
@@ -69,7 +70,7 @@ def draw_what_if(rng: random.Random, plan: Plan) -> WhatIf:
         elif kind == "weight":
             mine["weight"] = rng.choice(("0", "0.5", "2", "3.25", "10"))
         elif kind == "least":
-            mine["least"] = str(rng.randint(0, 2 * count // 2 + 2))
+            mine["least"] = str(rng.randint(0, count + 2))
         elif kind == "most":
             mine["most"] = str(rng.randint(0, 2 * count + 3))
         else:
@@ -82,9 +83,7 @@ def _tell(amount: Fraction) -> str:
     return show_exact(Fraction(round(amount * 100), 100))
 
 
-def judge(
-    asked: WhatIf, problem: al.Problem, source: Any, shown: Mapping[str, Any]
-) -> str:
+def judge(asked: WhatIf, problem: al.Problem, source: Source, shown: Mapping[str, Any]) -> str:
     """What is wrong with the page's answer to a what if: nothing, if it is the planner's own, or as
     good in every respect."""
     changed = asked.apply(problem)
@@ -105,5 +104,3 @@ def judge(
         return ""
     return f"{asked.link}: {counts} of {mine.value!r}, not {best.counts} of {best.value!r}"
 
-
-Source = Mapping[str, al.Curve] | Evidence
