@@ -51,7 +51,7 @@ INSIDE = {
         "response", "neutral", "slopes", "taba", "taba_alone", "taba_b099", "taba_b0999", "taba_b1",
         "taba_mended", "taba_pooled", "taba_tag",
     ),
-    "advice": ("price", "doctor", "backtest", "loss_weights"),
+    "advice": ("price", "doctor", "backtest", "loss_weights", "instance", "questions"),
     "orders": ("strategy", "order", "sheet", "conformance"),
     "models": ("inputs", "predictions", "card", "model"),
     "connect": (
@@ -68,11 +68,11 @@ INSIDE = {
         "jobs", "choosing", "summary", "campaign", "starting",
     ),
     "experiment": (
-        "case", "ground", "record", "work", "outcomes", "casebook", "entrants", "exhibit",
-        "comparison", "drawings", "claim", "running", "outlay",
+        "case", "ground", "record", "work", "outcomes", "casebook", "entrants", "surfaces",
+        "exhibit", "comparison", "drawings", "claim", "running", "repetition", "outlay",
     ),
     "corpus": (
-        "setting", "kept", "plans", "surface", "judge", "ways", "replay", "report",
+        "setting", "kept", "plans", "ways", "surface", "judge", "replay", "report",
     ),
     "terminal": ("page", "plans", "datasets", "contests", "campaigns", "labels", "loss_weights"),
     "cli": ("group", "inputs", "output", "planning", "files", "sources", "learners",

@@ -8,10 +8,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 
 from allotment.corpus.kept import Kept
-from allotment.corpus.plans import PURCHASE
-from allotment.corpus.replay import list_choices_of
+from allotment.corpus.plans import PURCHASE, Counts
+from allotment.corpus.replay import find_planner, list_choices
 from allotment.corpus.setting import Setting, load_settings
-from allotment.corpus.surface import Surface
+from allotment.corpus.surface import KeptSurface
 from allotment.corpus.ways import KEPT_WAYS, WAYS
 from corpus.campaigns import Campaign, measure, train_missing
 from corpus.rounds import measure_long
@@ -44,20 +44,19 @@ def _do(part: str, setting: Setting, number: int) -> float:
     elif part == "long":
         measure_long(kept, campaign)
     else:
-        train_choices(Surface(setting, kept, (number,)), [*WAYS, *KEPT_WAYS])
+        train_choices(KeptSurface(setting, (number,), kept), [*WAYS, *KEPT_WAYS])
     spent = time.process_time() - begin
     if spent > 1:  # else all was there
         kept.put(number, f"seconds of {part}", spent)
     return spent
 
 
-def train_choices(surface: Surface, names: Sequence[str]) -> None:
+def train_choices(surface: KeptSurface, names: Sequence[str]) -> None:
     """Train out what ways plan, in the purchases of the surface."""
-    for number in surface.campaigns:
-        plans = []
-        for name in names:
-            choice = list_choices_of(surface, name, number)
-            if choice is not None:
-                plans.append(choice.counts)
-        runs = [(plan, PURCHASE) for plan in plans]
-        train_missing(surface.kept, Campaign(surface.setting, number), runs)
+    runs: dict[int, list[tuple[Counts, int]]] = {number: [] for number in surface.campaigns}
+    for name in names:
+        chosen = list_choices(surface, name, find_planner(name, [surface]))
+        for number, choice in chosen.items():
+            runs[number].append((choice.counts, PURCHASE))
+    for number, each in runs.items():
+        train_missing(surface.kept, Campaign(surface.setting, number), each)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from helpers.planted_record import Planted
 
 from allotment.cli import main
+from allotment.experiment import repetition, work
+from allotment.experiment.case import SMALL, find_case
+from allotment.job import Job
+from allotment.runs.runner import Done
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,9 +48,11 @@ def test_what_it_takes_is_said_without_data(tmp_path: Path) -> None:
         (("run", "figure-5"), "--root"),
         (("run", "figure-5", "table-2", "--dry-run"), "one data set at a time"),
         (("run", "figure-5", "--dry-run", "--config", "smal"), "did you mean 'small'"),
+        (("run", "figure-5", "--check", "3"), "--root"),
         (("show", "figure-5", "-o", "nowhere"), "nothing is on record there"),
         (("replay", "--corpus", "nowhere"), "give the folder of a corpus"),
         (("replay", "--corpus", "experiments/corpus", "--method", "defaul"), "did you mean"),
+        (("replay", "--records", "docs"), "allot experiment run wrote to"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_to_do(
@@ -68,3 +76,51 @@ def test_a_plan_of_ones_own_is_judged_beside_neutral(
     rows = run("replay", "--method", f"{mine}:plan", "--method", "neutral").output.splitlines()
     own, neutral = (row.split("|")[2:4] for row in rows if "+0.00 ± 0.00" in row)
     assert own == neutral
+
+
+def test_records_are_judged_beside_the_corpus_and_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = find_case("voc", SMALL)
+    planted = Planted(case, {"classes": 1.0, "segmentation": 4.0}, noise=0.3)
+    planted.train_out(case.prices[1], [0, 3])
+    planted.measure([0])
+    planted.save(tmp_path / "paper", SMALL)
+    words = ("replay", "--records", str(tmp_path / "paper"), "--method")
+    monkeypatch.chdir(ROOT)
+    beside = run(*words, "neutral").output
+    assert "| 33 |" in beside.splitlines()[2]  # settings
+    monkeypatch.chdir(tmp_path)
+    alone = run(*words, "taba").output
+    assert alone.startswith("\n**voc-small 1:20**: 2 of 5 seed sets, each with 3 purchases")
+    (row,) = (line for line in alone.splitlines() if line.startswith("| taba |"))
+    assert row.endswith("| 1 | 0, 1 |")
+    assert "too little is on record of prices 1:3, 1:30, 1:20, larger budget" in alone
+
+
+@pytest.mark.parametrize(("score", "said", "code"), [(0.5, "same", 0), (0.6, "different", 1)])
+def test_trainings_on_record_are_repeated_and_compared(
+    score: float, said: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = find_case("voc", SMALL)
+    planted = Planted(case, {"classes": 0.0, "segmentation": 0.0})
+    planted.train_out(case.prices[1], [0])
+    before = planted.save(tmp_path, SMALL).read_bytes()
+    metrics = dict.fromkeys(case.tasks, score)
+    result = {"metrics": metrics, "losses": metrics, "seconds": 1.0}
+
+    def train(jobs: Sequence[Job], *_: object, done: Done, **__: object) -> None:
+        for job in jobs:
+            done(job, result)
+
+    monkeypatch.setattr(repetition, "run_jobs", train)
+    monkeypatch.setattr(work, "open_ground", lambda site: None)
+    words = ("run", "figure-2", "--root", "anywhere", "-o", str(tmp_path), "--check")
+    found = run(*words, "2")
+    assert found.exit_code == code
+    lines = found.stdout.splitlines()
+    assert [line.split()[0] for line in lines[:2]] == [said] * 2
+    assert lines[2].startswith(f"{2 * (not code)} of 2 trainings came out the same")
+    assert (tmp_path / "voc-small.jsonl").read_bytes() == before
+    (tmp_path / "voc-small.jsonl").unlink()
+    assert "begin without --check" in run(*words, "2").output

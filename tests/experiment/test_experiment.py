@@ -14,11 +14,10 @@ from helpers.tiny_voc import TINY, make_tiny_backbone, write_voc
 from allotment.errors import InputError
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.transfer import Transfer
-from allotment.experiment import comparison
 from allotment.experiment.case import CASES, FULL, LARGER, SMALL, Case, Prices, find_case
 from allotment.experiment.casebook import Casebook
 from allotment.experiment.claim import Claim
-from allotment.experiment.comparison import PriceComparison
+from allotment.experiment.comparison import PriceTables
 from allotment.experiment.entrants import (
     Entrant,
     find_best,
@@ -27,7 +26,7 @@ from allotment.experiment.entrants import (
     make_problem,
     spread_budget,
 )
-from allotment.experiment.exhibit import Exhibit, Shown, list_exhibits
+from allotment.experiment.exhibit import list_exhibits
 from allotment.experiment.exhibits.figure_2 import EXHIBIT as FIGURE_2
 from allotment.experiment.ground import Ground
 from allotment.experiment.outcomes import find_mean
@@ -315,27 +314,14 @@ def test_a_figure_from_the_first_training_to_the_page(folder: Path, tmp_path: Pa
     assert [path.suffix for path in write("figure-2", shown, tmp_path)] == [".json", ".md", ".svg"]
 
 
-class Ablations(Exhibit):
+class Ablations(PriceTables):
     """Two of the paper's methods at one set of prices."""
 
-    about, data = "a part of table 3", "voc"
+    about, data, title, prices, has_grid = "a part of table 3", "voc", "", ("1:20",), False
 
     def list_entrants(self, case: Case) -> list[Entrant]:
         wanted = ("TABA", "b = 0.99")
         return [each for each in list_ablations(case) if each.name in wanted]
-
-    def list_questions(self, case: Case) -> list[Question]:
-        return comparison.list_questions(case, self.list_entrants(case))
-
-    def compare(self, book: Casebook) -> PriceComparison:
-        prices, entrants = book.case.find_prices("1:20"), self.list_entrants(book.case)
-        return PriceComparison(book, prices, entrants, has_grid=False)
-
-    def list_trainings(self, book: Casebook) -> list[Job]:
-        return self.compare(book).list_trainings()
-
-    def show(self, book: Casebook) -> Shown:
-        return Shown("", (self.compare(book).show(),))
 
 
 @pytest.mark.long
@@ -352,9 +338,9 @@ def test_plans_are_measured_and_then_trained_out(folder: Path, tmp_path: Path) -
         assert found is not None
         assert found.about["scored"]["labels"] == {"classes": 4, "segmentation": 4}
         assert found.about["scored"]["trained"]["segmentation"] == 6
-    entries = exhibit.compare(Casebook(case, Record(record.path))).entries
+    entries = exhibit.compare(Casebook(case, Record(record.path)))["1:20"].entries
     assert all(len(entry.plans) == 1 for entry in entries.values())
-    assert exhibit.compare(book).entries["b = 0.99"].plans[0] == (
+    assert exhibit.compare(book)["1:20"].entries["b = 0.99"].plans[0] == (
         allocate_by_rate(book, 0.99)  # I of the same looks
     )
 

@@ -14,9 +14,9 @@ from helpers.instances import FineRoot, Root, kinds_in
 from helpers.node import run_script
 
 import allotment as al
+from allotment.advice.instance import write_instance
 from allotment.gains import curve_from_dict
 from allotment.plan import floors_of
-from allotment.reports.instance import write_instance
 
 HERE = Path(__file__).parent
 CASES = json.loads((HERE / "cases.json").read_text(encoding="utf-8"))

@@ -54,7 +54,7 @@ from allotment.problem import Problem, Task, show_exact
 from allotment.solver.model import split_gains
 from allotment.solver.soundness import list_steps
 
-SCHEMA = 1
+INSTANCE_SCHEMA = 1
 """of the form above; it rises when the page must read it in another way"""
 BUDGETS = 4
 """a curve of one's own is written down as far as so many budgets would buy labels"""
@@ -80,7 +80,7 @@ def write_instance(
     unit = _find_unit(problem, finest)
     inexact: list[str] = []
     return {
-        "schema": SCHEMA,
+        "schema": INSTANCE_SCHEMA,
         "unit": show_exact(unit),
         "budget": int(problem.budget // unit),
         "tasks": [_write_task(task, unit) for task in problem.tasks],

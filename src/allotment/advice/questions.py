@@ -21,7 +21,7 @@ BUDGETS_SHOWN = 24
 """budgets at which the best plan is sought, from nothing to twice the budget"""
 LEVEL_SHOWN = 0.9
 """of intervals"""
-CHANCES = (0.5, 0.9)
+REACH_CHANCES = (0.5, 0.9)
 """with which a score is to be reached"""
 REACH_POINTS = 24
 """numbers of labels at which scores are told"""
@@ -135,7 +135,7 @@ def list_reach(estimates: Estimates, metrics: Mapping[str, str]) -> list[dict[st
                     for count in grid
                 ],
             }
-            for chance in CHANCES
+            for chance in REACH_CHANCES
         ]
         found.append(
             {

@@ -435,14 +435,19 @@ def _look_over(evidence: Estimates, plan: Plan, other: Mapping[str, int]) -> dic
 
 
 def _tell_done(state: CampaignState, plan: Plan) -> str:
-    """In place of a decision where none is left to take, or none can be."""
-    bought = (
-        ", ".join(f"{count} {name}" for name, count in plan.counts.items() if count) or "nothing"
-    )
+    """In place of a decision where none is left to take, or none can be: what was bought."""
+    came, waiting = _list_labels(state.account.came), _list_labels(state.account.open)
+    parts = [f"bought: {came}"] if came else []
+    parts += [f"on order: {waiting}"] if waiting else []
+    said = "; ".join(parts) or "nothing is bought"
     price = show_exact(plan.problem.price(plan.counts))
     why = f" {'; '.join(state.clashes)}." if state.clashes else ""
-    last = f"The last plan on record was: {bought} for {price}."
-    return f"Nothing new is planned (budget {state.tell_money()}).{why} {last}"
+    last = f"The last plan was: {_list_labels(plan.counts) or 'nothing'} for {price}."
+    return f"{said[:1].upper()}{said[1:]} (budget {state.tell_money()}).{why} {last}"
+
+
+def _list_labels(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 
 def _plan(plan: Plan, have: Mapping[str, int] | None) -> dict[str, Any]:

@@ -15,15 +15,21 @@ from allotment.formatting import several
 from allotment.meter import Meter, spell
 
 if TYPE_CHECKING:
+    from allotment.corpus.surface import KeptSurface
     from allotment.experiment.case import Case
     from allotment.experiment.casebook import Casebook
     from allotment.experiment.exhibit import Exhibit
+    from allotment.experiment.record import Record
+    from allotment.experiment.surfaces import RecordedCase
+    from allotment.experiment.work import Site
     from allotment.job import Job
 
 PAPER_FOLDER = "paper"
 """where what is computed and drawn lies, unless somebody says"""
-CORPUS = "experiments/corpus"
+CORPUS, RECORDS = "experiments/corpus", "docs/results/paper"
 """in the repository"""
+REPEATED_OTHERWISE = 1
+"""exit code"""
 
 
 @click.group()
@@ -69,35 +75,49 @@ _pictures = click.option("--no-pictures", is_flag=True, help="Tables alone, with
 @_config
 @_out
 @click.option("--dry-run", is_flag=True, help="Say what it would take, and train nothing.")
+@click.option(
+    "--check",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Repeat N trainings on record, drawn by chance, and compare; nothing else is done.",
+)
 @workers_option
 @on_option
 @_pictures
+@click.pass_context
 def run(
+    ctx: click.Context,
     names: tuple[str, ...],
     root: str | None,
     weights: str | None,
     config: str,
     out: str,
     dry_run: bool,
+    check: int | None,
     workers: int | None,
     on: str | None,
     no_pictures: bool,
 ) -> None:
     """Train what tables and figures need, and write them; what is on record is not done again.
 
+    With --check some of it is, to see that the same figures come out: on the kind of CPU that is on
+    record to the last digit, elsewhere no further off than with another seed. If they do not, it
+    ends with exit code 1.
+
     \b
     Example:  allot experiment run figure-2 figure-5 --root VOC2012 --weights mobilenet.npz
               allot experiment run figure-5 --config full --dry-run
+              allot experiment run figure-5 --root VOC2012 --weights mobilenet.npz --check 3
     """
     from allotment.experiment.outlay import weigh
-    from allotment.experiment.record import Record
+    from allotment.experiment.record import Record, name_record
     from allotment.experiment.running import guess_seconds
     from allotment.experiment.running import run as run_exhibits
     from allotment.experiment.work import make_site
     from allotment.settings.settings import quote
 
     exhibits, case = _find(names, config)
-    record = Record(_name_record(out, case, config))
+    record = Record(name_record(out, case.data, config))
     if dry_run:
         say(f"{', '.join(names)}: {weigh(list(exhibits.values()), case, record)}.")
         return
@@ -105,6 +125,9 @@ def run(
         what = f"is missing; give the folder of {case.data}, or --dry-run to see what it takes"
         raise InputError([Mistake("--root", what)])
     site = make_site(case, root, weights)
+    if check is not None:
+        is_right = _repeat(list(exhibits.values()), site, record, check, workers, on)
+        ctx.exit(0 if is_right else REPEATED_OTHERWISE)
 
     def watch(jobs: Sequence[Job]) -> Meter:
         seconds = guess_seconds(jobs, record)
@@ -119,6 +142,31 @@ def run(
     _write(exhibits, book, out, not no_pictures)
 
 
+def _repeat(
+    exhibits: Sequence[Exhibit],
+    site: Site,
+    record: Record,
+    count: int,
+    workers: int | None,
+    on: str | None,
+) -> bool:
+    """Say of trainings on record what comes out the second time; whether that is as promised."""
+    from allotment.experiment.casebook import Casebook
+    from allotment.experiment.repetition import draw_trainings, judge_all, repeat
+    from allotment.experiment.work import open_ground
+
+    jobs = draw_trainings(exhibits, Casebook(site.case, record, open_ground(site)), count)
+    if not jobs:
+        what = "has no training of these yet; begin without --check"
+        raise InputError([Mistake(str(record.path), what)])
+    with Meter("trainings") as meter:
+        found = repeat(jobs, site, record, workers=workers, on=on, progress=meter)
+    for each in found:
+        say(str(each))
+    say(judge_all(found))
+    return all(each.is_right for each in found)
+
+
 @experiment.command()
 @_names
 @_config
@@ -131,10 +179,10 @@ def show(names: tuple[str, ...], config: str, out: str, no_pictures: bool) -> No
     Example:  allot experiment show figure-5
     """
     from allotment.experiment.casebook import Casebook
-    from allotment.experiment.record import Record
+    from allotment.experiment.record import Record, name_record
 
     exhibits, case = _find(names, config)
-    record = Record(_name_record(out, case, config))
+    record = Record(name_record(out, case.data, config))
     if not len(record):
         what = "nothing is on record there; begin with: allot experiment run ..."
         raise InputError([Mistake(str(record.path), what)])
@@ -146,9 +194,17 @@ def show(names: tuple[str, ...], config: str, out: str, no_pictures: bool) -> No
     "--method", "methods", multiple=True, metavar="NAME|FILE.py:FUNCTION",
     help="A way to plan, or code of your own; may be given several times. [default: all]",
 )  # fmt: skip
-@click.option("--corpus", default=CORPUS, show_default=True, help="Folder of what was trained out.")
-def replay(methods: tuple[str, ...], corpus: str) -> None:
-    """Judge ways to plan by purchases that were trained out on many data sets.
+@click.option(
+    "--corpus",
+    help=f"Folder of what was trained out on tables. [default: {CORPUS}, if it is there]",
+)
+@click.option(
+    "--records",
+    help=f"Folder that `experiment run` wrote to. [default: {RECORDS}, if it is there]",
+)
+def replay(methods: tuple[str, ...], corpus: str | None, records: str | None) -> None:
+    """Judge ways to plan by purchases that were trained out: on the data sets of the corpus, and at
+    every set of prices that is on record of `experiment run`.
 
     Nothing is trained, so that it takes seconds. FUNCTION gets what a campaign knows (setting,
     problem, trainings) and gives the labels to buy of each task.
@@ -156,18 +212,43 @@ def replay(methods: tuple[str, ...], corpus: str) -> None:
     \b
     Example:  allot experiment replay
               allot experiment replay --method default --method mine.py:plan
+              allot experiment replay --records paper --method mine.py:plan
     """
     from allotment.corpus.replay import judge
-    from allotment.corpus.report import order_ways, show_ways
-    from allotment.corpus.surface import open_surfaces
+    from allotment.corpus.report import order_ways, show_setting, show_ways
+    from allotment.corpus.surface import Surface
 
     with Meter("replaying") as meter:
-        surfaces = open_surfaces(Path(corpus))
-        names, found = methods or tuple(order_ways()), []
+        tables, cases = _open_surfaces(corpus, records)
+        recorded = [surface for case in cases for surface in case.surfaces]
+        surfaces: list[Surface] = [*tables, *recorded]
+        kept = [name for surface in recorded for name in surface.kept_ways]
+        names, found = methods or tuple(dict.fromkeys([*order_ways(), *kept])), []
         for done, name in enumerate(names, 1):
             found.append(judge(name, surfaces))
             meter(done, len(names))
-    say(show_ways(found, surfaces))
+    if len({each.setting.cluster for each in surfaces}) > 1 or not recorded:
+        say(show_ways(found, surfaces))
+    for surface in recorded:
+        say(f"\n**{surface.setting.name}**: {surface}.\n\n{show_setting(found, surface)}")
+    for case in cases:
+        if case.missing:
+            lacking = f"{case.path}: too little is on record of prices {', '.join(case.missing)}"
+            say(f"\n{lacking}; allot experiment run goes on.")
+
+
+def _open_surfaces(
+    corpus: str | None, records: str | None
+) -> tuple[list[KeptSurface], list[RecordedCase]]:
+    """What folders that are given hold, or else those of the repository, as far as it is here."""
+    from allotment.corpus.surface import open_surfaces
+    from allotment.experiment.surfaces import check_records, open_records
+
+    cases = open_records(Path(records or RECORDS))
+    if records is not None:
+        check_records(Path(records), cases)
+    has_corpus = corpus is not None or not cases or Path(CORPUS).is_dir()
+    return open_surfaces(Path(corpus or CORPUS)) if has_corpus else [], cases
 
 
 def _find(names: Sequence[str], config: str) -> tuple[dict[str, Exhibit], Case]:
@@ -183,10 +264,6 @@ def _find(names: Sequence[str], config: str) -> tuple[dict[str, Exhibit], Case]:
     if len(sets) > 1:
         raise InputError([Mistake(" and ".join(sets), "take one data set at a time")])
     return found, find_case(sets[0], config)
-
-
-def _name_record(out: str, case: Case, config: str) -> Path:
-    return Path(out) / f"{case.data}-{config}.jsonl"
 
 
 def _write(exhibits: Mapping[str, Exhibit], book: Casebook, out: str, pictures: bool) -> None:

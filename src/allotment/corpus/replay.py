@@ -17,19 +17,25 @@ from allotment.corpus.plans import (
     Counts,
     list_baselines,
 )
-from allotment.corpus.surface import Surface
-from allotment.corpus.ways import (
-    BASES,
-    KEPT_WAYS,
-    Choice,
-    Knowledge,
-    find_way,
-    know,
-    load,
-)
+from allotment.corpus.surface import KeptSurface, Surface
+from allotment.corpus.ways import BASES, KEPT_WAYS, Choice, Knowledge, Way, find_way
 
 WITHIN_90 = 1.645
 """standard deviations that 90 % lie within"""
+
+
+@dataclass(frozen=True)
+class JudgedCampaign:
+    """What one way to plan reached in one campaign."""
+
+    number: int
+    counts: Counts
+    value: float
+    """D_T"""
+    is_trained: bool
+    """else it is read between trained plans"""
+    beside: Mapping[str, float]
+    """D_T of the base plans"""
 
 
 @dataclass
@@ -56,21 +62,38 @@ class JudgedWay:
     leads: list[float] = field(default_factory=list)
     """the measured one"""
     seconds: list[float] = field(default_factory=list)
-    trained: int = 0
-    """plans that were really trained"""
-    read: int = 0
-    """plans whose worth is read between trained ones"""
+    rows: dict[str, tuple[JudgedCampaign, ...]] = field(default_factory=dict)
+    """of each setting"""
+
+    @property
+    def trained(self) -> int:
+        """Plans that were really trained."""
+        return sum(each.is_trained for rows in self.rows.values() for each in rows)
+
+    @property
+    def read(self) -> int:
+        """Plans whose worth is read between trained ones."""
+        return sum(map(len, self.rows.values())) - self.trained
 
 
-def list_choices(surface: Surface, name: str) -> dict[int, Choice]:
-    """What a way plans in each campaign."""
+def find_planner(name: str, surfaces: Sequence[Surface]) -> Way | None:
+    """How a way plans; None if it has trainings of its own, so that its plans are recalled."""
+    if name in KEPT_WAYS or any(name in each.kept_ways for each in surfaces):
+        return None
+    return find_way(name)
+
+
+def list_choices(surface: Surface, name: str, way: Way | None) -> dict[int, Choice]:
+    """What a way plans in each campaign, as far as what it looks at is there."""
     found = {}
     for number in surface.campaigns:
-        if name in KEPT_WAYS:
-            choice = load(surface.kept.get(number, name))
+        if way is None:
+            choice = surface.recall(number, name)
+        elif name in BASES:  # which look at nothing
+            choice = Choice(list_baselines(surface.setting)[name])
         else:
-            known = know(surface.kept, surface.setting, number)
-            choice = None if known is None else _time(find_way(name), known)
+            known = surface.know(number)
+            choice = None if known is None else _time(way, known)
         if choice is not None:
             found[number] = choice
     return found
@@ -98,18 +121,16 @@ def find_value(surface: Surface, campaign: int, plan: Counts) -> tuple[float, bo
 
 def judge(name: str, surfaces: Sequence[Surface], trained_only: bool = False) -> JudgedWay:
     """What a way reaches in all settings; `trained_only` leaves out what was not trained out."""
-    found = JudgedWay(name)
+    found, way = JudgedWay(name), find_planner(name, surfaces)
     for surface in surfaces:
         bases = {each: list_baselines(surface.setting)[each] for each in BASES}
-        rows: list[tuple[float, dict[str, float]]] = []
-        for number, choice in list_choices(surface, name).items():
+        rows: list[JudgedCampaign] = []
+        for number, choice in list_choices(surface, name, way).items():
             value, is_trained = find_value(surface, number, choice.counts)
             if trained_only and not is_trained:
                 continue
-            found.trained += is_trained
-            found.read += not is_trained
             beside = {each: find_value(surface, number, plan)[0] for each, plan in bases.items()}
-            rows.append((value, beside))
+            rows.append(JudgedCampaign(number, choice.counts, value, is_trained, beside))
             found.seconds.append(choice.seconds)
             _hold(found, choice, value - beside[EQUAL_BUDGET], surface.error_of_lead)
         if rows:
@@ -134,13 +155,12 @@ def _hold(found: JudgedWay, choice: Choice, lead: float, error: float) -> None:
     found.leads.append(lead)
 
 
-def _add(
-    found: JudgedWay, surface: Surface, rows: Sequence[tuple[float, dict[str, float]]]
-) -> None:
+def _add(found: JudgedWay, surface: Surface, rows: Sequence[JudgedCampaign]) -> None:
     name = surface.setting.name
-    found.values[name] = float(np.mean([value for value, _ in rows]))
+    found.rows[name] = tuple(rows)
+    found.values[name] = float(np.mean([each.value for each in rows]))
     for base in BASES:
-        mean = float(np.mean([beside[base] for _, beside in rows]))
+        mean = float(np.mean([each.beside[base] for each in rows]))
         found.beside.setdefault(base, {})[name] = mean
     # neutral is in every campaign, so that a way which is judged in some of them is held against
     # the best at their level
@@ -152,7 +172,7 @@ def _add(
         found.regrets[name] = (best - found.values[name]) / surface.range * 100
 
 
-def judge_itself(surfaces: Sequence[Surface], less: float = 0.0) -> JudgedWay:
+def judge_itself(surfaces: Sequence[KeptSurface], less: float = 0.0) -> JudgedWay:
     """The neutral plan in other purchases, less some points: a way of which is known how it
     compares."""
     found = JudgedWay("neutral again")
@@ -170,12 +190,6 @@ def judge_itself(surfaces: Sequence[Surface], less: float = 0.0) -> JudgedWay:
             mean = float(np.mean([beside[NEUTRAL_PLAN] for _, beside in rows]))
             found.beside.setdefault(NEUTRAL_PLAN, {})[name] = mean
     return found
-
-
-def list_choices_of(surface: Surface, name: str, number: int) -> Choice | None:
-    """What a way plans in one campaign."""
-    one = Surface(surface.setting, surface.kept, (number,))
-    return list_choices(one, name).get(number)
 
 
 def summarise(found: JudgedWay) -> Mapping[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,13 +13,14 @@ import numpy as np
 from allotment.corpus.judge import Difference, compare, compare_settings
 from allotment.corpus.plans import EQUAL_BUDGET, NEUTRAL_PLAN, list_baselines
 from allotment.corpus.replay import (
+    JudgedCampaign,
     JudgedWay,
     judge,
     judge_itself,
     summarise,
 )
 from allotment.corpus.setting import Setting
-from allotment.corpus.surface import Surface
+from allotment.corpus.surface import KeptSurface, Surface
 from allotment.corpus.ways import KEPT_WAYS, WAYS
 
 ODD = ("useless", "solved", "noisy", "copy")
@@ -44,6 +47,8 @@ BY_KIND = (
 )  # fmt: skip
 """ways that are shown by kind of setting"""
 CHANCES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+WITHIN_95 = 1.96
+"""standard deviations that 95 % lie within"""
 FEWEST_STATED = 10
 """campaigns of a row"""
 
@@ -94,6 +99,40 @@ def show_ways(found: Sequence[JudgedWay], surfaces: Sequence[Surface]) -> str:
             f" {figures['seconds']:.1f} | {len(each.values)} | {each.trained}, {each.read} |"
         )
     return "\n".join(lines)
+
+
+def show_setting(found: Sequence[JudgedWay], surface: Surface) -> str:
+    """A row for each way in one setting; intervals are over its campaigns, in which plans are
+    paired, and wider where plans are read."""
+    name = surface.setting.name
+    lines = [
+        f"| way | labels ({', '.join(surface.setting.tasks)}) | D_T, % | over neutral |"
+        " over equal budget | regret, % of range | campaigns | trained, read |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for each in found:
+        rows = each.rows.get(name, ())
+        if not rows:
+            continue
+        over = [_lead(rows, base, surface.error) for base in (NEUTRAL_PLAN, EQUAL_BUDGET)]
+        labels = ", ".join(
+            _span(counts) for counts in zip(*(row.counts for row in rows), strict=True)
+        )
+        regret = f"{each.regrets[name]:.0f}" if name in each.regrets else "-"
+        trained = sum(row.is_trained for row in rows)
+        lines.append(
+            f"| {each.name} | {labels} | {each.values[name]:+.2f} | {_mark(over[0])} |"
+            f" {_mark(over[1])} | {regret} | {len(rows)} | {trained}, {len(rows) - trained} |"
+        )
+    return "\n".join(lines)
+
+
+def _lead(rows: Sequence[JudgedCampaign], base: str, error: float) -> Difference:
+    """Over a base plan in the same campaigns."""
+    apart = {str(each.number): (str(each.number), each.value - each.beside[base]) for each in rows}
+    found = compare(apart)
+    read = sum(not each.is_trained for each in rows) / len(rows)
+    return replace(found, reach=math.hypot(found.reach, WITHIN_95 * read * error))
 
 
 def _round(difference: Difference) -> str:
@@ -184,7 +223,7 @@ def _value(surface: Surface, base: str) -> float:
     return surface.read(list_baselines(surface.setting)[base])
 
 
-def show_planted(surfaces: Sequence[Surface]) -> str:
+def show_planted(surfaces: Sequence[KeptSurface]) -> str:
     """What the judge says of ways of which is known how they compare."""
     lines = []
     for name, less in (("neutral, bought again", 0.0), (f"the same less {PLANTED}", PLANTED)):
@@ -217,7 +256,7 @@ def _span(values: Sequence[int]) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def show_cost(surfaces: Sequence[Surface]) -> str:
+def show_cost(surfaces: Sequence[KeptSurface]) -> str:
     """What it took, and what is kept."""
     lines = []
     for part, what in SPENT.items():
@@ -268,7 +307,7 @@ def draw(found: Sequence[JudgedWay], surfaces: Sequence[Surface], path: Path) ->
     plots.close(figure)
 
 
-def make_report(surfaces: Sequence[Surface], picture: Path) -> Mapping[str, str]:
+def make_report(surfaces: Sequence[KeptSurface], picture: Path) -> Mapping[str, str]:
     """The parts of the document that figures are in, by their heading; the picture is drawn into a
     file."""
     found = [judge(name, surfaces) for name in order_ways()]
@@ -289,7 +328,7 @@ def make_report(surfaces: Sequence[Surface], picture: Path) -> Mapping[str, str]
     }
 
 
-def write_report(surfaces: Sequence[Surface], path: Path) -> None:
+def write_report(surfaces: Sequence[KeptSurface], path: Path) -> None:
     """Put the figures into a document, below what is written by hand, with a picture beside it."""
     by_hand = path.read_text(encoding="utf-8").split(BEGIN)[0]
     picture = path.with_suffix(".svg")

@@ -3,7 +3,8 @@ be."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,9 +20,12 @@ from allotment.corpus.plans import (
     Counts,
     list_baselines,
     list_surface,
+    make_problem,
     name_run,
 )
 from allotment.corpus.setting import Setting, load_settings
+from allotment.corpus.ways import KEPT_WAYS, Choice, Knowledge, load
+from allotment.estimates.response import Response
 
 POWERS = (0.15, 0.5, 1.5)
 """of labels, in which each task's own curve is a sum"""
@@ -36,19 +40,41 @@ HALVES = 2
 
 
 @dataclass(frozen=True)
-class Surface:
+class Surface(ABC):
     """D_T of the plans of one setting, in points: gains in % of the score before, meant over
     tasks."""
 
     setting: Setting
-    kept: Kept
     campaigns: tuple[int, ...]
     """that are trained out"""
 
-    @cached_property
+    @property
+    @abstractmethod
     def plans(self) -> tuple[Counts, ...]:
         """That every campaign trained out."""
-        return tuple(list_surface(self.setting))
+
+    @abstractmethod
+    def gain(self, campaign: int, plan: Counts) -> float:
+        """D_T of one plan in one campaign; not a number if it was not trained."""
+
+    @property
+    @abstractmethod
+    def error_of_lead(self) -> float:
+        """Standard deviation, in points, of what one plan scores beside itself when it is bought
+        again in the same campaign."""
+
+    @property
+    @abstractmethod
+    def kept_ways(self) -> Collection[str]:
+        """Ways with trainings of their own, whose plans `recall` knows."""
+
+    @abstractmethod
+    def recall(self, campaign: int, way: str) -> Choice | None:
+        """What such a way planned; None if that is not known."""
+
+    @abstractmethod
+    def know(self, campaign: int) -> Knowledge | None:
+        """What any other way may look at; None if its trainings are not there."""
 
     @cached_property
     def values(self) -> Array:
@@ -56,26 +82,6 @@ class Surface:
         return np.array(
             [[self.gain(number, plan) for plan in self.plans] for number in self.campaigns]
         )
-
-    def gain(self, campaign: int, plan: Counts, purchase: int = PURCHASE) -> float:
-        """D_T of one plan in one purchase; not a number if it was not trained."""
-        scores = self.kept.get(campaign, "plans").get(name_run(plan, purchase))
-        if scores is None:
-            return float("nan")
-        before, sign = self._before[campaign], 1 if self.setting.higher_is_better else -1
-        return float(np.mean(sign * (np.array(scores) - before) / before * 100))
-
-    @cached_property
-    def _before(self) -> dict[int, Array]:
-        """What each task scores with the labels at hand."""
-        nothing = (0,) * len(self.setting.tasks)
-        return {
-            number: np.mean(
-                [self.kept.get(number, "plans")[name_run(nothing, each)] for each in range(BEFORE)],
-                axis=0,
-            )
-            for number in self.campaigns
-        }
 
     @cached_property
     def means(self) -> Array:
@@ -154,10 +160,38 @@ class Surface:
         centred = self.values - self.values.mean(axis=1, keepdims=True)
         return float(np.sqrt((centred.var(axis=0, ddof=1) / len(centred)).mean()))
 
+
+@dataclass(frozen=True)
+class KeptSurface(Surface):
+    """A surface of the corpus, from what is kept of its setting."""
+
+    kept: Kept
+
+    @cached_property
+    def plans(self) -> tuple[Counts, ...]:
+        return tuple(list_surface(self.setting))
+
+    def gain(self, campaign: int, plan: Counts, purchase: int = PURCHASE) -> float:
+        scores = self.kept.get(campaign, "plans").get(name_run(plan, purchase))
+        if scores is None:
+            return float("nan")
+        before, sign = self._before[campaign], 1 if self.setting.higher_is_better else -1
+        return float(np.mean(sign * (np.array(scores) - before) / before * 100))
+
+    @cached_property
+    def _before(self) -> dict[int, Array]:
+        """What each task scores with the labels at hand."""
+        nothing = (0,) * len(self.setting.tasks)
+        return {
+            number: np.mean(
+                [self.kept.get(number, "plans")[name_run(nothing, each)] for each in range(BEFORE)],
+                axis=0,
+            )
+            for number in self.campaigns
+        }
+
     @cached_property
     def error_of_lead(self) -> float:
-        """Standard deviation, in points, of what one plan scores beside itself when it is bought
-        again in the same campaign."""
         neutral = list_baselines(self.setting)["neutral"]
         apart = [
             self.gain(number, neutral, AGAIN) - self.gain(number, neutral)
@@ -166,8 +200,22 @@ class Surface:
         known = [each for each in apart if np.isfinite(each)]
         return float(np.sqrt(np.mean(np.square(known)))) if known else 0.0
 
+    @property
+    def kept_ways(self) -> Collection[str]:
+        return KEPT_WAYS
 
-def open_surface(setting: Setting, campaigns: int, kept: Kept) -> Surface | None:
+    def recall(self, campaign: int, way: str) -> Choice | None:
+        return load(self.kept.get(campaign, way))
+
+    def know(self, campaign: int) -> Knowledge | None:
+        plain = self.kept.get(campaign, "response")
+        if plain is None:
+            return None
+        response = Response.from_dict(plain)
+        return Knowledge(self.setting, campaign, make_problem(self.setting), response)
+
+
+def open_surface(setting: Setting, campaigns: int, kept: Kept) -> KeptSurface | None:
     """What is kept of a setting; None if no campaign is whole."""
     nothing = (0,) * len(setting.tasks)
     wanted = [name_run(nothing, each) for each in range(BEFORE)]
@@ -177,10 +225,10 @@ def open_surface(setting: Setting, campaigns: int, kept: Kept) -> Surface | None
         there = kept.get(number, "plans") or {}
         if kept.get(number, "response") is not None and all(each in there for each in wanted):
             whole.append(number)
-    return Surface(setting, kept, tuple(whole)) if whole else None
+    return KeptSurface(setting, tuple(whole), kept) if whole else None
 
 
-def open_surfaces(folder: Path, campaigns: int = MOST_CAMPAIGNS) -> list[Surface]:
+def open_surfaces(folder: Path, campaigns: int = MOST_CAMPAIGNS) -> list[KeptSurface]:
     """All that is kept of a corpus but for what is locked."""
     found = []
     for setting in load_settings(folder):

@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from allotment.corpus.kept import Kept
 from allotment.corpus.plans import (
     EQUAL_BUDGET,
     EQUAL_IMAGES,
     NEUTRAL_PLAN,
     Counts,
     list_baselines,
-    make_problem,
     order_counts,
     spend,
 )
@@ -30,7 +28,8 @@ from allotment.estimates.methods.slopes import fit_slopes
 from allotment.estimates.priors import Prior
 from allotment.estimates.response import Response, find_level
 from allotment.estimates.worth import fit
-from allotment.plan import Plan, allocate, neutral_gains
+from allotment.limits import find_broken
+from allotment.plan import Plan, allocate, check_counts, neutral_gains
 from allotment.problem import Problem
 
 BASES = (NEUTRAL_PLAN, EQUAL_BUDGET, EQUAL_IMAGES)
@@ -72,14 +71,6 @@ class Choice:
 
 
 Way = Callable[[Knowledge], Choice]
-
-
-def know(kept: Kept, setting: Setting, campaign: int) -> Knowledge | None:
-    """What is kept of a campaign; None if its trainings are not there."""
-    plain = kept.get(campaign, "response")
-    if plain is None:
-        return None
-    return Knowledge(setting, campaign, make_problem(setting), Response.from_dict(plain))
 
 
 def choose(known: Knowledge, find: Callable[[], Estimates]) -> Choice:
@@ -180,13 +171,29 @@ def find_way(name: str) -> Way:
     path, _, function = name.partition(":")
     spec = importlib.util.spec_from_file_location("way", Path(path))
     if not function or spec is None or spec.loader is None or not Path(path).is_file():
-        what = f"unknown; {suggest(name, WAYS)}, or code of your own: FILE.py:FUNCTION"
+        known = [*WAYS, *KEPT_WAYS]
+        what = f"unknown; {suggest(name, known)}, or code of your own: FILE.py:FUNCTION"
         raise InputError([Mistake(f"method {name!r}", what)])
     module = importlib.util.module_from_spec(spec)
     sys.modules["way"] = module
     spec.loader.exec_module(module)
-    plan: Callable[[Knowledge], Mapping[str, int]] = getattr(module, function)
-    return lambda known: Choice(order_counts(known.setting, plan(known)))
+    plan: Callable[[Knowledge], Mapping[str, int]] | None = getattr(module, function, None)
+    if not callable(plan):
+        what = f"{path} has no function of this name; write one, def {function}(known)"
+        raise InputError([Mistake(f"method {name!r}", what)])
+    return lambda known: Choice(_check(name, known, plan(known)))
+
+
+def _check(name: str, known: Knowledge, given: Mapping[str, int]) -> Counts:
+    """Labels that somebody's own code plans: what cannot be bought would be judged too well."""
+    where = f"method {name!r} in {known.setting.name}"
+    try:
+        counts = check_counts(known.problem, given)
+    except InputError as error:
+        raise InputError(each.under(where) for each in error.mistakes) from None
+    if broken := find_broken(known.problem, counts):
+        raise InputError(Mistake(where, each) for each in broken)
+    return order_counts(known.setting, counts)
 
 
 def dump(choice: Choice) -> dict[str, Any]:

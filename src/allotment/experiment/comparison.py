@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,8 +13,16 @@ from allotment.arrays import Array
 from allotment.corpus.plans import EQUAL_BUDGET, NEUTRAL_PLAN
 from allotment.experiment.case import Case, Prices
 from allotment.experiment.casebook import Casebook
-from allotment.experiment.entrants import GRID_BEST, Entrant, find_best, spread_budget
-from allotment.experiment.exhibit import ResultTable, dump_mean, spell_mean
+from allotment.experiment.entrants import (
+    GRID_BEST,
+    Entrant,
+    find_best,
+    list_baselines,
+    list_ours,
+    list_taba,
+    spread_budget,
+)
+from allotment.experiment.exhibit import Exhibit, ResultTable, Shown, dump_mean, spell_mean
 from allotment.experiment.outcomes import Plans, find_mean
 from allotment.experiment.work import Question
 from allotment.job import JSON, Job
@@ -128,6 +137,34 @@ def _plain(values: Array) -> list[list[float | None]]:
     ]
 
 
-def list_questions(case: Case, entrants: Iterable[Entrant]) -> list[Question]:
-    """What all entrants measure."""
-    return [asked for each in entrants for asked in each.list_questions(case)]
+class PriceTables(Exhibit):
+    """Entrants side by side, a table for each set of prices."""
+
+    title: ClassVar[str]
+    prices: ClassVar[tuple[str, ...]]
+    has_grid: ClassVar[bool] = True
+
+    def list_entrants(self, case: Case) -> list[Entrant]:
+        return [*list_baselines(case), *list_taba(case), *list_ours()]
+
+    def list_questions(self, case: Case) -> list[Question]:
+        return [asked for each in self.list_entrants(case) for asked in each.list_questions(case)]
+
+    def compare(self, book: Casebook) -> dict[str, PriceComparison]:
+        """By the name of prices."""
+        entrants = self.list_entrants(book.case)
+        return {
+            name: PriceComparison(book, book.case.find_prices(name), entrants, self.has_grid)
+            for name in self.prices
+        }
+
+    def list_trainings(self, book: Casebook) -> list[Job]:
+        return [job for each in self.compare(book).values() for job in each.list_trainings()]
+
+    def show(self, book: Casebook) -> Shown:
+        return self.tabulate(self.compare(book))
+
+    def tabulate(self, found: Mapping[str, PriceComparison]) -> Shown:
+        tables = tuple(each.show(f"Prices {name}") for name, each in found.items())
+        values = {name: each.to_dict() for name, each in found.items()}
+        return Shown(self.title, tables, values=values)

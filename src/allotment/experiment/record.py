@@ -12,6 +12,11 @@ from typing import Any
 from allotment.job import JSON, Job, canonical, parse
 
 
+def name_record(folder: str | Path, data: str, size: str) -> Path:
+    """The file of what was computed on a data set at one size."""
+    return Path(folder) / f"{data}-{size}.jsonl"
+
+
 class Record:
     """Results of jobs by kind and needs, whichever version of the package did them; their lines say
     which. A line that was cut off counts as not written."""
@@ -44,6 +49,11 @@ class Record:
 
     def has(self, job: Job) -> bool:
         return self.get(job.kind, job.needs) is not None
+
+    def find_versions(self, job: Job) -> Mapping[str, JSON] | None:
+        """Of the programs that did a job; None if it was not done."""
+        row = self._found.get(canonical([job.kind, job.needs]))
+        return None if row is None else row.get("versions")
 
     def take(self, job: Job, result: JSON) -> None:
         """Count a result as known without writing it down."""

@@ -14,11 +14,13 @@ from allotment.experiment.drawings import save_picture
 from allotment.experiment.exhibit import Exhibit, Shown
 from allotment.experiment.record import Record
 from allotment.experiment.work import (
+    MACHINE_KIND,
     MEASURING_JOB,
     PERFORM_EXPERIMENT,
     TRAINING_JOB,
     Question,
     Site,
+    name_machine,
     open_ground,
 )
 from allotment.job import Job, canonical
@@ -72,7 +74,9 @@ def run(
     """Do what is missing, stage after stage: plans that are measured are trained out once they are
     known. `watch` is told what each stage has to do, and gives what its progress is told to."""
     book = Casebook(site.case, record, open_ground(site))
+    _ = book.pool  # on record from now on, so that others can plan without the data
     while missing := list_missing(exhibits, book):
+        _note_machine(record, name_machine(site.case, on))
         with nullcontext() if watch is None else watch(missing) as progress:
             run_jobs(
                 missing,
@@ -86,6 +90,13 @@ def run(
         for asked in list_questions(exhibits, site.case):
             book.conclude(asked)
     return book
+
+
+def _note_machine(record: Record, machine: Job) -> None:
+    """On record from the first training on, or never: else nobody would know of all of them."""
+    begins = not record.list_results(TRAINING_JOB) and not record.list_results(MEASURING_JOB)
+    if not record.has(machine) and (begins or record.list_results(MACHINE_KIND)):
+        record.put(machine, {})
 
 
 def write(name: str, shown: Shown, folder: Path, pictures: bool = True) -> list[Path]:

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,16 @@ from allotment.experiment.case import Case
 from allotment.experiment.ground import Ground
 from allotment.job import JSON, Job, canonical, parse
 from allotment.learners.learner import Learner, train
-from allotment.learners.setups import find_setup
+from allotment.learners.setups import Setup, find_setup
+from allotment.machine import describe_cpu
 
 PERFORM_EXPERIMENT = "allotment.experiment.work:perform"
 TRAINING_JOB, MEASURING_JOB = "training", "measuring"
 """kinds of jobs"""
 ESTIMATES, POOL = "estimates", "pool"
 """kinds of what else is on record: what measurements add up to, and how many labels can be had"""
+MACHINE_KIND = "machine"
+"""likewise: what jobs were done on"""
 CURVES_ALONE, LOOKS_ALONE = "taba-alone", "taba-b1"
 """the paper's method with one of its two measurements and without the other"""
 ON_VALIDATION, ON_TEST = "validation", "test"
@@ -95,8 +98,12 @@ class Question:
 
 def name_setup(case: Case) -> str:
     """The set-up of a case, told apart from others that had the same name."""
-    text = canonical(asdict(find_setup(case.setup)))
-    return f"{case.setup} {hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return f"{case.setup} {_digest(find_setup(case.setup))}"
+
+
+@cache  # every job has it in its name
+def _digest(setup: Setup) -> str:
+    return hashlib.sha256(canonical(asdict(setup)).encode()).hexdigest()[:8]
 
 
 def name_training(case: Case, bought: Purchase) -> Job:
@@ -120,6 +127,13 @@ def name_estimates(case: Case, asked: Question) -> Job:
 def name_pool(case: Case) -> Job:
     """How many labels of a task can be bought."""
     return Job(POOL, _share(case))
+
+
+def name_machine(case: Case, on: str | None = None) -> Job:
+    """What this machine, or the runner that stands for others, is as far as figures depend on
+    it."""
+    device = find_setup(case.setup).recipe.settled().device
+    return Job(MACHINE_KIND, {"cpu": describe_cpu() if on is None else on, "device": device})
 
 
 def _describe(case: Case, asked: Question) -> dict[str, JSON]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from allotment.reports.markup import Content
+from allotment.reports.markup import Content, Html
 
 CARDS_FROM = 4
 """columns from which on a row is shown as a card on a phone"""
@@ -24,9 +24,14 @@ class HtmlColumn:
     bars: Sequence[float] = ()
     """of each cell, a share that is drawn below it"""
 
+    @property
+    def label(self) -> str:
+        """The head as text, for a cell of a card."""
+        return self.head.striptags() if isinstance(self.head, Html) else self.head
+
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """Columns side by side, the first one naming the rows."""
 
     label: str
@@ -70,7 +75,7 @@ class Chart:
     at: int = 0
     title: Content = ""
     spoken: Content = ""
-    table: Table | None = None
+    table: PageTable | None = None
     block = "chart"
 
 
@@ -111,7 +116,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ShownVerdict:
     """What was found about one figure."""
 
     title: Content
@@ -121,14 +126,14 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Verdicts:
-    verdicts: Sequence[Verdict]
-    folded: Sequence[Verdict] = ()
+class VerdictList:
+    verdicts: Sequence[ShownVerdict]
+    folded: Sequence[ShownVerdict] = ()
     """that do not matter for the plan"""
     block = "verdicts"
 
 
-Block = Table | Note | Paragraph | Chart | Charts | Panel | Items | Pairs | Verdicts
+PageBlock = PageTable | Note | Paragraph | Chart | Charts | Panel | Items | Pairs | VerdictList
 
 
 @dataclass(frozen=True)
@@ -137,4 +142,4 @@ class Section:
 
     id: str
     heading: str
-    blocks: Sequence[Block] = field(default_factory=tuple)
+    blocks: Sequence[PageBlock] = field(default_factory=tuple)

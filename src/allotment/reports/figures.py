@@ -9,7 +9,7 @@ from allotment.amounts import exact
 from allotment.reports import words
 from allotment.reports.markup import clean, shorten
 
-LONGEST_NAME = 40
+LONGEST_BESIDE = 40
 """letters of a name beside a chart"""
 
 
@@ -60,7 +60,7 @@ def _describe_outcomes(
 
 
 def _name(text: str) -> str:
-    return shorten(clean(text), LONGEST_NAME)
+    return shorten(clean(text), LONGEST_BESIDE)
 
 
 def _find_unit(given: Mapping[str, Any]) -> str:

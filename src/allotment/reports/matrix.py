@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from allotment.reports import words
-from allotment.reports.blocks import Block, HtmlColumn, Note, Table
+from allotment.reports.blocks import HtmlColumn, Note, PageBlock, PageTable
 from allotment.reports.markup import NARROW, Content, fill, join, name, small
 
 
-def show_matrix(transfer: Mapping[str, Any]) -> list[Block]:
+def show_matrix(transfer: Mapping[str, Any]) -> list[PageBlock]:
     """The table, a row for each task whose labels they are and a column for each that is scored."""
     tasks = transfer["tasks"]
     if not tasks:
@@ -38,7 +38,7 @@ def show_matrix(transfer: Mapping[str, Any]) -> list[Block]:
             HtmlColumn(head, [cell for cell, _ in shown], classes=[kind for _, kind in shown])
         )
     return [
-        Table(words.HEADINGS["transfer"], columns),
+        PageTable(words.HEADINGS["transfer"], columns),
         Note(words.explain_transfer(transfer, settled)),
     ]
 

@@ -62,9 +62,7 @@ down.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from allotment.errors import InputError, Mistake
 from allotment.files import plainly, replace_file
@@ -74,7 +72,7 @@ from allotment.reports.figures import list_charts
 from allotment.reports.markup import Html, load_templates
 from allotment.reports.style import STYLE
 from allotment.reports.values import check
-from allotment.reports.view import decide, list_sections
+from allotment.reports.view import PageValues, decide, list_sections
 
 POLICY = (
     f"default-src 'none'; script-src '{hash_inline(SCRIPT)}'; style-src '{hash_inline(STYLE)}';"
@@ -87,10 +85,8 @@ GENERATOR = Html('<meta name="generator" content="allotment">')
 BEGINNING = 2000
 """bytes of a file in which that stands"""
 
-Values = Mapping[str, Any]
 
-
-def render(values: Values) -> str:
+def render(values: PageValues) -> str:
     """The report of these values, in the form above, as one HTML file; raises InputError with all
     that is wrong."""
     given = check(values)
@@ -111,7 +107,7 @@ def render(values: Values) -> str:
     )
 
 
-def _write_data(given: Values) -> Html:
+def _write_data(given: PageValues) -> Html:
     """What the script needs, as JSON that can't end its element."""
     what_if = given.get("what_if") or {}
     data = {
@@ -132,7 +128,7 @@ def is_report(path: Path) -> bool:
         return GENERATOR.encode() in file.read(BEGINNING)
 
 
-def write_page(values: Values, path: Path) -> Path:
+def write_page(values: PageValues, path: Path) -> Path:
     """The report of these values as a file, in the place of an earlier one, but of nothing else."""
     text = render(values)
     with plainly(path):

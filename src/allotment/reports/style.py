@@ -147,7 +147,6 @@ dl { display: grid; grid-template-columns: minmax(7rem, max-content) minmax(0, 1
   gap: .3rem 1.25rem; margin: .5rem 0; }
 dt { max-width: 16rem; }
 dd { margin: 0; grid-column: 2; }
-.head { display: none; }
 .tiles { display: flex; flex-wrap: wrap; gap: .5rem 2.5rem; margin: .75rem 0; }
 .tiles > div { min-width: 8rem; }
 .tiles dt { max-width: none; }
@@ -161,8 +160,8 @@ dd { margin: 0; grid-column: 2; }
   .cards th, .cards td { display: block; border: 0; padding: .1rem 0; max-width: none;
     position: static; text-align: right; white-space: normal; }
   .cards th { text-align: left; font-weight: 600; }
-  .cards .head { display: inline-block; float: left; color: var(--muted); margin-right: 1rem;
-    font-weight: 400; text-align: left; }
+  .cards td[data-head]::before { content: attr(data-head); float: left; color: var(--muted);
+    margin-right: 1rem; font-weight: 400; text-align: left; unicode-bidi: isolate; }
   .cards td::after { content: ""; display: block; clear: both; }
   .cards td.text { text-align: right; min-width: 0; }
 }

@@ -160,7 +160,7 @@ def square(value: Any, where: str) -> Iterator[Mistake]:
 
 
 INTERVAL = row(number, number, number)
-INSTANCE = record(
+QUESTIONED = record(
     {"schema": count, "unit": text, "budget": count, "tasks": each(record({"name": text}, {})),
      "gains": by_name(anything)}
 )  # fmt: skip
@@ -210,7 +210,8 @@ PART_CHECKS: dict[str, ValueCheck] = {
         )
     ),
     "what_if": record(
-        {"instance": INSTANCE, "unit": text}, {"decimal": text, "thousands": text, "currency": text}
+        {"instance": QUESTIONED, "unit": text},
+        {"decimal": text, "thousands": text, "currency": text},
     ),
     "frontier": record(
         {"points": each(row(labels, number, maybe(number), maybe(number))), "budget": money},

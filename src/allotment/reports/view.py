@@ -11,19 +11,19 @@ from allotment.formatting import amounts, find_places, percent
 from allotment.learners.metrics import title_metric
 from allotment.reports import words
 from allotment.reports.blocks import (
-    Block,
     Chart,
     Charts,
     HtmlColumn,
     Items,
     Note,
+    PageBlock,
+    PageTable,
     Pairs,
     Panel,
     Paragraph,
     Section,
-    Table,
-    Verdict,
-    Verdicts,
+    ShownVerdict,
+    VerdictList,
 )
 from allotment.reports.markup import NARROW, Content, Html, escape, fill, name
 from allotment.reports.matrix import show_matrix
@@ -33,7 +33,7 @@ MOST_TASK_COLUMNS = 12
 LITTLE_MONEY = 0.05
 """share of the money below which a verdict that moves no more is folded away"""
 
-Values = Mapping[str, Any]
+PageValues = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Decision:
     is_to_sign: bool = False
 
 
-def decide(given: Values) -> Decision:
+def decide(given: PageValues) -> Decision:
     plan, outlook = given.get("plan"), given.get("outlook")
     is_planned = "decision" not in given
     scores = words.say_scores(plan["tasks"]) if plan and is_planned else Html()
@@ -63,7 +63,7 @@ def decide(given: Values) -> Decision:
         before=[f"{words.OUT_OF_DATE}: {given['stale']}"] if "stale" in given else [],
         lines=lines,
         tiles=_list_tiles(given) if is_planned else (),
-        chart=Chart("interval", spoken=words.describe_interval(outlook)) if outlook else None,
+        chart=_show_span(outlook) if outlook and is_planned else None,
         note=words.explain_unit(outlook) if outlook else "",
         order=f"{words.ORDER_NOW}: {given['order']}." if "order" in given else "",
         copy=words.write_order(plan["tasks"]) if plan and is_planned else "",
@@ -71,7 +71,11 @@ def decide(given: Values) -> Decision:
     )
 
 
-def _find_sentence(given: Values) -> Html:
+def _show_span(outlook: PageValues) -> Chart:
+    return Chart("interval", spoken=words.describe_interval(outlook))
+
+
+def _find_sentence(given: PageValues) -> Html:
     plan = given.get("plan")
     if "decision" in given:
         return escape(given["decision"])
@@ -82,7 +86,7 @@ def _find_sentence(given: Values) -> Html:
     return words.decide(plan, given.get("outlook"), equal)
 
 
-def _warn(given: Values) -> str:
+def _warn(given: PageValues) -> str:
     """Where the method itself is no good, its interval is not to be taken at its word."""
     bad = ("method", "unusable")
     if any((each.get("kind"), each["grade"]) == bad for each in given.get("verdicts", ())):
@@ -90,14 +94,14 @@ def _warn(given: Values) -> str:
     return ""
 
 
-def _sum_up_bought(given: Values) -> Html:
+def _sum_up_bought(given: PageValues) -> Html:
     """After the money is spent: what came of it, if that was measured."""
     if "decision" not in given or "evaluation" not in given:
         return Html()
     return words.sum_up_evaluation(given["evaluation"])
 
 
-def _list_tiles(given: Values) -> list[tuple[str, Content, Content]]:
+def _list_tiles(given: PageValues) -> list[tuple[str, Content, Content]]:
     """Chance, gain and what it would be worth to know more."""
     found: list[tuple[str, Content, Content]] = []
     if (outlook := given.get("outlook")) is not None:
@@ -110,21 +114,23 @@ def _list_tiles(given: Values) -> list[tuple[str, Content, Content]]:
     return found
 
 
-def list_sections(given: Values) -> list[Section]:
+def list_sections(given: PageValues) -> list[Section]:
     """The parts that are there, in the order of the page."""
     found = []
     for key, view in VIEWS.items():
         blocks = [block for block in view(given) if block] if key in given else []
         if blocks:
-            found.append(Section(key.replace("_", "-"), words.HEADINGS[key], blocks))
+            is_bought = key == "plan" and "decision" in given
+            heading = words.BOUGHT if is_bought else words.HEADINGS[key]
+            found.append(Section(key.replace("_", "-"), heading, blocks))
     return found
 
 
-def _note(text: Content) -> list[Block]:
+def _note(text: Content) -> list[PageBlock]:
     return [Note(text)] if text else []
 
 
-def _view_plan(given: Values) -> list[Block]:
+def _view_plan(given: PageValues) -> list[PageBlock]:
     plan, tasks = given["plan"], given["plan"]["tasks"]
     if not tasks:
         return [Note(words.NO_TASKS)]
@@ -163,7 +169,7 @@ def _view_plan(given: Values) -> list[Block]:
     explained = [key for key in ("range", "plateau", "break_even") if words.HEADS[key] in heads]
     money = words.sum_up_money(plan)
     return [
-        Table(words.HEADINGS["plan"], shown),
+        PageTable(words.HEADINGS["plan"], shown),
         *([Paragraph(money)] if money else []),
         *_note(" ".join(words.NOTES[key] for key in explained)),
         *_view_scores([task for task in tasks if task.get("score")]),
@@ -171,7 +177,7 @@ def _view_plan(given: Values) -> list[Block]:
     ]
 
 
-def _view_scores(tasks: Sequence[Values]) -> list[Block]:
+def _view_scores(tasks: Sequence[PageValues]) -> list[PageBlock]:
     """What tasks score now and with the plan, each in its own metric."""
     if not tasks:
         return []
@@ -183,16 +189,16 @@ def _view_scores(tasks: Sequence[Values]) -> list[Block]:
     ]
     for when in ("now", "after"):
         columns.append(HtmlColumn(words.HEADS[when], [_say_span(each, when) for each in scores]))
-    return [Table(words.SCORE_TABLE, columns), Note(words.NOTES["scores"])]
+    return [PageTable(words.SCORE_TABLE, columns), Note(words.NOTES["scores"])]
 
 
-def _say_span(score: Values, when: str) -> str:
+def _say_span(score: PageValues, when: str) -> str:
     span, places = score[when], words.find_score_places(score)
     middle = words.say_number(span["middle"], places)
     return f"{middle} ({words.say_range(span['low'], span['high'], places)})"
 
 
-def _view_caps(caps: Sequence[Values]) -> list[Block]:
+def _view_caps(caps: Sequence[PageValues]) -> list[PageBlock]:
     """How much of each joint limit the plan takes."""
     if not caps:
         return []
@@ -206,7 +212,7 @@ def _view_caps(caps: Sequence[Values]) -> list[Block]:
         HtmlColumn(words.HEADS["limit"], [words.say_money(each["limit"]) for each in caps]),
         HtmlColumn(words.HEADS["share"], [percent(each) for each in shares], bars=shares),
     ]
-    return [Table(words.CAP_TABLE, columns)]
+    return [PageTable(words.CAP_TABLE, columns)]
 
 
 def _drop_unknown(columns: Sequence[HtmlColumn]) -> list[HtmlColumn]:
@@ -241,13 +247,13 @@ def _find_shares(spends: Sequence[Any]) -> list[float]:
     return [float(spend / total) for spend in known]
 
 
-def _view_what_if(given: Values) -> list[Block]:
+def _view_what_if(given: PageValues) -> list[PageBlock]:
     if not (given.get("plan") or {}).get("tasks"):
         return []
     return [Note(words.NOTES["what_if"]), Panel("what-if-panel")]
 
 
-def _view_frontier(given: Values) -> list[Block]:
+def _view_frontier(given: PageValues) -> list[PageBlock]:
     found = given["frontier"]
     points = found["points"]
     columns = [HtmlColumn(words.HEADS["spend"], [words.say_figure(each[0]) for each in points])]
@@ -255,16 +261,16 @@ def _view_frontier(given: Values) -> list[Block]:
         columns.append(
             HtmlColumn(words.HEADS[key], [words.say_figure(each[place]) for each in points])
         )
-    figures = Table(words.HEADINGS["frontier"], _drop_unknown(columns))
+    figures = PageTable(words.HEADINGS["frontier"], _drop_unknown(columns))
     said = words.NOTES["frontier"].format(level=words.say_level_of(found))
     return [Note(said), Chart("frontier", table=figures)]
 
 
-def _view_reach(given: Values) -> list[Block]:
+def _view_reach(given: PageValues) -> list[PageBlock]:
     return [Note(words.NOTES["reach"]), Panel("score-panel")] if "what_if" in given else []
 
 
-def _view_comparison(given: Values) -> list[Block]:
+def _view_comparison(given: PageValues) -> list[PageBlock]:
     rows = given["comparison"]
     tasks = list(rows[0]["counts"])
     outlooks = [row.get("outlook") for row in rows]
@@ -285,7 +291,7 @@ def _view_comparison(given: Values) -> list[Block]:
         for limit in row.get("broken") or ()
     ]
     return [
-        Table(words.HEADINGS["comparison"], _drop_unknown(columns), strong={0}),
+        PageTable(words.HEADINGS["comparison"], _drop_unknown(columns), strong={0}),
         *([Items(broken)] if broken else []),
         *_note(_explain_worth(rows)),
         *_note(next((words.explain_ahead(each) for each in outlooks if each), "")),
@@ -294,7 +300,7 @@ def _view_comparison(given: Values) -> list[Block]:
     ]
 
 
-def _ask_own(given: Values) -> list[Block]:
+def _ask_own(given: PageValues) -> list[PageBlock]:
     """Where a plan of the reader's own is typed, if these are few enough fields."""
     instance = (given.get("what_if") or {}).get("instance")
     if instance is None or len(instance["tasks"]) > MOST_TASK_COLUMNS:
@@ -306,13 +312,13 @@ def _name_plan(plan: str) -> Html:
     return name("this plan" if plan == "plan" else plan)
 
 
-def _explain_worth(rows: Sequence[Values]) -> str:
+def _explain_worth(rows: Sequence[PageValues]) -> str:
     if not rows[0].get("worth"):
         return ""
     return words.NOTES["labels gained" if "label" in rows[0]["worth"] else "comparison"]
 
 
-def _list_worth(rows: Sequence[Values]) -> list[HtmlColumn]:
+def _list_worth(rows: Sequence[PageValues]) -> list[HtmlColumn]:
     """What plans are worth, and their share of the first one's."""
     if any(row.get("value") is None for row in rows):
         return []
@@ -322,7 +328,7 @@ def _list_worth(rows: Sequence[Values]) -> list[HtmlColumn]:
     return [HtmlColumn(words.HEADS["worth"], worths), HtmlColumn(words.HEADS["of"], shares)]
 
 
-def _say_outlook(outlook: Values | None) -> str:
+def _say_outlook(outlook: PageValues | None) -> str:
     return (
         words.say_interval(outlook["mean"], outlook["low"], outlook["high"])
         if outlook
@@ -330,11 +336,11 @@ def _say_outlook(outlook: Values | None) -> str:
     )
 
 
-def _say_chance(outlook: Values | None) -> str:
+def _say_chance(outlook: PageValues | None) -> str:
     return words.say_share(outlook["chance"]) if outlook else words.NOT_KNOWN
 
 
-def _view_evaluation(given: Values) -> list[Block]:
+def _view_evaluation(given: PageValues) -> list[PageBlock]:
     evaluation = given["evaluation"]
     rows = evaluation["rows"]
     if not rows:
@@ -360,14 +366,14 @@ def _view_evaluation(given: Values) -> list[Block]:
     summed = words.sum_up_evaluation(evaluation)
     return [
         *([Paragraph(summed)] if summed else []),
-        Table(words.HEADINGS["evaluation"], _drop_unknown(columns), strong={0}),
+        PageTable(words.HEADINGS["evaluation"], _drop_unknown(columns), strong={0}),
         Note(words.NOTES["evaluation"]),
         *_note(words.NOTES["many"] if len(tasks) > MOST_TASK_COLUMNS else ""),
         *_view_outcome(given),
     ]
 
 
-def _view_outcome(given: Values) -> list[Block]:
+def _view_outcome(given: PageValues) -> list[PageBlock]:
     """What was foretold, beside what came, where both are known."""
     rows = words.match_outcomes(given)
     if not any(row["foretold"] is not None for row in rows):
@@ -377,7 +383,10 @@ def _view_outcome(given: Values) -> list[Block]:
         HtmlColumn(words.HEADS["foretold"], [words.say_figure(row["foretold"]) for row in rows]),
         HtmlColumn(words.HEADS["came"], [words.say_interval(*row["came"]) for row in rows]),
     ]
-    return [Note(words.NOTES["outcome"]), Chart("outcome", table=Table(words.OUTCOMES, columns))]
+    return [
+        Note(words.NOTES["outcome"]),
+        Chart("outcome", table=PageTable(words.OUTCOMES, columns)),
+    ]
 
 
 def _say_measured(pairs: Sequence[Sequence[Any] | None]) -> list[str]:
@@ -389,7 +398,7 @@ def _say_measured(pairs: Sequence[Sequence[Any] | None]) -> list[str]:
     ]
 
 
-def _view_curves(given: Values) -> list[Block]:
+def _view_curves(given: PageValues) -> list[PageBlock]:
     curves = given["curves"]
     level = next((curve["level"] for curve in curves if curve.get("level") is not None), 0.9)
     keys = [
@@ -403,14 +412,14 @@ def _view_curves(given: Values) -> list[Block]:
     return [Note(words.NOTES["curves"]), Charts(charts, keys)]
 
 
-def _view_curve(curve: Values, at: int) -> Chart | Note:
+def _view_curve(curve: PageValues, at: int) -> Chart | Note:
     title = name(curve["task"], 60)
     if not curve.get("points") and not curve.get("seen"):
         return Note(fill("{task}: {said}", task=title, said=words.NOT_MEASURED))
     return Chart("curve", at, title, words.describe_curve(curve), _list_points(curve))
 
 
-def _list_points(curve: Values) -> Table | None:
+def _list_points(curve: PageValues) -> PageTable | None:
     points = curve.get("points")
     if not points:
         return None
@@ -419,21 +428,21 @@ def _list_points(curve: Values) -> Table | None:
         columns.append(
             HtmlColumn(words.HEADS[key], [words.say_figure(point[place]) for point in points])
         )
-    return Table(words.HEADINGS["curves"], columns)
+    return PageTable(words.HEADINGS["curves"], columns)
 
 
-def _view_worths(given: Values) -> list[Block]:
+def _view_worths(given: PageValues) -> list[PageBlock]:
     rows = given["worths"]
     columns = [
         HtmlColumn(words.HEADS["task"], [name(each["task"]) for each in rows], "name"),
         HtmlColumn(words.OWN_PART, [words.say_figure(each["own"]) for each in rows]),
         HtmlColumn(words.OTHERS_PART, [words.say_figure(each["others"]) for each in rows]),
     ]
-    figures = Table(words.HEADINGS["worths"], columns)
+    figures = PageTable(words.HEADINGS["worths"], columns)
     return [Note(words.NOTES["worths"]), Chart("worth", table=figures)]
 
 
-def _view_verdicts(given: Values) -> list[Block]:
+def _view_verdicts(given: PageValues) -> list[PageBlock]:
     """The worst first; what moves hardly any money is folded away."""
     order = list(words.GRADE_SIGNS)
     ranked = sorted(
@@ -442,24 +451,24 @@ def _view_verdicts(given: Values) -> list[Block]:
     )
     matters = [each for each in ranked if _matters(each)]
     if not matters:
-        return [Verdicts([_view_verdict(each) for each in ranked])]
+        return [VerdictList([_view_verdict(each) for each in ranked])]
     folded = [_view_verdict(each) for each in ranked if not _matters(each)]
-    return [Verdicts([_view_verdict(each) for each in matters], folded)]
+    return [VerdictList([_view_verdict(each) for each in matters], folded)]
 
 
-def _matters(verdict: Values) -> bool:
+def _matters(verdict: PageValues) -> bool:
     return verdict.get("share") is None or verdict["share"] >= LITTLE_MONEY
 
 
-def _view_verdict(verdict: Values) -> Verdict:
+def _view_verdict(verdict: PageValues) -> ShownVerdict:
     grade = verdict["grade"]
     is_known = grade in words.GRADE_SIGNS
     badge = words.GRADE_SIGNS[grade] if is_known else name(grade, NARROW)
     reasons = Pairs(words.list_reasons(verdict))
-    return Verdict(words.name_verdict(verdict), grade if is_known else "", badge, reasons)
+    return ShownVerdict(words.name_verdict(verdict), grade if is_known else "", badge, reasons)
 
 
-def _view_rounds(given: Values) -> list[Block]:
+def _view_rounds(given: PageValues) -> list[PageBlock]:
     rounds = given["rounds"]
     columns = [
         HtmlColumn(
@@ -476,7 +485,7 @@ def _view_rounds(given: Values) -> list[Block]:
             words.HEADS["next"], [each.get("next") or words.NOT_KNOWN for each in rounds], "text"
         ),
     ]
-    return [Table(words.HEADINGS["rounds"], _drop_unknown(columns))]
+    return [PageTable(words.HEADINGS["rounds"], _drop_unknown(columns))]
 
 
 def _say_open(open_labels: int | Mapping[str, int] | None) -> Content:
@@ -485,7 +494,7 @@ def _say_open(open_labels: int | Mapping[str, int] | None) -> Content:
     return _say_optional(open_labels)
 
 
-def _view_about(given: Values) -> list[Block]:
+def _view_about(given: PageValues) -> list[PageBlock]:
     about = given["about"]
     pairs = [(words.say_key(key), [words.say_value(value)]) for key, value in about.items()]
     code = {place for place, key in enumerate(about) if key in words.CODE}

@@ -211,6 +211,7 @@ CODE = {"fingerprint", "data fingerprint", "labels", "learner", "command"}
 TO = "to"
 ORDER_NOW = "Order now"
 OUT_OF_DATE = "Out of date"
+BOUGHT = "The last plan"
 SCORE_TABLE = "What tasks score"
 CAP_TABLE = "Limits on several tasks"
 OUTCOMES = "Expected, and what came"

@@ -25,7 +25,7 @@ class ClaimsTaskonomy(Exhibit):
         return TABLE_2.list_trainings(book)
 
     def show(self, book: Casebook) -> Shown:
-        found, taba = TABLE_2.compare(book), f"TABA, m = {USUAL_AHEAD}"
+        (found,), taba = TABLE_2.compare(book).values(), f"TABA, m = {USUAL_AHEAD}"
         singles = [each.name for each in list_singles(book.case)]
         others = [EQUAL_IMAGES, EQUAL_IMAGES + STAR, *singles]
         poor = pick_best(found, others) - found.entries[EQUAL_BUDGET].totals

@@ -48,7 +48,7 @@ class ClaimsVoc(Exhibit):
         return Shown("What the paper claims about VOC", tables, values=values)
 
     def list_claims(self, book: Casebook) -> list[Claim]:
-        main = FIGURE_5.compare(book) | {LARGER: TABLE_1.compare(book)}
+        main = FIGURE_5.compare(book) | TABLE_1.compare(book)
         usual = [EQUAL_IMAGES, *(each.name for each in list_singles(book.case)), EQUAL_BUDGET]
         best = main["1:20"].entries[GRID_BEST].totals - pick_best(main["1:20"], usual)
         found = [

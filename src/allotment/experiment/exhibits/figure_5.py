@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from allotment.experiment.case import RATIOS, Case
+from allotment.experiment.case import RATIOS
 from allotment.experiment.casebook import Casebook
-from allotment.experiment.comparison import PriceComparison, list_questions
+from allotment.experiment.comparison import PriceTables
 from allotment.experiment.drawings import draw_bars
-from allotment.experiment.entrants import Entrant, list_baselines, list_ours, list_taba
-from allotment.experiment.exhibit import Exhibit, Shown
+from allotment.experiment.entrants import list_ours, list_taba
+from allotment.experiment.exhibit import Shown
 from allotment.experiment.outcomes import find_mean
-from allotment.experiment.work import Question
-from allotment.job import Job
 
 
-class Figure5(Exhibit):
+class Figure5(PriceTables):
     about = "bars of D_T on VOC at 1:3, 1:20 and 1:30, all ways to plan"
     data = "voc"
-
-    def list_entrants(self, case: Case) -> list[Entrant]:
-        return [*list_baselines(case), *list_taba(case), *list_ours()]
-
-    def list_questions(self, case: Case) -> list[Question]:
-        return list_questions(case, self.list_entrants(case))
-
-    def compare(self, book: Casebook) -> dict[str, PriceComparison]:
-        entrants = self.list_entrants(book.case)
-        return {
-            name: PriceComparison(book, book.case.find_prices(name), entrants) for name in RATIOS
-        }
-
-    def list_trainings(self, book: Casebook) -> list[Job]:
-        return [job for each in self.compare(book).values() for job in each.list_trainings()]
+    title = "Figure 5: ways to spend the budget on VOC"
+    prices = tuple(RATIOS)
 
     def show(self, book: Casebook) -> Shown:
         found = self.compare(book)
@@ -47,13 +33,7 @@ class Figure5(Exhibit):
                 each.set_title(f"classes : masks = {name}", fontsize=10)
                 each.set_xlabel("D_T, %")
 
-        return Shown(
-            "Figure 5: ways to spend the budget on VOC",
-            tuple(each.show(f"Prices {name}") for name, each in found.items()),
-            values={name: each.to_dict() for name, each in found.items()},
-            draw=draw,
-            size=(11.0, 4.6),
-        )
+        return replace(self.tabulate(found), draw=draw, size=(11.0, 4.6))
 
 
 EXHIBIT = Figure5()

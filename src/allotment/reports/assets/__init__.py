@@ -12,9 +12,9 @@ import hashlib
 import re
 from importlib.resources import files
 
-NAMES = ("plot.js", "solver.js", "charts.js", "page.js")
+SCRIPTS = ("plot.js", "solver.js", "charts.js", "page.js")
 """in the order in which each uses those before it"""
-PLOT_HASH = "22ac88e78c1e387981b69d02d30425daaf61cab305f4c2b5bf63a05826a7aba9"
+PLOT_HASH = "9364c92971d788ab445f5c1025a5e5e6ffb73568ce29c0ceb8431e9ce22253bc"
 """SHA-256 of plot.js"""
 
 
@@ -26,7 +26,7 @@ def _join_scripts() -> str:
     """All of them, as one that runs as it is; modules give up their `export`, since they share one
     place."""
     return "\n".join(
-        re.sub(r"^export ", "", read_asset(name), flags=re.MULTILINE) for name in NAMES
+        re.sub(r"^export ", "", read_asset(name), flags=re.MULTILINE) for name in SCRIPTS
     )
 
 

@@ -148,12 +148,11 @@
     return `${rows.join("\r\n")}\r\n`;
   }
 
-  /** What a cell says, without the head that a card repeats; a control says its value. */
+  /** What a cell says; a control says its value. */
   function tellCell(cell) {
     const control = cell.querySelector("input");
-    if (control) return control.type === "checkbox" ? String(control.checked) : control.value;
-    return [...cell.childNodes].filter((node) => !node.classList?.contains("head"))
-      .map((node) => node.textContent).join(" ");
+    if (!control) return [...cell.childNodes].map((node) => node.textContent).join(" ");
+    return control.type === "checkbox" ? String(control.checked) : control.value;
   }
 
   function offerTables() {
@@ -332,9 +331,6 @@
 
   const tellMoney = (instance, units) => String(Number(toMoney(instance, units).toFixed(6)));
 
-  /** What a cell is, where its row is a card and the heads of columns are gone. */
-  const headOf = (head) => make("span", {class: "head", "aria-hidden": "true"}, words[head]);
-
   function layOutTask(task, at, count, change) {
     const edit = (field) => (event) => change((edits) => {
       const text = event.target.type === "checkbox"
@@ -350,7 +346,7 @@
       least: field("least", "numeric"), most: field("most", "numeric"),
       hold: make("input", {type: "checkbox", "aria-label": `${words.hold}: ${nameOf(task.name)}`, onchange: edit("hold")}),
     };
-    const cell = (inside, head) => make("td", {class: "number"}, headOf(head), inside);
+    const cell = (inside, head) => make("td", {class: "number", "data-head": words[head]}, inside);
     row.line = make("tr", {}, make("th", {scope: "row", class: "name"}, make("bdi", {}, nameOf(task.name))),
       ...["price", "weight", "least", "most", "hold"].map((head) => cell(row[head], head)),
       ...[["bought", "buy"], ["moved", "change"], ["gain", "gain"]].map(([key, head]) => {

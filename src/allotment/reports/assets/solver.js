@@ -1,4 +1,4 @@
-// The planner of allotment for the page: the exact plan of an instance (see reports/instance.py).
+// The planner of allotment for the page: the exact plan of an instance (see advice/instance.py).
 //
 //   maximise  sum over v of g_v(x_v)   with   use . x + fixed <= limits,   x_v in whole lots
 //
