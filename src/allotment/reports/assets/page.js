@@ -168,7 +168,7 @@
 
   // ---- What if -----------------------------------------------------------------------------------
 
-  const LINKED = /^[\d.]{1,22}$/; // what a link holds of a number
+  const LINKED = /^\d{1,15}(\.\d{1,12})?$/; // what a link holds of a number
   const FIELDS = ["price", "weight", "least", "most", "hold"];
 
   const isAsked = () => location.hash.startsWith("#what-if:");
