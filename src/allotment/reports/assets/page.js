@@ -137,13 +137,15 @@
 
   const quote = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
+  const FIGURE = /^[+-]?[\d.,]+( %| \([−\d., to%]+\))?$/; // +1.2, or +1.2 (0.3 to 2.1)
+
   /** A table's cells as they are read. Spreadsheets take a cell that begins with one of these signs
    * for a formula, so that it gets an apostrophe. */
   function listCells(table) {
     const rows = [...table.querySelectorAll("tr")].map((row) =>
       [...row.cells].map((cell) => {
         const text = tellCell(cell).replace(/\s+/g, " ").trim();
-        return quote(/^[=+\-@\t]/.test(text) && !/^[+-]?[\d.,]+/.test(text) ? `'${text}` : text);
+        return quote(/^[=+\-@\t]/.test(text) && !FIGURE.test(text) ? `'${text}` : text);
       }).join(","));
     return `${rows.join("\r\n")}\r\n`;
   }
