@@ -533,7 +533,8 @@
   function startScores(place) {
     const list = values.reach;
     const choice = make("select", {"aria-label": words.task, onchange: () => { field.value = ""; show(); }},
-      ...list.map((each, at) => make("option", {value: at}, `${nameOf(each.task)} (${each.metric})`)));
+      ...list.map((each, at) => make("option", {value: at}, `${nameOf(each.task)} (${nameOf(each.metric)})`)));
+    choice.style.maxWidth = "100%"; // its longest name may be wider than a phone
     const field = make("input", {type: "text", inputmode: "decimal", class: "money", "aria-label": words.score, oninput: () => show()});
     const said = make("p", {"aria-live": "polite"});
     place.append(make("div", {class: "knobs"}, choice, make("label", {}, words.score, " ", field)), said);
