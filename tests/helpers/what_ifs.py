@@ -103,4 +103,3 @@ def judge(asked: WhatIf, problem: al.Problem, source: Source, shown: Mapping[str
     if mine.feasible and abs(mine.value - best.value) <= slack:
         return ""
     return f"{asked.link}: {counts} of {mine.value!r}, not {best.counts} of {best.value!r}"
-
