@@ -1,5 +1,5 @@
-"""A real browser for tests of the page: Debian's Chromium, driven by playwright. Where one of them
-is missing, tests that need it skip and say how it is installed."""
+"""A real browser for the page: Debian's Chromium, driven by playwright. Where one of them is
+missing, a sentence says how it is installed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 """as systems call it; ALLOT_BROWSER names another one"""
 ARGUMENTS = (
@@ -25,13 +23,19 @@ PATIENCE = 60_000
 """milliseconds before a missing answer is a failure; a busy machine is slow to begin"""
 
 
+class NoBrowser(Exception):
+    """What is missing, and how it is installed."""
+
+
 def find_browser() -> str:
-    """Where the browser is; skips the test that asks if there is none."""
+    """Where the browser is; raises NoBrowser if there is none, or nothing to drive it."""
     found = os.environ.get("ALLOT_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
-        pytest.skip("needs a browser: apt-get install chromium, or name one by ALLOT_BROWSER")
+        raise NoBrowser(
+            "there is no browser: apt-get install chromium, or name one by ALLOT_BROWSER"
+        )
     if importlib.util.find_spec("playwright") is None:
-        pytest.skip("needs playwright, which drives the browser: pip install 'allotment[dev]'")
+        raise NoBrowser("there is no playwright to drive a browser: pip install 'allotment[dev]'")
     return found
 
 
@@ -39,8 +43,8 @@ def find_browser() -> str:
 def launch() -> Iterator[Any]:
     """The browser, for as long as it is needed.
 
-    While it runs, its thread has an event loop of playwright's: other tests that want one of their
-    own come after it.
+    While it runs, its thread has an event loop of playwright's: whoever wants one of their own
+    comes after it.
     """
     path = find_browser()
     from playwright.sync_api import sync_playwright

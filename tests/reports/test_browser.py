@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.browser import Tab, launch, visit
+from helpers.browser import NoBrowser, Tab, find_browser, launch, visit
 from helpers.hostile import LINKS, TEXTS, poison
 from helpers.instances import random_problem
 from helpers.reports import (
@@ -61,6 +61,10 @@ AFTER_FRAME = "() => new Promise((done) => requestAnimationFrame(() => setTimeou
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    try:
+        find_browser()
+    except NoBrowser as missing:
+        pytest.skip(str(missing))
     with launch() as found:
         yield found
 
