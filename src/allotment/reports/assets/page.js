@@ -82,6 +82,7 @@
     return [Number(above.replace(".", "")), Number(below) * 10 ** digits];
   };
 
+  const MOST_UNITS = 1e15; // that money is counted in, as in the planner
   const findDivisor = (one, other) => (other ? findDivisor(other, one % other) : one);
 
   const unitOf = (instance) => parseUnit(instance.unit);
@@ -103,8 +104,13 @@
     const parts = 10 ** digits.length * above; // so many of `amount` make a unit
     const finer = parts / findDivisor(amount, parts);
     const units = (amount * finer) / parts;
-    return Number.isSafeInteger(units) ? {units, finer} : null;
+    return units <= MOST_UNITS && canCount(instance, finer) ? {units, finer} : null;
   }
+
+  /** Whether money may be counted so many times as finely, and stay a number that is exact. */
+  const canCount = (instance, times) =>
+    [instance.budget, ...instance.tasks.flatMap((task) => [task.fee, ...task.prices.map(([, price]) => price)])]
+      .every((units) => units * times <= MOST_UNITS);
 
   /** The same instance with money counted so many times as finely. */
   function refine(instance, times) {
@@ -257,7 +263,7 @@
     const first = prices[0][1];
     const wanted = prices.map(([, price]) => price * units); // of 1 / first of a unit
     const finer = first / wanted.reduce(findDivisor, first);
-    const exact = [instance.budget, ...wanted].every((amount) => Number.isSafeInteger(amount * finer));
+    const exact = canCount(instance, finer) && wanted.every((amount) => amount * finer <= MOST_UNITS);
     const finest = refine(instance, exact ? finer : 1);
     const changed = prices.map(([after], at) => [after, Math.round((wanted[at] * (exact ? finer : 1)) / first)]);
     finest.tasks = finest.tasks.map((task, at) => (at === Number(place) ? {...task, prices: changed} : task));
