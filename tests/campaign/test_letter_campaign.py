@@ -9,8 +9,17 @@ from typing import Any
 
 import pytest
 from helpers import planted_letter
-from helpers.campaigns import begin, fine, refused, rows, shorten
-from helpers.planted_letter import AFFINITY, FIRST, RATES, TRANSFER, find_reach
+from helpers.campaigns import begin, fine, refused, rows, shorten, write
+from helpers.planted_letter import (
+    AFFINITY,
+    CROSS_RATES,
+    EXCESS,
+    FIRST,
+    RATES,
+    THREE_TASKS,
+    TRANSFER,
+    find_reach,
+)
 
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.jobs import list_needs
@@ -175,6 +184,55 @@ def test_a_dry_run_knows_the_options() -> None:
         for options in ([], ["--option", "runs=2", "--option", "repetitions=1"])
     )
     assert (usual, few) == (10 + 2 * 3 * (3 + 5), 2 + 2 * (3 + 5))
+
+
+# --- of the paper's future work ---
+
+
+def test_the_command_gives_back_planted_rates_between_tasks() -> None:
+    """Reaches of b_ij to one in a hundred, with noise within 25 %; the option is part of the keys,
+    and all that is shown of a plan can be shown of this one."""
+    folder = begin("camp", "--method", "taba", "--option", "rates=between", table=rows(400))
+    text = (folder / "campaign.toml").read_text()
+    assert "those between tasks, too\nrates = 'between'\n" in text.replace('"', "'")
+    for learner, near in ((f"{PLANTED}_paired_noisy", 0.25), (f"{PLANTED}_paired", 0.01)):
+        told = estimate("camp", learner=learner)["about"]["between"]
+        for (source, target), rate in CROSS_RATES.items():
+            found = told["rates"][told["tasks"].index(source)][told["tasks"].index(target)]
+            assert find_reach(found) == pytest.approx(find_reach(rate), rel=near)
+    campaign = Campaign(folder, f"{PLANTED}_paired")
+    jobs = campaign.list_jobs(campaign.look())
+    assert {job.needs["options"]["rates"] for job in jobs} == {"between"}
+    plain = Campaign(begin("bare", "--method", "taba", table=rows(400)), f"{PLANTED}_paired")
+    assert not {job.key for job in jobs} & {job.key for job in plain.list_jobs(plain.look())}
+    fine("plan", "camp")
+    fine("status", "camp")
+    fine("report", "camp", "-o", "page.html")
+    assert Path("page.html").exists()
+    fine("order", "camp", "-o", "order.csv")
+
+
+def test_the_command_gives_back_a_planted_excess_of_three_tasks() -> None:
+    table = [row | {"form": row["size"]} for row in rows(400, every=(2, 2))]
+    write(Path("table.csv"), table)
+    costs = [part for task in THREE_TASKS for part in ("--cost", f"{task}=2")]
+    fine("init", "camp", "--root", "table.csv", "--targets", ",".join(THREE_TASKS), *costs,
+         "--budget", 90, "--steps", 3, "--method", "taba", "--option", "repetitions=1")  # fmt: skip
+    found = estimate("camp", "--option", "triples=true", learner=f"{PLANTED}_threefold")
+    told = found["about"]["measured"]["triples"]
+    for target in THREE_TASKS:
+        i, k, j = (
+            told["tasks"].index(each)
+            for each in (*(task for task in THREE_TASKS if task != target), target)
+        )
+        assert told["excess"][i][k][j] == pytest.approx(EXCESS[target], abs=1e-9)
+
+
+def test_three_tasks_are_asked_of_two_in_vain() -> None:
+    begin("camp", "--method", "taba", "--option", "triples=true", table=rows(400))
+    said = refused(2, "estimate", "camp", "--learner", PLANTED, "--workers", 0)
+    wanted = "triples: 2 tasks have labels, and what two do for a third takes three; leave the"
+    assert wanted in said
 
 
 # --- campaigns that were begun before ---

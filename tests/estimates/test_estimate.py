@@ -196,6 +196,7 @@ def test_every_option_that_a_method_names_is_taken() -> None:
         "repetitions": 2, "ensemble": 2, "mode": "soft", "pool": range(500), "fallback": False,
         "estimator": "tag",
         "own_gain": False, "probing": {"steps": 2000}, "validation": 0.3, "score_on": None,
+        "rates": "between", "triples": True,
     }  # fmt: skip
     for name, method in list_methods().items():
         options = {key: given[key] for key in method.options}

@@ -25,14 +25,14 @@ from allotment.advice.price import price
 from allotment.data.labels import Labels, Split, TaskLabels
 from allotment.errors import InputError
 from allotment.estimates.curves import fit_paper
-from allotment.estimates.estimates import Estimates
+from allotment.estimates.estimates import Estimates, gather_cross
 from allotment.estimates.letter import PAPER_RUNS, USUAL_REPETITIONS
 from allotment.estimates.method import METHODS
 from allotment.estimates.options import read_option
 from allotment.estimates.probes import Probes, join, probe_training
 from allotment.estimates.reduction import ensemble_curve
 from allotment.estimates.scoring import tell_scoring
-from allotment.estimates.taba import combine, gather_cross
+from allotment.estimates.taba import combine
 from allotment.estimates.transfer import Transfer, affinity, count_left_out
 from allotment.learners.learner import Measure
 

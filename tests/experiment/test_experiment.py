@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,19 @@ from helpers.tiny_voc import TINY, make_tiny_backbone, write_voc
 
 from allotment.errors import InputError
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.taba import PairRates
 from allotment.estimates.transfer import Transfer
-from allotment.experiment.case import CASES, FULL, LARGER, SMALL, Case, Prices, find_case
+from allotment.experiment.case import (
+    CASES,
+    FULL,
+    LARGER,
+    RATIOS,
+    SMALL,
+    TASKONOMY_PRICES,
+    Case,
+    Prices,
+    find_case,
+)
 from allotment.experiment.casebook import Casebook
 from allotment.experiment.claim import Claim
 from allotment.experiment.comparison import PriceTables
@@ -23,6 +35,7 @@ from allotment.experiment.entrants import (
     find_best,
     list_ablations,
     list_baselines,
+    list_future,
     make_problem,
     spread_budget,
 )
@@ -30,6 +43,7 @@ from allotment.experiment.exhibit import list_exhibits
 from allotment.experiment.exhibits.figure_2 import EXHIBIT as FIGURE_2
 from allotment.experiment.ground import Ground
 from allotment.experiment.outcomes import find_mean
+from allotment.experiment.outlay import weigh
 from allotment.experiment.record import Record
 from allotment.experiment.running import list_missing, list_questions, run, write
 from allotment.experiment.work import (
@@ -39,10 +53,12 @@ from allotment.experiment.work import (
     list_measurings,
     make_site,
     name_estimates,
+    name_pool,
     name_training,
+    narrow,
 )
 from allotment.gains import Geometric
-from allotment.job import Job
+from allotment.job import JSON, Job
 from allotment.learners.setups import BACKBONES, SETUPS
 from allotment.plan import allocate
 
@@ -219,7 +235,7 @@ def test_the_papers_baselines_are_there() -> None:
 
 
 def test_methods_to_the_letter_share_curves_and_looks(ground: Ground) -> None:
-    def list_jobs(method: str, **options: int) -> set[Job]:
+    def list_jobs(method: str, **options: JSON) -> set[Job]:
         return set(list_measurings(ground, Question(method, 0, None, options, ON_VALIDATION)))
 
     five, alone = list_jobs("taba", ahead=5), list_jobs("taba-alone")
@@ -230,6 +246,24 @@ def test_methods_to_the_letter_share_curves_and_looks(ground: Ground) -> None:
     tag = list_jobs("taba-tag", ahead=5)
     assert tag & five == alone
     assert len(tag) == len(five)
+    # rates between tasks are beside what the paper's method measures, whatever it looks ahead
+    pairs = list_jobs("taba", ahead=5, rates="between")
+    assert five < pairs
+    between = pairs - five
+    assert {job.needs["job"]["piece"][0] for job in between} == {"between"}
+    assert len(between) == 2 * 3
+    assert list_jobs("taba", ahead=1, rates="between") == one | between
+    assert list_jobs("taba", ahead=5, rates="own") == five
+
+
+def test_looks_at_three_tasks_are_beside_those_at_two() -> None:
+    asked = Question("taba", 0, None, {"ahead": 5, "rates": "between", "triples": True})
+    looks = narrow(asked, {"piece": ["triples", 0, ""]})
+    assert (looks.method, looks.options) == ("taba", {"ahead": 5, "triples": True})
+    curve = narrow(asked, {"piece": ["between", 0, "depth", "edges"]})
+    assert (curve.method, curve.options) == ("taba", {"rates": "between"})
+    plain = narrow(asked, {"piece": ["probes", 0, ""]})
+    assert plain == narrow(replace(asked, options={"ahead": 5}), {"piece": ["probes", 0, ""]})
 
 
 def plant(case: Case) -> Estimates:
@@ -290,6 +324,66 @@ def test_every_exhibit_is_shown_of_what_is_on_record(ground: Ground, tmp_path: P
     assert "| holds |" in claims
 
 
+def plant_future(case: Case, options: Mapping[str, JSON]) -> Estimates:
+    """What options of the future work might conclude: a rate of each pair, an excess of 0.5."""
+    size, tasks = len(case.tasks), list(case.tasks)
+    rates = np.where(np.eye(size, dtype=bool), 0.9, 0.98)
+    worths = np.where(np.eye(size, dtype=bool), 1.0, 0.3)
+    grades = tuple(("sound",) * size for _ in tasks)
+    between = PairRates(case.tasks, rates, np.full_like(rates, 0.01), grades, rates == 0.98)
+    excess = {"tasks": tasks, "excess": np.full((size, size, size), 0.5).tolist()}
+    paired = "rates" in options
+    shapes = rates if paired else np.full(size, 0.9)
+    return Estimates(
+        case.tasks,
+        (case.have,) * size,
+        worths=worths[None] if paired else np.diag(worths.sum(axis=0))[None],
+        shapes=shapes[None],
+        law="geometric",
+        about={
+            "measured": {"triples": excess} if "triples" in options else {},
+            **({"between": between.to_dict()} if paired else {}),
+        },
+    )
+
+
+def test_options_of_the_future_work_stand_beside_taba(tmp_path: Path) -> None:
+    prices = Prices(TASKONOMY_PRICES, {"depth": 1, "edges": 2, "normals": 3}, 30)
+    case = replace(
+        CASE, data="taskonomy", tasks=tuple(prices.costs), prices=(prices,), implies={}
+    )  # fmt: skip
+    exhibit, record = list_exhibits()["future-work-taskonomy"], Record(tmp_path / "record.jsonl")
+    book = Casebook(case, record)
+    record.put(name_pool(case), {"instances": 60})
+    for asked in exhibit.list_questions(case):
+        found = plant_future(case, asked.options).to_dict()
+        record.put(name_estimates(case, asked), {"estimates": found, "seconds": 1.0})
+    for job in exhibit.list_trainings(book):
+        scores = {task: 0.5 + 0.001 * job.needs["counts"][task] for task in case.tasks}
+        higher = dict.fromkeys(scores, True)
+        put = {"metrics": scores, "losses": scores, "higher": higher, "seconds": 1.0}
+        record.put(job, put)
+    text = exhibit.show(book).to_markdown()
+    assert "| TABA, rates between tasks | 10:3:3:2:3 |" in text
+    assert "| TABA, three tasks | 10:3:3:2:3 | +0.00 ± 0.00 |" in text
+    # reaches of 0.9 and 0.98
+    assert "| depth | edges | 9 | 49 | 2 of 2 |" in text
+    assert "| depth, edges | normals | +0.50 ± 0.00 |" in text
+    assert text.count("| +0.50 ± 0.00 |") == 3
+    names = [each.name for each in list_future(find_case("voc", SMALL))]
+    assert names == ["TABA", "TABA, rates between tasks"]  # three tasks are not two
+
+
+def test_what_options_of_the_future_work_take_is_told() -> None:
+    exhibits, record = list_exhibits(), Record("")
+    case = find_case("taskonomy", FULL)
+    both, plain = (
+        weigh([exhibits[name]], case, record) for name in ("future-work-taskonomy", "relatedness")
+    )
+    # curves of twenty pairs, and five trainings once more
+    assert both.measured - plain.measured == 24 * 20 + 5
+
+
 def test_a_claim_is_told_by_its_interval() -> None:
     def judge(values: list[float]) -> str:
         return Claim("", "", find_mean(np.array(values)[:, None])).verdict
@@ -343,6 +437,29 @@ def test_plans_are_measured_and_then_trained_out(folder: Path, tmp_path: Path) -
     assert exhibit.compare(book)["1:20"].entries["b = 0.99"].plans[0] == (
         allocate_by_rate(book, 0.99)  # I of the same looks
     )
+
+
+@pytest.mark.long
+def test_rates_between_tasks_are_measured_beside_taba(folder: Path, tmp_path: Path) -> None:
+    record, exhibit = Record(tmp_path / "voc.jsonl"), list_exhibits()["future-work-voc"]
+    prices = tuple(replace(CASE.prices[0], name=name) for name in RATIOS)
+    case = replace(CASE, seed_sets=1, looked_at=2, prices=prices)
+    book = run([exhibit], make_site(case, folder, None), record, workers=0)
+    plain, pairs = (book.find_estimates(asked) for asked in exhibit.list_questions(case))
+    assert plain is not None
+    assert pairs is not None
+    assert pairs.by_pairs
+    assert not plain.by_pairs
+    assert pairs.about["rates"] == plain.about["rates"]  # of the same curves
+    assert pairs.about["measured"]["transfer"] == plain.about["measured"]["transfer"]
+    kinds = [
+        needs["job"]["piece"][0]
+        for needs, _ in record.list_results("measuring")
+    ]  # fmt: skip
+    assert {kind: kinds.count(kind) for kind in kinds} == {"curve": 6, "between": 6, "probes": 2}
+    assert list_missing([exhibit], book) == []
+    shown = exhibit.show(Casebook(case, Record(record.path))).to_markdown()
+    assert "| TABA, rates between tasks | 1:20 | " in shown
 
 
 def allocate_by_rate(book: Casebook, rate: float) -> dict[str, int]:

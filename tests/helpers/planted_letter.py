@@ -23,6 +23,7 @@ PLANTED_TASKS = ("size", "look")
 TRANSFER = np.array([[1.0, 0.13], [1.03, 1.0]])
 AFFINITY = np.array([[1.0, -0.25], [0.5, 1.0]])
 RATES = {"size": 0.99, "look": 0.97}
+THIRD_RATE = 0.98
 FIRST = {"size": 0.002, "look": 0.004}
 STEP = 0.01
 LENGTH = 62
@@ -78,7 +79,7 @@ class PlantedLearner:
         return state
 
     def score(self, state: PlantedState, task: str) -> Measure:
-        at, b = self.tasks.index(task), RATES[task]
+        at, b = self.tasks.index(task), RATES.get(task, THIRD_RATE)
         more = self.first[task] * (1 - b ** state.pseudo[task]) / (1 - b)
         metric = float(state.skill[at]) + more
         if self.noise:
@@ -136,3 +137,60 @@ class WeighedLearner(PlantedLearner):
 def make_weighed(data: Any, split: Any) -> WeighedLearner:
     weights = {target.name: target.loss_weight for target in data.targets}
     return WeighedLearner(split=split, weights=weights)
+
+
+# --- of the paper's future work ---
+
+CROSS_RATES = {("size", "look"): 0.95, ("look", "size"): 0.995}
+CROSS_FIRST = {("size", "look"): 0.003, ("look", "size"): 0.001}
+
+
+@dataclass
+class PairedLearner(PlantedLearner):
+    """Pseudo-labels of one task help the other, too, by rates of their own."""
+
+    cross: dict[tuple[str, str], float] = field(default_factory=lambda: dict(CROSS_FIRST))
+    """what the first one adds"""
+
+    def score(self, state: PlantedState, task: str) -> Measure:
+        found, more = super().score(state, task), 0.0
+        for (source, target), first in self.cross.items():
+            b = CROSS_RATES[source, target]
+            if target == task:
+                more += first * (1 - b ** state.pseudo[source]) / (1 - b)
+        more = more if found.higher_is_better else -more
+        return replace(found, metric=found.metric + more)
+
+
+THREE_TASKS = ("size", "look", "form")
+TRANSFER_OF_THREE = np.array([[1.0, 0.13, 0.4], [1.03, 1.0, -0.2], [0.2, 0.5, 1.0]])
+EXCESS = {"size": -0.24, "look": 0.0, "form": 0.5}
+"""what the two others do together for each, beyond the sum of what they do"""
+
+
+@dataclass
+class ThreefoldLearner(PlantedLearner):
+    """Three tasks, of which two do more for the third than the sum, or less."""
+
+    tasks: tuple[str, ...] = THREE_TASKS
+    first: dict[str, float] = field(default_factory=lambda: dict.fromkeys(THREE_TASKS, 0.002))
+
+    def step(self, state: PlantedState, tasks: Sequence[str]) -> PlantedState:
+        places = [self.tasks.index(task) for task in tasks]
+        gain = STEP * (1.7 - 1.4 * state.done / LENGTH)
+        skill = state.skill + gain * TRANSFER_OF_THREE[places].sum(axis=0)
+        if {*tasks} == {*THREE_TASKS}:
+            skill = skill + gain * np.array([EXCESS[task] for task in self.tasks])
+        return replace(state, skill=skill, done=state.done + 1, arm=tuple(sorted(tasks)))
+
+
+def make_paired(data: Any, split: Any) -> PairedLearner:
+    return PairedLearner(split=split)
+
+
+def make_paired_noisy(data: Any, split: Any) -> PairedLearner:
+    return PairedLearner(split=split, noise=0.0005)
+
+
+def make_threefold(data: Any, split: Any) -> ThreefoldLearner:
+    return ThreefoldLearner(split=split)

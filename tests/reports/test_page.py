@@ -230,8 +230,8 @@ def test_the_page_of_a_real_plan() -> None:
 PLAN = {
     "tasks": [{"name": "cls", "count": 2920}, {"name": "seg", "count": 169}],
     "spent": "6300",
-    "currency": "EUR",
 }
+EUROS = {"currency": "EUR"}
 EQUAL = {"cls": 3150, "seg": 157}
 NOISE = {"mean": 0.1, "low": -0.5, "high": 0.7, "level": 0.9, "chance": 0.6}
 
@@ -305,7 +305,9 @@ def test_the_decision_is_a_sentence_to_sign(
         [{"name": "equal budget", "counts": equal}] if equal else []
     )
     assert (
-        sentence_of(render({"plan": PLAN, "outlook": outlook, "comparison": comparison}))
+        sentence_of(
+            render({"plan": PLAN, "outlook": outlook, "comparison": comparison, "style": EUROS})
+        )
         == sentence
     )
 
@@ -328,6 +330,7 @@ def test_every_part_may_be_missing() -> None:
              "transfer": "What tasks do", "verdicts": "How far this", "rounds": "Rounds",
              "evaluation": "What it brought", "about": "How it was measured"}  # fmt: skip
     others = {"title", "decision", "order", "stale", "outlook", "knowing", "what_if", "reach"}
+    others.add("style")
     assert set(heads) | others == set(PART_CHECKS)
     for size in (0, 1, 2, len(heads) - 1):
         for kept in itertools.combinations(heads, size):
@@ -341,6 +344,18 @@ def test_every_part_may_be_missing() -> None:
                 ).text
                 == page.text
             )
+
+
+def test_numbers_have_the_decimal_mark_that_was_asked_for() -> None:
+    values = example() | {"style": {"decimal": "comma", "currency": "EUR"}}
+    values["order"] = "99 cls for 1,250.5 of v1.2"
+    page = render(values)
+    text = Page(page).text
+    for shown in ("2.920", "46,3 %", "6.300 EUR", "+1,2 (0,3 to 2,1)", "for 1.250,5 of v1.2"):
+        assert shown in text, shown
+    assert "46.3 %" not in text
+    assert read_data(page)["money"] == {"decimal": ",", "thousands": ".", "currency": "EUR"}
+    assert "46.3 %" in Page(render(example())).text  # the next page is as it was
 
 
 def test_questions_need_what_they_are_about() -> None:

@@ -15,6 +15,7 @@ from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.estimates.curves import Fit, Points
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.response import Response, find_level, find_scored
+from allotment.estimates.taba import PairRates, read_pairs
 from allotment.estimates.transfer import PLAIN_ESTIMATORS, Transfer
 from allotment.estimates.verdict import judge
 from allotment.formatting import percent, several
@@ -267,6 +268,7 @@ def diagnose(
     findings += [
         _judge_curve(task, each, (fits or {}).get(task), bench) for task, each in points.items()
     ]
+    findings += _judge_pairs(bench)
     if transfer is not None:
         findings += _judge_cells(transfer, bench)
     equal = equal_budget(problem)
@@ -307,6 +309,8 @@ class _Bench:
         """Money for each task. Transfer is additive: what counts is what a label does for all tasks
         together."""
         together = (self.weights @ worths)[:, None, :] * np.eye(len(self.weights))
+        if self.estimates.by_pairs:  # there it counts as the label's own already
+            together = worths * self.weights
         curves = replace(self.estimates, worths=together, shapes=shapes).mean_gains()
         counts = allocate(self._flat, curves).counts
         return np.array(
@@ -490,7 +494,9 @@ def _judge_task(
 def _own_gains(given: Estimates) -> tuple[int, Array]:
     """A typical number of labels, and [draw, task] what so many more bring to their own task."""
     usual = max(1, round(math.exp(np.mean(np.log(np.maximum(given.have, 1))))))
-    own = replace(given, worths=given.worths * np.eye(len(given.tasks)))
+    own = given
+    if not given.by_pairs:
+        own = replace(given, worths=given.worths * np.eye(len(given.tasks)))
     return usual, own.gains_of(dict.fromkeys(given.tasks, usual))
 
 
@@ -501,6 +507,8 @@ def _like_others(given: Estimates, weights: Array, at: int) -> Array:
         given, worths=np.broadcast_to(np.eye(len(given.tasks)), given.worths.shape)
     ).gains_of(usual)
     total = weights @ given.worths  # for all tasks together
+    if given.by_pairs:  # in labels that lose their worth as the task's own do
+        total = weights * given.gains_of(usual) / np.maximum(gains, 1e-300)
     wanted = np.delete(total * gains, at, axis=1).mean(axis=1) / np.maximum(gains[:, at], 1e-300)
     worths = given.worths.copy()
     worths[:, at, at] += (wanted - total[:, at]) / weights[at] if weights[at] else 0.0
@@ -539,9 +547,14 @@ def _judge_curve(task: str, points: Points, fit: Fit | None, bench: _Bench) -> F
     at = given.tasks.index(task)
     if given.law == "geometric" and len(given.tasks) > 1:
         shapes = given.shapes.copy()
-        shapes[:, at] = 1 - np.exp(
-            np.mean(np.log(np.maximum(1 - np.delete(shapes, at, axis=1), 1e-12)), axis=1)
+        own = np.diagonal(shapes, axis1=1, axis2=2) if given.by_pairs else shapes
+        others = 1 - np.exp(
+            np.mean(np.log(np.maximum(1 - np.delete(own, at, axis=1), 1e-12)), axis=1)
         )
+        if given.by_pairs:
+            shapes[:, at, at] = others
+        else:
+            shapes[:, at] = others
         share = bench.moved(shapes=shapes)
     why = "; ".join(verdict.why) or f"it rises by {verdict.rise:.2g} and bends as the law says"
     remedy = "; ".join(verdict.remedy)
@@ -549,6 +562,27 @@ def _judge_curve(task: str, points: Points, fit: Fit | None, bench: _Bench) -> F
         rate = "a usual rate" if len(borrowed) == len(given.tasks) else "the others' mean rate"
         why += f"; {rate} stands in for its own"
     return Finding("curve", task, verdict.grade, why, share, remedy)
+
+
+def _judge_pairs(bench: _Bench) -> list[Finding]:
+    """Curves between tasks, where pairs have rates of their own."""
+    given, found = bench.estimates, []
+    if not given.by_pairs or "between" not in given.about:
+        return []
+    rates = PairRates.from_dict(given.about["between"])
+    for (source, target), points in read_pairs(given.about.get("measured", {})).items():
+        i, j = rates.tasks.index(source), rates.tasks.index(target)
+        verdict, grade = judge(points), rates.grades[i][j]
+        why = "; ".join(verdict.why) or f"it rises by {verdict.rise:.2g} and bends as the law says"
+        shapes, places = given.shapes.copy(), [given.tasks.index(each) for each in (source, target)]
+        shapes[:, places[1], places[0]] = shapes[:, places[0], places[0]]
+        if not rates.shown[i, j]:
+            harm = "" if grade == "unusable" else f"labels of {source} do not help {target}; "
+            why += f"; {harm}the rate of {source} stands in for it"
+        remedy = "; ".join(verdict.remedy)
+        share = bench.moved(shapes=shapes)
+        found.append(Finding("curve", f"{source} to {target}", grade, why, share, remedy))
+    return found
 
 
 def _judge_cells(transfer: Transfer, bench: _Bench) -> list[Finding]:
@@ -586,7 +620,8 @@ def _hangs_on(transfer: Transfer, bench: _Bench, i: int, j: int) -> float:
     given = bench.estimates
     source, target = (given.tasks.index(transfer.tasks[place]) for place in (i, j))
     worths = given.worths.copy()
-    if given.about.get("letter"):  # there the whole row lies on the diagonal
+    # to the letter the whole row lies on the diagonal, unless it has several rates
+    if given.about.get("letter") and not given.by_pairs:
         worths[:, source, source] -= transfer.matrix[i, j]
     else:
         worths[:, target, source] = 0.0

@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def write_instance(
         "gains": {
             name: _write_curve(problem, name, curve, inexact) for name, curve in curves.items()
         },
-        "pairs": _write_pairs(problem, gains) if isinstance(gains, Estimates) else None,
+        "pairs": _write_pairs(problem, gains) if _is_folded(gains) else None,
         "inexact": inexact,
     }
 
@@ -207,6 +207,11 @@ def _most_labels(task: Task, budget: Fraction) -> int:
     cheapest = min(price for _, _, price in task.prices)
     affordable = int(BUDGETS * budget / cheapest)
     return affordable if task.ceiling is None else min(affordable, task.ceiling)
+
+
+def _is_folded(gains: object) -> TypeGuard[Estimates]:
+    """Whether harm is taken off by weights; where pairs have rates of their own it is not."""
+    return isinstance(gains, Estimates) and not gains.by_pairs
 
 
 def _write_pairs(problem: Problem, estimates: Estimates) -> dict[str, Any]:

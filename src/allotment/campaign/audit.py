@@ -17,6 +17,7 @@ from allotment.estimates.estimates import Estimates
 from allotment.estimates.method import SHARED, UNSAID, Method, count_trainings
 from allotment.estimates.response import Response
 from allotment.estimates.scoring import tell_scoring
+from allotment.estimates.taba import PairRates, read_pairs
 from allotment.estimates.transfer import Transfer
 from allotment.files import plainly
 from allotment.formatting import several
@@ -203,6 +204,11 @@ def _read_estimates(body: Any) -> None:
     if "transfer" in measured:
         # a task without labels is not probed
         _expect({*Transfer.from_dict(measured["transfer"]).tasks} <= {*found.tasks}, "measured")
+    if "triples" in measured:
+        _expect({*measured["triples"]["tasks"]} <= {*found.tasks}, "measured")
+    if "between" in found.about:
+        _expect(PairRates.from_dict(found.about["between"]).tasks == found.tasks, "between")
+        _expect({*sum(read_pairs(measured), ())} <= {*found.tasks}, "measured")
     tell_scoring(found.about)
 
 

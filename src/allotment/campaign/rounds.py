@@ -206,7 +206,7 @@ def rebase(estimates: Estimates, have: Mapping[str, int]) -> Estimates:
     if estimates.law == "power":
         return replace(estimates, have=tuple(now.tolist()))
     more = np.maximum(now - np.array(estimates.have), 0)
-    worths = estimates.worths * (estimates.shapes**more)[:, None, :]
+    worths = estimates.worths * estimates.pair_shapes**more
     return replace(estimates, have=tuple(now.tolist()), worths=worths)
 
 

@@ -374,6 +374,7 @@ def collect(
             "rows": rows,
         }
     values["rounds"] = _rounds(state, orders, status)
+    values["style"] = dict(state.settings.report)
     return values
 
 
@@ -382,7 +383,7 @@ def _add_questions(values: dict[str, Any], plan: Plan, metrics: Mapping[str, str
     evidence = plan.evidence
     unit = UNITS.get(unit_of(evidence), unit_of(evidence))
     if (instance := ask_what_if(plan)) is not None:
-        values["what_if"] = {"instance": instance, "unit": unit}
+        values["what_if"] = {"instance": instance, "unit": unit, "is_mean": True}
     if (found := trace_frontier(plan)) is not None:
         values["frontier"] = found | {"unit": unit}
     values["worths"] = list_worths(plan)
@@ -534,11 +535,18 @@ def _trace_score(level: ScoreLevel, grid: Array, metric: str, response: Response
 def _own_gains(estimates: Estimates, place: int, labels: Array) -> Array:
     """[draw, point]: the gain at so many labels over the number at hand; below 0 where there were
     fewer."""
-    worths, shapes = estimates.worths[:, place, place, None], estimates.shapes[:, place, None]
     have = float(max(estimates.have[place], 1))
+    if estimates.by_pairs:  # what they do for all tasks counts as their own there
+        both = estimates.worths[:, :, place, None], estimates.shapes[:, :, place, None]
+        return np.asarray(_rise(*both, labels - have).sum(axis=1))
+    worths, shapes = estimates.worths[:, place, place, None], estimates.shapes[:, place, None]
     if estimates.law == "power":
         return np.asarray(worths * (have**-shapes - labels**-shapes))
-    more = labels - have
+    return _rise(worths, shapes, labels - have)
+
+
+def _rise(worths: Array, shapes: Array, more: Array) -> Array:
+    """What so many labels more add by the geometric law; they may be fewer than none."""
     return np.asarray(
         worths * np.where(shapes < 1, (1 - shapes**more) / np.maximum(1 - shapes, 1e-12), more)
     )

@@ -38,6 +38,9 @@ class Estimates:
         worths[r, i, j] (n_j^-a - (n_j + N_j)^-a),    a = shapes[r, j]    (law "power")
         worths[r, i, j] (1 - b^N_j) / (1 - b),   b = shapes[r, j]   (law "geometric", the paper's).
 
+    Where pairs of tasks have rates of their own, b = shapes[r, i, j], what labels of j do for all
+    tasks counts as j's, as in the paper's Eq. 3: the gain of j is the sum over i.
+
     >>> some = Estimates(("cls",), (100,), worths=[[[10.0]], [[30.0]]], shapes=[[0.5], [0.5]])
     >>> some.mean_gains()["cls"]
     Power(worth=20.0, have=100.0, exponent=0.5, ceiling=inf)
@@ -49,7 +52,8 @@ class Estimates:
     worths: Array
     """[draw, gaining task, labelled task]"""
     shapes: Array
-    """[draw, labelled task]: exponents, or what each label leaves of the worth of the next"""
+    """[draw, labelled task]: exponents, or what each label leaves of the worth of the next; [draw,
+    gaining task, labelled task] where pairs of tasks have rates of their own"""
     law: str = "power"
     about: Mapping[str, Any] = field(default_factory=dict)
     """where they come from, for people: method, trainings, folds, seed"""
@@ -70,7 +74,8 @@ class Estimates:
         for key, shape in (("worths", (size, size)), ("shapes", (size,))):
             values = np.asarray(getattr(self, key), dtype=np.float64)
             object.__setattr__(self, key, values)
-            if values.shape[1:] != shape or not len(values):
+            is_paired = key == "shapes" and values.shape[1:] == (size, size)
+            if (values.shape[1:] != shape and not is_paired) or not len(values):
                 wanted = ", ".join(map(str, shape))
                 mistakes.append(
                     Mistake(key, f"has the shape {values.shape}; it must be (draws, {wanted})")
@@ -91,6 +96,9 @@ class Estimates:
                     f"{len(self.shapes)} draws, but worths have {len(self.worths)}; give as many",
                 )
             ]
+        if self.law == "power" and self.by_pairs:
+            what = f"has the shape {self.shapes.shape}; pairs have rates of the geometric law alone"
+            return [Mistake("shapes", what)]
         if self.law == "power" and self.shapes.min() <= 0:
             return [Mistake("shapes", "some are 0 or less; an exponent is above 0")]
         if self.law == "geometric" and not ((self.shapes >= 0) & (self.shapes <= 1)).all():
@@ -115,6 +123,16 @@ class Estimates:
         """How many there are."""
         return len(self.worths)
 
+    @property
+    def by_pairs(self) -> bool:
+        """Whether pairs of tasks have rates of their own."""
+        return self.shapes.ndim == 3
+
+    @property
+    def pair_shapes(self) -> Array:
+        """[draw, gaining task or 1, labelled task]: the shapes, to go with the worths."""
+        return self.shapes if self.by_pairs else self.shapes[:, None, :]
+
     def rename(self, names: Mapping[str, str]) -> Estimates:
         """The same with other names for some tasks, also in what was measured."""
         if not names:
@@ -137,22 +155,31 @@ class Estimates:
         return self._curves(*self.mean_pairs(), weights)
 
     def mean_pairs(self) -> tuple[Array, Array]:
-        """The worths [gaining task, labelled task] and shapes [labelled task] that stand for the
-        mean over draws, before harm is taken off anything; see `mean_gains`."""
+        """The worths [gaining task, labelled task] and shapes [labelled task], or [gaining task,
+        labelled task] where pairs have rates of their own, that stand for the mean over draws,
+        before harm is taken off anything; see `mean_gains`."""
         size, usual = len(self.tasks), math.exp(np.mean(np.log(self._start)))
-        shapes = np.array([self._middle(each) for each in self.shapes.T])
-        here = self._gather(self.shapes, np.full(size, usual), np.full(size, usual))
-        there = self._gather(shapes[None], np.full(size, usual), np.full(size, usual))[0]
+        pairs = self.pair_shapes
+        middle = np.apply_along_axis(self._middle, 0, pairs)
+        here, there = (
+            np.broadcast_to(
+                self._gather(each, np.full(size, usual), np.full(size, usual)),
+                (len(each), size, size),
+            )
+            for each in (pairs, middle[None])
+        )
         worths = np.zeros((size, size))
         for i in range(size):
             for j in range(size):
                 # sums that do not depend on the order of draws: tasks of which nothing is known
                 # come out the same
-                mean = math.fsum(self.worths[:, i, j] * here[:, j]) / self.draws
-                worths[i, j] = _rounded(mean / there[j])
+                mean = math.fsum(self.worths[:, i, j] * here[:, i, j]) / self.draws
+                worths[i, j] = _rounded(mean / there[0, i, j])
+        if self.by_pairs:  # each task has one curve then, however many parts it has
+            return worths, middle
         small = NEGLIGIBLE * np.mean(np.abs(np.diag(worths)))
         worths[(np.abs(worths) < small) & ~np.eye(size, dtype=bool)] = 0.0
-        return worths, shapes
+        return worths, middle[0]
 
     def gains_for(self, problem: Problem) -> dict[str, Curve]:
         """The mean gains for a problem with the same tasks, by its weights."""
@@ -163,12 +190,15 @@ class Estimates:
         """[draw, task]: the gain of each task from buying these numbers of labels, in % of its
         score."""
         new = np.array([counts[task] for task in self.tasks], dtype=float)
-        return np.asarray(
-            np.einsum("rij,rj->ri", self.worths, self._gather(self.shapes, self._start, new))
-        )
+        rise = self._gather(self.shapes, self._start, new)
+        if self.by_pairs:
+            return np.asarray((self.worths * rise).sum(axis=1))
+        return np.asarray(np.einsum("rij,rj->ri", self.worths, rise))
 
     def first_gains(self) -> Array:
         """[draw, task]: what the next label adds to its own task, in % of the task's score."""
+        if self.by_pairs:
+            return np.asarray(self.worths.sum(axis=1))
         own = np.diagonal(self.worths, axis1=1, axis2=2)
         if self.law == "geometric":
             return np.asarray(own)
@@ -225,9 +255,9 @@ class Estimates:
         for draw in chosen:
             # transfer is additive, so what counts for the plan is what a label does for all tasks
             # together
-            plan = allocate(
-                flat, self._curves(np.diag(weights @ self.worths[draw]), self.shapes[draw], None)
-            )
+            worths = self.worths[draw]
+            together = worths * weights if self.by_pairs else np.diag(weights @ worths)
+            plan = allocate(flat, self._curves(together, self.shapes[draw], None))
             found.append(plan.counts)
         return chosen.tolist(), found
 
@@ -237,7 +267,8 @@ class Estimates:
         return np.asarray(np.maximum(np.array(self.have, dtype=float), 1.0))
 
     def _gather(self, shapes: Array, have: Array, new: Array) -> Array:
-        """[draw, labelled task]: what so many new labels add, of a worth of 1."""
+        """[draw, labelled task], or as shapes are: what so many new labels add, of a worth of
+        1."""
         if self.law == "power":
             return np.asarray(have**-shapes * -np.expm1(-shapes * np.log1p(new / have)))
         return np.asarray(
@@ -270,6 +301,8 @@ class Estimates:
     def _curves(
         self, worths: Array, shapes: Array, weights: Mapping[str, float] | None
     ) -> dict[str, Curve]:
+        if self.by_pairs:
+            return gather_cross(self.tasks, worths.T, shapes.T)
         given = weights or {}
         worths = _fold_harm(worths, np.array([given.get(task, 1.0) for task in self.tasks]))
 
@@ -343,6 +376,8 @@ def _rename_about(about: Mapping[str, Any], names: Mapping[str, str]) -> dict[st
     found = dict(about)
     for key in {"rates", "verdicts", "fits"} & found.keys():
         found[key] = rename_keys(found[key], names)
+    if "between" in found:
+        found["between"] = found["between"] | {"tasks": rename(found["between"]["tasks"])}
     for key, parts in _TOLD_BY_TASK.items():
         if isinstance(told := found.get(key), Mapping):
             by_task = {part: rename_keys(told[part], names) for part in parts if part in told}
@@ -350,7 +385,7 @@ def _rename_about(about: Mapping[str, Any], names: Mapping[str, str]) -> dict[st
     if "fallbacks" in found:
         found["fallbacks"] = rename(found["fallbacks"])
     measured = dict(found.get("measured", {}))
-    for key in {"response", "transfer"} & measured.keys():
+    for key in {"response", "transfer", "between", "triples"} & measured.keys():
         measured[key] = measured[key] | {"tasks": rename(measured[key]["tasks"])}
     if "informativeness" in measured.get("transfer", {}):
         worth = rename_keys(measured["transfer"]["informativeness"], names)
@@ -377,6 +412,24 @@ def raise_any(mistakes: list[Mistake]) -> None:
 def _rounded(value: float) -> float:
     """Without the last digits, in which sums of the same numbers may differ."""
     return float(f"{value:.10g}")
+
+
+def gather_cross(tasks: Sequence[str], matrix: Array, rates: Array) -> dict[str, Curve]:
+    """Of the paper's future work: with a reduction rate for each pair of tasks N labels of i are
+    worth the sum over j of I_(i -> j) (1 - b_ij^N) / (1 - b_ij).
+
+    `matrix` and `rates` are [i, j]. Harm to another task would not be concave; it is taken off what
+    the labels do for their own task and, where that does not last, off what they do for others.
+    """
+    found: dict[str, Curve] = {}
+    folded = _fold_harm(matrix.T, np.ones(len(tasks))).T
+    for i, task in enumerate(tasks):
+        curve: Curve = Geometric(float(folded[i, i]), float(rates[i, i]))
+        for j in range(len(tasks)):
+            if j != i and folded[i, j] > 0:
+                curve += Geometric(float(folded[i, j]), float(rates[i, j]))
+        found[task] = curve
+    return found
 
 
 def _fold_harm(worths: Array, weights: Array) -> Array:

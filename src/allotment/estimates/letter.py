@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from allotment.estimates.options import RATES_BETWEEN
 from allotment.estimates.paper import InPieces, Paper, descend, find_pool
 from allotment.estimates.probes import AHEAD
 from allotment.estimates.request import Request
@@ -19,6 +20,8 @@ USUAL_REPETITIONS = 3
 PROBE_OPTIONS = ("every", "ahead", "runs")
 CURVE_OPTIONS = ("sizes", "repetitions", "ensemble", "mode", "pool")
 SCORE_OPTIONS = ("validation", "score_on", "draws")
+RATES_OPTION, TRIPLES_OPTION = "rates", "triples"
+"""of the paper's future work"""
 
 
 class ToTheLetter(InPieces):
@@ -40,7 +43,10 @@ class ToTheLetter(InPieces):
         pool = find_pool(request, scoring.instances) if self.rate is None else None
         mode = request.options.get("mode") or "hard"
         usual = self._settle(request, scoring)
-        return Paper(request, self.estimator, descend, how, pool, mode, scoring, usual)
+        between = request.options.get(RATES_OPTION) == RATES_BETWEEN
+        triples = bool(request.options.get(TRIPLES_OPTION))
+        what = (pool, mode, scoring, usual, between, triples)
+        return Paper(request, self.estimator, descend, how, *what)
 
     def _settle(self, request: Request, scoring: Scoring) -> dict[str, Any]:
         """The paper's numbers where it has any; with fewer trainings at most these."""

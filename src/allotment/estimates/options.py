@@ -34,6 +34,8 @@ class OptionForm:
         return f"{short(value)} is not {self.words}"
 
 
+RATES_OWN, RATES_BETWEEN = "own", "between"
+"""whose reduction rates are measured: those of each task, or of each pair of them, too"""
 MOST_OF_AN_OPTION = 1_000_000
 """far beyond what anybody means: a list of that many trainings is still made at once"""
 
@@ -76,6 +78,8 @@ OPTION_FORMS: dict[str, OptionForm] = {
     ),
     "mode": _one_of(MODES),
     "estimator": _one_of(ESTIMATORS),
+    "rates": _one_of((RATES_OWN, RATES_BETWEEN)),
+    "triples": _FLAG,
     "own_gain": _FLAG,
     "fallback": _FLAG,
     "best": OptionForm("a number", _is_number),

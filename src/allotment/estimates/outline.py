@@ -3,9 +3,10 @@ piece."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from allotment.estimates.reduction import (
     CurvePrice,
     Unscored,
     ensemble_curve,
+    price_cross,
     price_ensemble,
     price_subsets,
     spread_sizes,
@@ -25,6 +27,13 @@ from allotment.estimates.reduction import (
     with_zero,
 )
 from allotment.estimates.stopping import Allowance
+from allotment.estimates.triples import (
+    TripleLooks,
+    check_triples,
+    look_at_triples,
+    make_triple_arms,
+)
+from allotment.formatting import several
 from allotment.learners.learner import Learner, count_gradients, count_scoring, labelled
 from allotment.progress import Progress
 
@@ -32,6 +41,11 @@ CURVE_SIZES = 4
 """sizes of a curve, from an eighth of the labels to all of them"""
 MOST_REPETITIONS = 16
 """of a curve; more cannot tell what is unusual about the labels at hand"""
+CURVE_PIECE, BETWEEN_PIECE, PROBES_PIECE, TRIPLES_PIECE = "curve", "between", "probes", "triples"
+"""kinds of pieces"""
+PIECE_WORDS = {PROBES_PIECE: "transfer", TRIPLES_PIECE: "transfer of three tasks"}
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -39,12 +53,22 @@ class OutlinePiece:
     """What can be measured by itself, in whichever process."""
 
     kind: str
-    """curve, of a task on one part of the labels, or probes, of one training"""
+    """curve, of a task on one part of the labels, or between tasks; probes, of one training, or
+    looks at triples"""
     number: int
     """of the part, or of the training"""
     task: str = ""
     trainings: int = 1
     """that it takes"""
+    gaining: str = ""
+    """the task that is scored while another gets labels"""
+
+    @property
+    def words(self) -> str:
+        """What it is, for whoever waits for it."""
+        if self.kind in PIECE_WORDS:
+            return PIECE_WORDS[self.kind]
+        return f"curve of {self.task}" + (f" to {self.gaining}" if self.gaining else "")
 
 
 @dataclass(frozen=True)
@@ -65,6 +89,10 @@ class Outline:
     own"""
     sources: bool = False
     """whether probes step on the source alone, as TAG's do"""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """source and target of curves between tasks"""
+    triples: bool = False
+    """whether there are looks at three tasks at a time, too"""
 
     def arms(self, tasks: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """What each probe trains on."""
@@ -83,12 +111,18 @@ class Outline:
         """All there is to measure. Curves come first: they say what a plan hangs on, and so when to
         stop probing."""
         found = []
-        for task, sizes in self.sizes.items():
+        curves = [(CURVE_PIECE, task, "") for task in self.sizes]
+        curves += [(BETWEEN_PIECE, *pair) for pair in self.pairs]
+        for kind, task, gaining in curves:
+            sizes = self.sizes[task]
             points = len(with_zero(sizes) if self.ensemble else sizes)
             for part in range(self.parts):
                 if count := self.repeats(part):
-                    found.append(OutlinePiece("curve", part, task, self.ensemble + count * points))
-        return found + [OutlinePiece("probes", number) for number in range(self.runs)]
+                    takes = self.ensemble + count * points
+                    found.append(OutlinePiece(kind, part, task, takes, gaining))
+        for kind in (PROBES_PIECE, TRIPLES_PIECE) if self.triples else (PROBES_PIECE,):
+            found += [OutlinePiece(kind, number) for number in range(self.runs)]
+        return found
 
 
 def settle(
@@ -110,24 +144,34 @@ def settle(
     probes: bool = True,
     curves: bool = True,
     sources: bool = False,
+    between: bool = False,
+    triples: bool = False,
 ) -> Outline:
     """Half of what so many trainings on all labels take goes to probing, half to curves; at least
     one of each, unless one of them is not wanted.
 
     With an `allowance` probing takes at most that. With a `pool` curves are those of pseudo-labels.
     What is given stays as it is given. Pieces of curves are those of the parts that score or, where
-    one scores all of them, `by_repetition`: each then has an ensemble of its own.
+    one scores all of them, `by_repetition`: each then has an ensemble of its own. With `between`
+    there are curves of what pseudo-labels of each task do for each other one, and with `triples`
+    every training that is probed is trained again, with looks at three tasks at a time.
     """
     tasks = labelled(learner, labels)
-    if probes and (mistakes := check_tasks(tasks)):
+    mistakes = check_tasks(tasks) if probes else []
+    if triples and check_triples(tasks):
+        has = several(len(tasks), "task") + (" has" if len(tasks) == 1 else " have")
+        what = f"{has} labels, and what two do for a third takes three; leave the option out"
+        mistakes.append(Mistake(TRIPLES_PIECE, what))
+    if mistakes:
         raise InputError(mistakes)
     worth = trainings * learner.steps(labels) * len(tasks) / 2
     if not probes:
         runs, every = 0, 1
     else:
         if allowance is None:
-            look = _weigh_look(learner, labels, ahead, sources)
-            allowance = Allowance(worth, learner.steps(labels), len(tasks), look)
+            look = _weigh_look(learner, labels, ahead, sources, triples)
+            step = len(tasks) * (2 if triples else 1)
+            allowance = Allowance(worth, learner.steps(labels), step, look)
         settled, every = allowance.settle(ahead, runs, every)
         runs = settled if runs is not None else min(settled, most_runs or settled)
     ensemble = 0 if pool is None else ensemble
@@ -135,6 +179,10 @@ def settle(
     # the others borrow their rate
     chosen = {task: each for task, each in chosen.items() if len(each) >= FEWEST_SIZES}
     outline = Outline(runs, every, ahead, chosen, repetitions or 1, ensemble, parts, sources)
+    if between:
+        pairs = itertools.permutations(tasks, 2)
+        outline = replace(outline, pairs=tuple(pair for pair in pairs if pair[0] in chosen))
+    outline = replace(outline, triples=triples)
     if repetitions is None and chosen:
         with_teachers = _weigh_curves(learner, labels, outline, pool).steps
         alone = _weigh_curves(learner, labels, replace(outline, ensemble=0), pool).steps
@@ -152,30 +200,44 @@ def weigh(
     probes = outline.looks(learner, labels) * count_gradients(
         learner, outline.arms(tasks), outline.ahead
     )
-    each = learner.steps(labels) * len(tasks) + probes
-    return CurvePrice(outline.runs + curves.trainings, outline.runs * each + curves.steps)
+    each, runs = learner.steps(labels) * len(tasks) + probes, outline.runs
+    if outline.triples:  # the same trainings again
+        arms = make_triple_arms(tasks)
+        looks = outline.looks(learner, labels) * count_gradients(learner, arms, outline.ahead)
+        each, runs = each + learner.steps(labels) * len(tasks) + looks, 2 * runs
+    return CurvePrice(runs + curves.trainings, outline.runs * each + curves.steps)
 
 
-def _weigh_look(learner: Learner, labels: Labels, ahead: int, sources: bool = False) -> float:
+def _weigh_look(
+    learner: Learner, labels: Labels, ahead: int, sources: bool = False, triples: bool = False
+) -> float:
     """The work of one probe, its scores included, in gradients of one mini-batch."""
     tasks = labelled(learner, labels)
     # both kinds of probes score every task once more than there are tasks
-    scoring = count_scoring(learner, make_arms(tasks))
-    return count_gradients(learner, make_arms(tasks, sources), ahead) + scoring
+    work = count_scoring(learner, make_arms(tasks))
+    work += count_gradients(learner, make_arms(tasks, sources), ahead)
+    if triples:
+        arms = make_triple_arms(tasks)
+        work += count_gradients(learner, arms, ahead) + count_scoring(learner, arms)
+    return work
 
 
 def _weigh_curves(
     learner: Learner, labels: Labels, outline: Outline, pool: Ints | None
 ) -> CurvePrice:
     prices = []
+    teachers = outline.ensemble * min(outline.parts, outline.repetitions)
     for task, sizes in outline.sizes.items():
         if pool is None:
             prices.append(price_subsets(learner, labels, task, sizes, outline.repetitions))
         else:
-            teachers = outline.ensemble * min(outline.parts, outline.repetitions)
             prices.append(
                 price_ensemble(learner, labels, task, pool, sizes, teachers, outline.repetitions)
             )
+    if pool is not None:
+        for source, target in outline.pairs:
+            given = (outline.sizes[source], teachers, outline.repetitions)
+            prices.append(price_cross(learner, labels, source, target, pool, *given))
     return CurvePrice(sum(each.trainings for each in prices), sum(each.steps for each in prices))
 
 
@@ -224,14 +286,14 @@ def measure_curve(
     sizes = outline.sizes[piece.task]
     if pool is None:
         return subset_curve(learner, labels, piece.task, sizes, progress=progress, **given)
-    given |= {"ensemble": outline.ensemble, "mode": mode}
+    given |= {"ensemble": outline.ensemble, "mode": mode, "gaining": piece.gaining or None}
     return ensemble_curve(learner, labels, piece.task, pool, sizes, progress=progress, **given)
 
 
-def join_curves(found: Iterable[tuple[str, Points | Unscored]]) -> dict[str, Points]:
+def join_curves(found: Iterable[tuple[Name, Points | Unscored]]) -> dict[Name, Points]:
     """The curve of every task from its parts; where no part can score a task it has none, and
     borrows its rate."""
-    curves: dict[str, Points] = {}
+    curves: dict[Name, Points] = {}
     unscored = None
     for task, points in found:
         if isinstance(points, Unscored):
@@ -250,11 +312,22 @@ def measure_probes(
 ) -> Probes:
     """The probes of one training; trainings take turns over the parts."""
     learner, labels = parts[piece.number % len(parts)]
-    run, every = f"run {piece.number}", outline.every
-    given: dict[str, Any] = {"every": every, "steps": outline.ahead, "run": run}
-    given["sources"] = outline.sources
+    given = _name_looks(piece, outline) | {"sources": outline.sources}
     probes, _ = probe_training(learner, labels, seed + piece.number, **given)
     return probes
+
+
+def measure_triples(
+    piece: OutlinePiece, parts: Sequence[Part], outline: Outline, seed: int
+) -> TripleLooks:
+    """The looks at three tasks in the training whose probes have the same number."""
+    learner, labels = parts[piece.number % len(parts)]
+    return look_at_triples(learner, labels, seed + piece.number, **_name_looks(piece, outline))
+
+
+def _name_looks(piece: OutlinePiece, outline: Outline) -> dict[str, Any]:
+    run = f"run {piece.number}"
+    return {"every": outline.every, "steps": outline.ahead, "run": run}
 
 
 def tell_probing(probes: Probes, parts: Sequence[Part], outline: Outline) -> dict[str, Any]:

@@ -19,28 +19,40 @@ from allotment.estimates.curves import Fit, Points, fit_paper
 from allotment.estimates.estimates import DRAWS, Estimates
 from allotment.estimates.method import Method, Plain
 from allotment.estimates.outline import (
+    BETWEEN_PIECE,
+    CURVE_PIECE,
+    PROBES_PIECE,
+    TRIPLES_PIECE,
     Outline,
     OutlinePiece,
     Part,
     join_curves,
     measure_curve,
     measure_probes,
+    measure_triples,
     settle,
     tell_probing,
     weigh,
 )
 from allotment.estimates.probes import AHEAD, Probes, join
-from allotment.estimates.reduction import Unscored
+from allotment.estimates.reduction import Unscored, price_cross
 from allotment.estimates.request import Request, Work
 from allotment.estimates.scoring import Scoring
 from allotment.estimates.stopping import allow, enough_for
 from allotment.estimates.transfer import BY_SOURCES, Transfer, affinity, count_left_out
+from allotment.estimates.triples import (
+    TripleLooks,
+    find_excess,
+    join_looks,
+    make_triple_arms,
+    share_excess,
+)
 from allotment.learners.learner import labelled
 
 OUTLINE = ("every", "ahead", "runs", "sizes", "repetitions")
 """options that say what is trained"""
 
-PieceResult: TypeAlias = Points | Unscored | Probes
+PieceResult: TypeAlias = Points | Unscored | Probes | TripleLooks
 """what measuring a piece gave"""
 
 
@@ -60,6 +72,10 @@ class Paper:
     """what trains and what scores, where folds do not take turns"""
     usual: Mapping[str, Any] = field(default_factory=dict)
     """what is settled unless options say otherwise"""
+    between: bool = False
+    """whether rates between tasks are measured, too"""
+    triples: bool = False
+    """whether transfer is that of three tasks at a time"""
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -83,6 +99,7 @@ class Paper:
             "curves": self.how.get("rate") is None,
         }
         given["sources"] = self.estimator == BY_SOURCES
+        given |= {"between": self.between, "triples": self.triples}
         return settle(learner, labels, request.trainings, **given)
 
     @cached_property
@@ -109,25 +126,40 @@ class Paper:
         tasks = labelled(learner, labels)
         both, probing = (
             weigh(learner, labels, each, self.pool)
-            for each in (outline, replace(outline, sizes={}))
+            for each in (outline, replace(outline, sizes={}, pairs=()))
         )
         looks = outline.runs * outline.looks(learner, labels)
-        teachers = outline.ensemble * min(outline.parts, outline.repetitions) * len(outline.sizes)
-        scores = looks * len(tasks) * (len(tasks) + 1) + both.trainings - outline.runs - teachers
-        probes = outline.runs * learner.steps(labels) + looks * outline.ahead * len(
+        teachers = outline.ensemble * min(outline.parts, outline.repetitions)
+        teachers *= len(outline.sizes) + len(outline.pairs)
+        scores = looks * len(tasks) * (len(tasks) + 1) + both.trainings - probing.trainings
+        probes = probing.trainings * learner.steps(labels) + looks * outline.ahead * len(
             outline.arms(tasks)
         )
-        return Work(
-            both.trainings, probes + both.steps - probing.steps, both.steps, scores, probing.steps
+        if outline.triples:
+            arms = make_triple_arms(tasks)
+            probes += looks * outline.ahead * len(arms)
+            scores += looks * sum(map(len, arms.values()))
+        steps = probes + both.steps - probing.steps - self._count_second()
+        return Work(both.trainings, steps, both.steps, scores - teachers, probing.steps)
+
+    def _count_second(self) -> int:
+        """Mini-batches of curves between tasks that share a step with another."""
+        if self.pool is None:
+            return 0
+        (learner, labels), sizes = self._smallest, self.outline.sizes
+        each = (
+            price_cross(learner, labels, *pair, self.pool, sizes[pair[0]], 0, 1)
+            for pair in self.outline.pairs
         )
+        return self.outline.repetitions * sum(price.steps // 2 for price in each)
 
     def measure(
         self, piece: OutlinePiece, progress: Callable[[int, int], None] | None = None
     ) -> PieceResult:
         """One piece; it depends on nothing that another gave."""
         seed = self.request.seed
-        if piece.kind == "probes":
-            return measure_probes(piece, self.parts, self.outline, seed)
+        if piece.kind in _MEASURED_BESIDE:
+            return _MEASURED_BESIDE[piece.kind](piece, self.parts, self.outline, seed)
         try:
             return measure_curve(
                 piece, self.parts, self.outline, seed, progress, self.pool, self.mode
@@ -150,7 +182,20 @@ class Paper:
     def _curves_of(self, found: Sequence[PieceResult]) -> dict[str, Points]:
         pairs = zip(self.pieces, found, strict=False)
         return join_curves(
-            (piece.task, each) for piece, each in pairs if not isinstance(each, Probes)
+            (piece.task, each)
+            for piece, each in pairs
+            if piece.kind == CURVE_PIECE and isinstance(each, Points | Unscored)
+        )
+
+    def _pairs_of(self, found: Sequence[PieceResult]) -> dict[tuple[str, str], Points] | None:
+        """Curves by source and target, where they could be scored; None if none were asked for."""
+        if not self.between:
+            return None
+        pairs = zip(self.pieces, found, strict=False)
+        return join_curves(
+            ((piece.task, piece.gaining), each)
+            for piece, each in pairs
+            if piece.kind == BETWEEN_PIECE and isinstance(each, Points)
         )
 
     def read(self, results: Sequence[Plain]) -> list[PieceResult]:
@@ -160,21 +205,30 @@ class Paper:
 
     def conclude(self, found: Sequence[PieceResult]) -> Estimates:
         """The estimates that the first pieces come to, all curves among them."""
-        request, curves, probes = self.request, self._curves_of(found), _probes_of(found)
-        transfer = affinity(join(probes), self.estimator) if probes else None
+        request, curves, pairs = self.request, self._curves_of(found), self._pairs_of(found)
+        looked = _probes_of(found)
+        probes = join(looked) if looked else None
+        measured: dict[str, Any] = {}
+        if probes is not None and self.triples:
+            looks = join_looks(each for each in found if isinstance(each, TripleLooks))
+            excess = find_excess(probes, looks)
+            plain = affinity(probes, self.estimator).matrix
+            measured["triples"] = excess.to_dict() | {"pairs": plain.tolist()}
+            probes = share_excess(probes, excess)
+        transfer = None if probes is None else affinity(probes, self.estimator)
         draws = int(request.options.get("draws", DRAWS))
-        made = taba.combine(
-            transfer, curves, self._have, fit=self.fit, draws=draws, seed=request.seed, **self.how
-        )
+        how = {**self.how, "between": pairs, "fit": self.fit, "draws": draws}
+        made = taba.combine(transfer, curves, self._have, seed=request.seed, **how)
         points = {task: each.to_dict() for task, each in curves.items()}
         about: dict[str, Any] = {
             "trainings": sum(piece.trainings for piece in self.pieces[: len(found)])
         }
-        measured: dict[str, Any] = {}
-        if transfer is not None:
-            about["probing"] = self._tell_probing(join(probes), transfer)
+        if transfer is not None and probes is not None:
+            about["probing"] = self._tell_probing(probes, transfer)
             measured["transfer"] = transfer.to_dict()
         measured["points"] = points
+        if pairs is not None:
+            measured["between"] = taba.list_pairs(tuple(self._have), pairs)
         about["measured"] = measured
         if self.scoring is not None:
             about |= {"scored": self.scoring.to_dict(), "folds": 1}
@@ -225,6 +279,13 @@ def descend(points: Points) -> Fit:
     return fit_paper(points, draws=50)
 
 
+_MEASURED_BESIDE: dict[str, Callable[..., Probes | TripleLooks]] = {
+    PROBES_PIECE: measure_probes,
+    TRIPLES_PIECE: measure_triples,
+}
+"""pieces that are looks into trainings, by their kind"""
+
+
 def _probes_of(found: Sequence[PieceResult]) -> list[Probes]:
     return [each for each in found if isinstance(each, Probes)]
 
@@ -237,8 +298,8 @@ def to_plain(found: PieceResult) -> dict[str, Any]:
 
 
 def from_plain(piece: OutlinePiece, plain: Mapping[str, Any]) -> PieceResult:
-    if piece.kind == "probes":
-        return Probes.from_dict(plain)
+    if piece.kind in (PROBES_PIECE, TRIPLES_PIECE):
+        return (Probes if piece.kind == PROBES_PIECE else TripleLooks).from_dict(plain)
     if "unscored" in plain:
         return Unscored([Mistake(where, what) for where, what in plain["unscored"]])
     return Points.from_dict(plain)
@@ -266,9 +327,8 @@ class InPieces(Method):
     def do(self, request: Request, job: Plain) -> Plain:
         paper = request.once(self.follow)
         piece = next(each for each in paper.pieces if _name(each) == job["piece"])
-        what = f"curve of {piece.task}" if piece.kind == "curve" else "transfer"
-        found = paper.measure(piece, lambda done, total: request.tell(done, total, what))
-        request.tell(piece.trainings, piece.trainings, what)
+        found = paper.measure(piece, lambda done, total: request.tell(done, total, piece.words))
+        request.tell(piece.trainings, piece.trainings, piece.words)
         return to_plain(found)
 
     def is_enough(self, request: Request, results: Sequence[Plain]) -> bool:
@@ -284,4 +344,4 @@ class InPieces(Method):
 
 def _name(piece: OutlinePiece) -> list[Any]:
     """What tells a piece from the others of its request."""
-    return [piece.kind, piece.number, piece.task]
+    return [piece.kind, piece.number, piece.task, *([piece.gaining] if piece.gaining else [])]

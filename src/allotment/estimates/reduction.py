@@ -81,8 +81,8 @@ def ensemble_curve(
     seed, the same at all sizes. With mode "confidence" only the share `sure` of each predicted
     class is drawn from.
 
-    Experimental: with another task that is `gaining`, both are trained together and that one is
-    scored, so that the curve is what labels of one task do for another (the paper's Fig. 4 a).
+    With another task that is `gaining`, both are trained together and that one is scored, so that
+    the curve is what labels of one task do for another (the paper's Fig. 4 a).
     """
     real = _real(labels, task)
     free = np.setdiff1d(np.asarray(list(pool), dtype=np.int64), real.instances)
@@ -184,6 +184,27 @@ def price_ensemble(
     return CurvePrice(
         ensemble + repetitions * len(sizes), ensemble * steps[0] + repetitions * sum(steps)
     )
+
+
+def price_cross(
+    learner: Learner,
+    labels: Labels,
+    task: str,
+    gaining: str,
+    pool: Iterable[int],
+    sizes: Sequence[int],
+    ensemble: int = 3,
+    repetitions: int = 8,
+) -> CurvePrice:
+    """What `ensemble_curve` takes with a task that is gaining."""
+    real = _real(labels, task).instances
+    free = np.setdiff1d(np.asarray(list(pool), dtype=np.int64), real)
+    sizes, teacher = with_zero(sizes), learner.steps(Labels({task: real}))
+    steps = 0
+    for size in sizes:
+        more = np.concatenate([real, free[:size]])
+        steps += 2 * learner.steps(Labels({task: more, gaining: labels[gaining]}))
+    return CurvePrice(ensemble + repetitions * len(sizes), ensemble * teacher + repetitions * steps)
 
 
 def price_subsets(

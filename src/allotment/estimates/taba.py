@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from allotment.arrays import Array
-from allotment.errors import InputError, Mistake, suggest
+from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.estimates.curves import Fit, Points, fit_exact, resample
 from allotment.estimates.estimates import DRAWS, Estimates
+from allotment.estimates.probes import to_array, to_plain
 from allotment.estimates.stopping import KnownReductions
 from allotment.estimates.transfer import Transfer
 from allotment.estimates.verdict import Verdict, judge
-from allotment.gains import Curve, Geometric
 
 WITHOUT_TRANSFER = "none"
 """the estimator of who measures no transfer"""
@@ -40,6 +41,48 @@ class Rates:
     """tasks whose own curve says nothing"""
 
 
+@dataclass(frozen=True, eq=False)
+class PairRates:
+    """Reduction rates between tasks: of what labels of the source i do for the target j."""
+
+    tasks: tuple[str, ...]
+    rates: Array
+    """[i, j]: b_ij; the source's own b_i on the diagonal, and where no curve of the pair shows
+    another"""
+    first: Array
+    """[i, j]: what the first label adds to j's score, as the curve of the pair was fitted; not a
+    number where there is none"""
+    grades: tuple[tuple[str, ...], ...]
+    """[i][j]: of the curve of the pair; "" where there is none"""
+    shown: NDArray[np.bool_]
+    """[i, j]: whether the rate is what the curve of the pair shows"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; None stands for what is not a number."""
+        return {
+            "tasks": list(self.tasks),
+            "rates": self.rates.tolist(),
+            "first": to_plain(self.first),
+            "grades": [list(row) for row in self.grades],
+            "shown": self.shown.tolist(),
+        }
+
+    @classmethod
+    @reading("the rates between tasks")
+    def from_dict(cls, plain: Mapping[str, Any]) -> PairRates:
+        """The rates that `to_dict` wrote."""
+        tasks = tuple(plain["tasks"])
+        square = (len(tasks), len(tasks))
+        grades = tuple(tuple(map(str, row)) for row in plain["grades"])
+        return cls(
+            tasks,
+            to_array(plain["rates"]).reshape(square),
+            to_array(plain["first"]).reshape(square),
+            tuple(map(tuple, np.array(grades, dtype=object).reshape(square).tolist())),
+            np.array(plain["shown"], dtype=bool).reshape(square),
+        )
+
+
 def combine(
     transfer: Transfer | None,
     curves: Mapping[str, Points],
@@ -50,6 +93,7 @@ def combine(
     letter: bool = False,
     fallback: bool = True,
     rate: float | None = None,
+    between: Mapping[tuple[str, str], Points] | None = None,
     fit: Callable[[Points], Fit] = fit_exact,
     draws: int = DRAWS,
     seed: int = 0,
@@ -64,6 +108,8 @@ def combine(
     task is the paper's own, I_i (1 - b_i^N) / (1 - b_i) with I_i of Eq. 3: what labels of i do for
     others counts as theirs, and draws differ in the transfer alone. Without a transfer a label
     helps its own task alone (I = 1); with a `rate` that is b of every task (the paper's Table 3).
+    With curves `between` tasks, by source and target, the letter's curve is the sum over j of
+    I_(i -> j) (1 - b_ij^N) / (1 - b_ij).
     """
     tasks = tuple(have)
     measured = curves if subsets is None else subsets
@@ -76,14 +122,17 @@ def combine(
         if rate is None
         else fix_rates(rate, tasks, draws)
     )
-    worths = _draw_transfer(transfer, tasks, draws, seed, letter)
+    worths = _draw_transfer(transfer, tasks, draws, seed, letter or between is not None)
+    pairs = None if between is None else find_pair_rates(between, rates, transfer, fit)
     shapes = np.broadcast_to(rates.point, (draws, len(tasks))) if letter else rates.draws
     if own_gain:
         own = find_rates(measured, have, fallback=fallback, fit=fit_exact, draws=draws, rng=rng)
         worths = worths * _draw_first(measured, own, have, rng)[:, :, None]
-    if letter:
+    if pairs is not None:
+        shapes = np.broadcast_to(pairs.rates.T, worths.shape)
+    elif letter:
         worths = worths.sum(axis=1)[:, :, None] * np.eye(len(tasks))
-    about = {
+    about: dict[str, Any] = {
         "estimator": WITHOUT_TRANSFER if transfer is None else transfer.estimator,
         "unit": "%" if own_gain else "labels",
         "letter": letter,
@@ -91,6 +140,8 @@ def combine(
         "verdicts": {task: verdict.grade for task, verdict in rates.verdicts.items()},
         "fallbacks": list(rates.fallbacks),
     }
+    if pairs is not None:
+        about["between"] = pairs.to_dict()
     counts = tuple(have[task] for task in tasks)
     return Estimates(tasks, counts, worths=worths, shapes=shapes, law="geometric", about=about)
 
@@ -160,22 +211,48 @@ def find_rates(
     )
 
 
-def gather_cross(tasks: Sequence[str], matrix: Array, rates: Array) -> dict[str, Curve]:
-    """Experimental, the paper's future work: with a reduction rate for each pair of tasks N labels
-    of i are worth the sum over j of I_(i -> j) (1 - b_ij^N) / (1 - b_ij).
+def find_pair_rates(
+    curves: Mapping[tuple[str, str], Points],
+    own: Rates,
+    transfer: Transfer | None,
+    fit: Callable[[Points], Fit],
+) -> PairRates:
+    """b_ij of every pair. It is the source's own b_i where the pair's curve says nothing, and where
+    labels of i do harm to j: that is taken off what they do for their own task."""
+    tasks, size = own.tasks, len(own.tasks)
+    rates = np.repeat(own.point[:, None], size, axis=1)
+    first, shown = np.full((size, size), np.nan), np.zeros((size, size), dtype=bool)
+    grades = [[""] * size for _ in tasks]
+    worth = _draw_transfer(transfer, tasks, 1, 0, True)[0].T
+    for (source, target), points in curves.items():
+        i, j = tasks.index(source), tasks.index(target)
+        found = fit(points)
+        first[i, j], grades[i][j] = found.size, judge(points, found).grade
+        shown[i, j] = grades[i][j] != "unusable" and worth[i, j] > 0
+        if shown[i, j]:
+            rates[i, j] = found.shape
+    return PairRates(tasks, rates, first, tuple(map(tuple, grades)), shown)
 
-    `matrix` and `rates` are [i, j]. Harm to another task would not be concave; it is taken off what
-    the labels do for their own task, as long as that lasts.
-    """
-    found: dict[str, Curve] = {}
-    for i, task in enumerate(tasks):
-        harm = float(np.minimum(np.delete(matrix[i], i), 0.0).sum())
-        curve: Curve = Geometric(max(float(matrix[i, i]) + harm, 0.0), float(rates[i, i]))
-        for j in range(len(tasks)):
-            if j != i and matrix[i, j] > 0:
-                curve += Geometric(float(matrix[i, j]), float(rates[i, j]))
-        found[task] = curve
-    return found
+
+def list_pairs(tasks: Sequence[str], curves: Mapping[tuple[str, str], Points]) -> dict[str, Any]:
+    """Points by the places of source and target; None where there are none."""
+    rows: list[list[Any]] = [
+        [curves[i, j].to_dict() if (i, j) in curves else None for j in tasks] for i in tasks
+    ]
+    return {"tasks": list(tasks), "points": rows}
+
+
+@reading("the curves between tasks")
+def read_pairs(measured: Mapping[str, Any]) -> dict[tuple[str, str], Points]:
+    """Curves by source and target, of what estimates have measured."""
+    plain = measured.get("between", {"tasks": [], "points": []})
+    tasks = plain["tasks"]
+    return {
+        (tasks[i], tasks[j]): Points.from_dict(each)
+        for i, row in enumerate(plain["points"])
+        for j, each in enumerate(row)
+        if each is not None
+    }
 
 
 def fix_rates(rate: float, tasks: tuple[str, ...], draws: int) -> Rates:

@@ -12,11 +12,14 @@ import numpy as np
 
 from allotment.arrays import Array
 from allotment.corpus.plans import EQUAL_BUDGET, EQUAL_IMAGES, NEUTRAL_PLAN
+from allotment.estimates.letter import RATES_OPTION, TRIPLES_OPTION
 from allotment.estimates.method import DEFAULT
+from allotment.estimates.options import RATES_BETWEEN
+from allotment.estimates.triples import FEWEST_TASKS
 from allotment.experiment.case import Case, Prices
 from allotment.experiment.casebook import Casebook
 from allotment.experiment.outcomes import Plans
-from allotment.experiment.work import ON_VALIDATION, Question
+from allotment.experiment.work import ON_VALIDATION, WHOLE_LETTER, Question
 from allotment.job import JSON
 from allotment.plan import allocate, baselines
 from allotment.problem import Problem, Task
@@ -158,6 +161,24 @@ def list_ablations(case: Case) -> list[MeasuredPlan]:
             score_on=ON_VALIDATION,
         )
         for name, method in ABLATIONS.items()
+    ]
+
+
+PLAIN_TABA, PAIR_RATES, THREE_TASKS = "TABA", "TABA, rates between tasks", "TABA, three tasks"
+
+
+def list_future(case: Case) -> list[MeasuredPlan]:
+    """Algorithm 1 and what the paper leaves for later: rates between tasks and, where there are
+    three, transfer of three tasks (P22)."""
+    options: dict[str, dict[str, JSON]] = {
+        PLAIN_TABA: {},
+        PAIR_RATES: {RATES_OPTION: RATES_BETWEEN},
+    }
+    if len(case.tasks) >= FEWEST_TASKS:
+        options[THREE_TASKS] = {TRIPLES_OPTION: True}
+    return [
+        MeasuredPlan(name, WHOLE_LETTER, _settle(case, USUAL_AHEAD) | more, score_on=ON_VALIDATION)
+        for name, more in options.items()
     ]
 
 

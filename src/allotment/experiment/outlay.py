@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from allotment.estimates.letter import PAPER_RUNS, ToTheLetter
+from allotment.estimates.letter import PAPER_RUNS, RATES_OPTION, TRIPLES_OPTION, ToTheLetter
 from allotment.estimates.method import METHODS
+from allotment.estimates.options import RATES_BETWEEN
 from allotment.estimates.taba import WITHOUT_TRANSFER
 from allotment.experiment.case import Case
 from allotment.experiment.casebook import Casebook
@@ -119,11 +120,16 @@ def _list_measured(asked: Sequence[Question], case: Case) -> list[tuple[float, i
             count = each.trainings or method.trainings
             found[*where, each.method, str(each.options)] = 1.0, count
             continue
+        size = len(case.tasks)
         if method.rate is None:
-            found[*where, "curves"] = 1 / len(case.tasks), CURVE_TRAININGS * len(case.tasks)
+            found[*where, "curves"] = 1 / size, CURVE_TRAININGS * size
+        if each.options.get(RATES_OPTION) == RATES_BETWEEN:
+            found[*where, RATES_BETWEEN] = 2 / size, CURVE_TRAININGS * size * (size - 1)
         if method.estimator != WITHOUT_TRANSFER:
             look = (*where, method.estimator, each.options.get("ahead"))
             found[look] = WORK_OF_LOOKS, int(each.options.get("runs", PAPER_RUNS))
+            if each.options.get(TRIPLES_OPTION):
+                found[*look, TRIPLES_OPTION] = found[look]
     return list(found.values())
 
 

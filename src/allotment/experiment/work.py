@@ -16,8 +16,15 @@ import numpy as np
 
 from allotment.data.labels import Labels
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.letter import CURVE_OPTIONS, PROBE_OPTIONS, ToTheLetter
+from allotment.estimates.letter import (
+    CURVE_OPTIONS,
+    PROBE_OPTIONS,
+    RATES_OPTION,
+    TRIPLES_OPTION,
+    ToTheLetter,
+)
 from allotment.estimates.method import METHODS
+from allotment.estimates.outline import BETWEEN_PIECE, CURVE_PIECE, PROBES_PIECE, TRIPLES_PIECE
 from allotment.estimates.request import FOLDS, Request
 from allotment.estimates.scoring import TEST_PART
 from allotment.experiment.case import Case
@@ -36,6 +43,8 @@ MACHINE_KIND = "machine"
 """likewise: what jobs were done on"""
 CURVES_ALONE, LOOKS_ALONE = "taba-alone", "taba-b1"
 """the paper's method with one of its two measurements and without the other"""
+WHOLE_LETTER = "taba"
+"""the paper's method, which alone has options of its future work"""
 ON_VALIDATION, ON_TEST = "validation", "test"
 """the part that scores what a method measures; the paper takes the test part"""
 
@@ -185,10 +194,14 @@ def narrow(asked: Question, job: Mapping[str, JSON]) -> Question:
     method, piece = METHODS.load(asked.method), job.get("piece", [""])[0]
     if not isinstance(method, ToTheLetter) or asked.trainings is not None:
         return asked  # fewer trainings are shared out otherwise in each of them
-    if piece == "curve":
+    if piece == CURVE_PIECE:
         return _keep(asked, CURVES_ALONE, CURVE_OPTIONS)
-    if piece == "probes" and method.estimator == ToTheLetter.estimator:
+    if piece == BETWEEN_PIECE:
+        return _keep(asked, WHOLE_LETTER, (*CURVE_OPTIONS, RATES_OPTION))
+    if piece == PROBES_PIECE and method.estimator == ToTheLetter.estimator:
         return _keep(asked, LOOKS_ALONE, PROBE_OPTIONS)
+    if piece == TRIPLES_PIECE:
+        return _keep(asked, WHOLE_LETTER, (*PROBE_OPTIONS, TRIPLES_OPTION))
     return asked
 
 

@@ -16,7 +16,8 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
                          "score": {"metric": text, "now": span, "after": span}}],
                                   a span is {"middle": x, "low": x, "high": x}
               "caps": [{"name": text, "used": money, "limit": money}],
-              "budget": money, "spent": money, "currency": text},
+              "budget": money, "spent": money},
+     "style": {"currency": text, "decimal": "point" | "comma"},
      "knowing": x,   what it would be worth at most to know everything, as the outlook counts
      "order": text,  what of it to order now
      "stale": text,  that labels came in since it was measured
@@ -29,7 +30,7 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
                      "outlook": ...}],                  of the plan over this row, as above
      "what_if": {"instance": {...},  as `advice.instance.write_instance` writes it
                  "unit": text,       of gains
-                 "decimal": text, "thousands": text, "currency": text},
+                 "is_mean": bool},   whether these are told in the mean over tasks
      "frontier": {"points": [[money, mean, low, high]], "budget": money, "unit": text,
                   "level": 0.9, "knee": x},
      "reach": [{"task": text, "metric": text, "rises": bool, "have": int, "now": x,
@@ -90,10 +91,9 @@ def render(values: PageValues) -> str:
     """The report of these values, in the form above, as one HTML file; raises InputError with all
     that is wrong."""
     given = check(values)
-    return (
-        load_templates()
-        .get_template("page.html")
-        .render(
+    template = load_templates().get_template("page.html")
+    with words.writing(given.get("style") or {}):
+        return template.render(
             title=given.get("title") or words.TITLE,
             decision=decide(given),
             sections=list_sections(given),
@@ -104,7 +104,6 @@ def render(values: PageValues) -> str:
             style=Html(STYLE),
             script=Html(SCRIPT),
         )
-    )
 
 
 def _write_data(given: PageValues) -> Html:
@@ -113,7 +112,8 @@ def _write_data(given: PageValues) -> Html:
     data = {
         "words": words.SCRIPT_WORDS,
         "unit": what_if.get("unit") or "",
-        "money": words.find_money(given),
+        "isMean": bool(what_if.get("is_mean")),
+        "money": words.describe_style(),
         "instance": what_if.get("instance"),
         "reach": given.get("reach") or [],
         "charts": list_charts(given),

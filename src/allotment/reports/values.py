@@ -191,9 +191,10 @@ PART_CHECKS: dict[str, ValueCheck] = {
     "decision": text,
     "plan": record(
         {"tasks": each(TASK)},
-        {"budget": money, "spent": money, "currency": text, "caps": each(CAP)},
+        {"budget": money, "spent": money, "caps": each(CAP)},
     ),
     "knowing": number,
+    "style": record({}, {"currency": text, "decimal": text}),
     "order": text,
     "stale": text,
     "outlook": OUTLOOK,
@@ -211,7 +212,7 @@ PART_CHECKS: dict[str, ValueCheck] = {
     ),
     "what_if": record(
         {"instance": QUESTIONED, "unit": text},
-        {"decimal": text, "thousands": text, "currency": text},
+        {"is_mean": truth},
     ),
     "frontier": record(
         {"points": each(row(labels, number, maybe(number), maybe(number))), "budget": money},

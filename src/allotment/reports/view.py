@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from allotment.amounts import exact
-from allotment.formatting import amounts, find_places, percent
+from allotment.formatting import amounts, find_places
 from allotment.learners.metrics import title_metric
 from allotment.reports import words
 from allotment.reports.blocks import (
@@ -60,12 +60,14 @@ def decide(given: PageValues) -> Decision:
     lines = [line for line in (_warn(given), scores, _sum_up_bought(given)) if line]
     return Decision(
         sentence=_find_sentence(given),
-        before=[f"{words.OUT_OF_DATE}: {given['stale']}"] if "stale" in given else [],
+        before=[f"{words.OUT_OF_DATE}: {words.mark_all(given['stale'])}"]
+        if "stale" in given
+        else [],
         lines=lines,
         tiles=_list_tiles(given) if is_planned else (),
         chart=_show_span(outlook) if outlook and is_planned else None,
         note=words.explain_unit(outlook) if outlook else "",
-        order=f"{words.ORDER_NOW}: {given['order']}." if "order" in given else "",
+        order=f"{words.ORDER_NOW}: {words.mark_all(given['order'])}." if "order" in given else "",
         copy=words.write_order(plan["tasks"]) if plan and is_planned else "",
         is_to_sign=bool(plan) or not is_planned,
     )
@@ -78,7 +80,7 @@ def _show_span(outlook: PageValues) -> Chart:
 def _find_sentence(given: PageValues) -> Html:
     plan = given.get("plan")
     if "decision" in given:
-        return escape(given["decision"])
+        return escape(words.mark_all(given["decision"]))
     if not plan or not plan["tasks"]:
         return escape(words.NOTHING_TO_DECIDE)
     others = given.get("comparison", ())[1:]
@@ -150,7 +152,9 @@ def _view_plan(given: PageValues) -> list[PageBlock]:
         ),
         HtmlColumn(
             words.HEADS["share"],
-            [percent(each) for each in shares] if shares else [words.NOT_KNOWN] * len(tasks),
+            [words.say_percent(each) for each in shares]
+            if shares
+            else [words.NOT_KNOWN] * len(tasks),
             bars=shares,
         ),
         HtmlColumn(
@@ -210,7 +214,7 @@ def _view_caps(caps: Sequence[PageValues]) -> list[PageBlock]:
         HtmlColumn(words.HEADS["cap"], [name(each["name"]) for each in caps], "name"),
         HtmlColumn(words.HEADS["used"], [words.say_money(each["used"]) for each in caps]),
         HtmlColumn(words.HEADS["limit"], [words.say_money(each["limit"]) for each in caps]),
-        HtmlColumn(words.HEADS["share"], [percent(each) for each in shares], bars=shares),
+        HtmlColumn(words.HEADS["share"], [words.say_percent(each) for each in shares], bars=shares),
     ]
     return [PageTable(words.CAP_TABLE, columns)]
 
@@ -323,8 +327,10 @@ def _list_worth(rows: Sequence[PageValues]) -> list[HtmlColumn]:
     if any(row.get("value") is None for row in rows):
         return []
     first = rows[0]["value"]
-    shares = [percent(row["value"] / first) if first > 0 else words.NOT_KNOWN for row in rows]
-    worths = [row.get("worth", words.NOT_KNOWN) for row in rows]
+    shares = [
+        words.say_percent(row["value"] / first) if first > 0 else words.NOT_KNOWN for row in rows
+    ]
+    worths = [words.mark_all(row.get("worth", words.NOT_KNOWN)) for row in rows]
     return [HtmlColumn(words.HEADS["worth"], worths), HtmlColumn(words.HEADS["of"], shares)]
 
 

@@ -4,8 +4,12 @@ them."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 from allotment.amounts import exact, show
@@ -231,8 +235,54 @@ AXIS = "labels"
 LINE, BAND, DOTS = "expected", "{level} interval", "single trainings"
 MARK_HAND, MARK_PLAN = "labels at hand", "with the plan"
 FIGURES = "Figures"
+MARKS = {"point": ".,", "comma": ",."}
+"""by the decimal mark: what stands for the point, and for the comma at thousands"""
+_TOLD_NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+)(?!\w|\.\d)")
+"""a number in a sentence that was written elsewhere"""
+_style: ContextVar[Mapping[str, str]] = ContextVar("style", default=MappingProxyType({}))
+"""how the page that is being written writes money and numbers"""
 MOST_TASKS_NAMED = 6
 """tasks in a sentence; the rest are counted"""
+
+
+@contextmanager
+def writing(style: Mapping[str, str]) -> Iterator[None]:
+    """Money and numbers in this style: its currency and its decimal mark."""
+    token = _style.set(style)
+    try:
+        yield
+    finally:
+        _style.reset(token)
+
+
+def mark(number: str) -> str:
+    """A number of ours with the decimal mark of the page."""
+    return number.translate(str.maketrans(".,", MARKS[_find_mark()]))
+
+
+def _find_mark() -> str:
+    wanted = _style.get().get("decimal") or "point"
+    return wanted if wanted in MARKS else "point"
+
+
+def mark_all(sentence: str) -> str:
+    """A sentence that was written elsewhere, its numbers with the decimal mark of the page.
+
+    >>> with writing({"decimal": "comma"}):
+    ...     mark_all("99 cls for 1,250.5 of v1.2")
+    '99 cls for 1.250,5 of v1.2'
+    """
+    return _TOLD_NUMBER.sub(lambda found: mark(found[0]), sentence)
+
+
+def describe_style() -> dict[str, str]:
+    """The same for the script."""
+    marks = MARKS[_find_mark()]
+    return {"decimal": marks[0], "thousands": marks[1], "currency": find_currency()}
+
+
+def find_currency() -> str:
+    return _style.get().get("currency") or ""
 
 
 def say_count(count: float) -> str:
@@ -240,7 +290,7 @@ def say_count(count: float) -> str:
     >>> say_count(2920), say_count(2.5)
     ('2,920', '2.5')
     """
-    return f"{count:,.0f}" if count == round(count) else f"{count:,.4g}"
+    return mark(f"{count:,.0f}" if count == round(count) else f"{count:,.4g}")
 
 
 def say_money(amount: Any) -> str:
@@ -253,7 +303,7 @@ def say_money(amount: Any) -> str:
 
 def group_digits(amount: str) -> str:
     """An amount as it is written, with commas at the thousands."""
-    return amount if amount.startswith("~") else f"{Decimal(amount):,f}"
+    return mark(amount if amount.startswith("~") else f"{Decimal(amount):,f}")
 
 
 def say_number(value: float, places: int, sign: bool = False) -> str:
@@ -262,11 +312,16 @@ def say_number(value: float, places: int, sign: bool = False) -> str:
     ('−0.5', '+1.2', '0.0')
     """
     rounded = round(value, places) + 0.0
-    return f"{rounded:{'+' if sign and rounded else ''},.{places}f}".replace("-", "−")
+    return mark(f"{rounded:{'+' if sign and rounded else ''},.{places}f}").replace("-", "−")
 
 
 def say_range(low: float, high: float, places: int) -> str:
     return f"{say_number(low, places)} to {say_number(high, places)}"
+
+
+def say_percent(share: float) -> str:
+    """A share with one decimal."""
+    return mark(percent(share))
 
 
 def say_share(share: float) -> str:
@@ -282,7 +337,7 @@ def say_share(share: float) -> str:
 
 
 def say_level(level: float) -> str:
-    return f"{100 * level:.4g} %"
+    return mark(f"{100 * level:.4g} %")
 
 
 def say_interval(mean: float, low: float, high: float) -> str:
@@ -309,7 +364,7 @@ def say_deviation(mean: float | None, deviation: float | None, places: int) -> s
 def say_expected(expected: Any) -> str:
     """What a round is expected to bring: a text, % of score, or that with an interval."""
     if expected is None or isinstance(expected, str):
-        return expected or NOT_KNOWN
+        return mark_all(expected or NOT_KNOWN)
     if isinstance(expected, list | tuple):
         return f"{say_interval(*expected)} {OF_SCORE}"
     return f"{say_number(expected, find_places(expected), sign=True)} {OF_SCORE}"
@@ -373,9 +428,7 @@ def decide(
     counts = {task["name"]: task["count"] for task in plan["tasks"]}
     if not any(counts.values()):
         return fill("Buy nothing: no label is worth its price.")
-    money = (
-        "" if plan.get("spent") is None else f" for {_say_sum(plan['spent'], plan.get('currency'))}"
-    )
+    money = "" if plan.get("spent") is None else f" for {_say_sum(plan['spent'])}"
     buy = fill("Buy {what}{money}", what=list_counts(counts), money=money)
     if outlook is None:
         return fill("{buy}. How it compares with equal budget was not measured.", buy=buy)
@@ -417,16 +470,6 @@ def say_scores(tasks: Sequence[Mapping[str, Any]]) -> Html:
 def write_order(tasks: Sequence[Mapping[str, Any]]) -> str:
     """What to buy as lines of text, to be put into a mail or a sheet."""
     return "\n".join(f"{task['name']}\t{task['count']}" for task in tasks if task["count"])
-
-
-def find_money(given: Mapping[str, Any]) -> dict[str, str]:
-    """How amounts are written: decimal sign, what stands between thousands, currency."""
-    what_if, plan = given.get("what_if") or {}, given.get("plan") or {}
-    return {
-        "decimal": what_if.get("decimal") or ".",
-        "thousands": what_if.get("thousands") or ",",
-        "currency": what_if.get("currency") or plan.get("currency") or "",
-    }
 
 
 def match_outcomes(given: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -505,7 +548,8 @@ def explain_ahead(outlook: Mapping[str, Any]) -> str:
     return NOTES["ahead"].format(unit=find_unit(outlook), level=say_level_of(outlook))
 
 
-def _say_sum(amount: Any, currency: str | None) -> str:
+def _say_sum(amount: Any) -> str:
+    currency = find_currency()
     return f"{say_money(amount)} {currency}" if currency else say_money(amount)
 
 
@@ -518,11 +562,11 @@ def sum_up_money(plan: Mapping[str, Any]) -> str:
     """Spent, of what, and what is left."""
     if plan.get("spent") is None or plan.get("budget") is None:
         return ""
-    spent, budget, currency = plan["spent"], plan["budget"], plan.get("currency")
+    spent, budget = plan["spent"], plan["budget"]
     left = exact(budget) - exact(spent)
-    rest = f"; {_say_sum(left, currency)} stay unspent" if left > 0 else ""
-    over = f"; that is {_say_sum(-left, currency)} too much" if left < 0 else ""
-    return f"{_say_sum(spent, currency)} of {_say_sum(budget, currency)} are spent{rest}{over}."
+    rest = f"; {_say_sum(left)} stay unspent" if left > 0 else ""
+    over = f"; that is {_say_sum(-left)} too much" if left < 0 else ""
+    return f"{_say_sum(spent)} of {_say_sum(budget)} are spent{rest}{over}."
 
 
 def sum_up_evaluation(evaluation: Mapping[str, Any]) -> Html:
@@ -602,13 +646,13 @@ def list_reasons(verdict: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
         if key == "effect" and verdict.get("share"):
             lines.append(f"without it, {percent(verdict['share'])} of the money would go elsewhere")
         if lines:
-            found.append((title, lines))
+            found.append((title, list(map(mark_all, lines))))
     return found
 
 
 def say_figure(value: float | None) -> str:
     """A score with four digits that count."""
-    return NOT_KNOWN if value is None else f"{value:,.4g}".replace("-", "−")
+    return NOT_KNOWN if value is None else mark(f"{value:,.4g}").replace("-", "−")
 
 
 def describe_interval(outlook: Mapping[str, Any]) -> str:

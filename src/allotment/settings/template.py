@@ -59,6 +59,8 @@ OPTION_COMMENTS = {
     "sizes": "pseudo-labels added at each point of a curve: the paper's a_1 .. a_p",
     "repetitions": "trainings at each of these points",
     "ensemble": "networks that make the pseudo-labels",
+    "rates": "reduction rates: each task's own, or those between tasks, too",
+    "triples": "whether transfer is that of three tasks at a time",
 }
 
 

@@ -252,6 +252,7 @@
         else wrong.push(fill(words.notWhole, {what: name, text: fields[field]}));
       }
     }
+    // what labels of one task do to others depends on how much these count
     const same = weights.every((weight, at) => weight === instance.tasks[at].weight);
     return {instance: same ? instance : reweigh(instance, weights), wrong};
   }
@@ -272,7 +273,7 @@
 
   const meanOf = (instance, value) => {
     const total = instance.tasks.reduce((sum, task) => sum + task.weight, 0);
-    return values.instance.pairs && total ? value / total : value;
+    return values.isMean && total ? value / total : value;
   };
 
   function startWhatIf(place) {
