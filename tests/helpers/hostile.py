@@ -58,4 +58,5 @@ def poison(values: Mapping[str, Any], names: Iterable[str], start: int = 0) -> d
         evil = TEXTS[(start + len(chosen)) % len(TEXTS)]
         return chosen.setdefault(text, f"{evil}{len(chosen)}")
 
-    return dict(rename(json.loads(json.dumps(values)), change, names))
+    plain = json.loads(json.dumps(values))
+    return {part: rename(inner, change, names) for part, inner in plain.items()}
