@@ -1,10 +1,13 @@
-"""Values of a report with every part that a text can show, and the worst of names to put in."""
+"""Values of a report with every part, and the worst of names to put in."""
 
 from __future__ import annotations
 
 import json
 import re
 from typing import Any
+
+from allotment import Geometric, Problem, Task
+from allotment.advice.plain_problem import write_plain_problem
 
 NAMES = ["cls", "seg", "depth"]
 
@@ -80,7 +83,31 @@ def example() -> dict[str, Any]:
                   "versions": {"allotment": "0.1.0", "torch": "2.13.0"}, "seeds": [1, 2],
                   "paired": True},
     }  # fmt: skip
+    values["plan"]["caps"] = [{"name": "hours", "used": "90", "limit": "120"}]
+    values["plan"]["tasks"][0]["break_even"] = 3.5
+    values |= ask(NAMES)
     return dict(json.loads(json.dumps(values)))
+
+
+def ask(names: list[str]) -> dict[str, Any]:
+    """What a reader may ask of a plan: parts of the values."""
+    tasks = [Task(name, cost=cost, have=300) for name, cost in zip(names, [1, 20, 2], strict=True)]
+    problem = Problem(tasks, budget=6300)
+    instance = write_plain_problem(problem, {name: Geometric(1.5, 0.999) for name in names})
+    points = [[count, 0.5 + count / 10**5] for count in (300, 900, 3000)]
+    reached = {"task": "cls", "metric": "AUC", "rises": True, "have": 300, "now": 0.7}
+    return {
+        "knowing": 0.44,
+        "what_if": {"instance": instance, "unit": "% of score"},
+        "frontier": {
+            "points": [[0.0, 0.0, 0.0, 0.0], [6300.0, 2.5, 1.25, 4.0], [12600.0, 3.0, 1.5, 5.0]],
+            "budget": "6300",
+            "unit": "% of score",
+            "knee": 6300.0,
+        },
+        "reach": [reached | {"levels": [{"chance": 0.9, "points": points}]}],
+        "worths": [{"task": name, "own": 1.5, "others": 0.25} for name in names],
+    }
 
 
 def rename(value: Any, change: Any) -> Any:
@@ -93,7 +120,7 @@ def rename(value: Any, change: Any) -> Any:
         }
     if isinstance(value, list):
         return [rename(inner, change) for inner in value]
-    fixed = {"plan", "equal budget", "sound", "unusable", "task", "curve", "6300", "1575", "2102.5"}
+    fixed = {"plan", "equal budget", "sound", "unusable", "task", "curve", "geometric"}
     is_free = isinstance(value, str) and value not in fixed and not re.fullmatch(r"[\d.]+", value)
     return change(value) if is_free else value
 

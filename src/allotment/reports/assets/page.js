@@ -82,6 +82,9 @@
     return [Number(above.replace(".", "")), Number(below) * 10 ** digits];
   };
 
+  const MOST_UNITS = 1e15; // that money is counted in, as in the planner
+  const findDivisor = (one, other) => (other ? findDivisor(other, one % other) : one);
+
   const unitOf = (instance) => parseUnit(instance.unit);
   const toMoney = (instance, units) => (units * unitOf(instance)[0]) / unitOf(instance)[1];
 
@@ -97,12 +100,17 @@
     if (!found) return null;
     const [above, below] = unitOf(instance);
     const digits = found[2] ?? "";
-    const scale = 10 ** digits.length;
-    const amount = Number(found[1] + digits) * below; // of unit / scale / above
-    const finer = amount % (scale * above) === 0 ? 1 : scale;
-    const units = (amount * finer) / (scale * above);
-    return Number.isSafeInteger(units) ? {units, finer} : null;
+    const amount = Number(found[1] + digits) * below;
+    const parts = 10 ** digits.length * above; // so many of `amount` make a unit
+    const finer = parts / findDivisor(amount, parts);
+    const units = (amount * finer) / parts;
+    return units <= MOST_UNITS && canCount(instance, finer) ? {units, finer} : null;
   }
+
+  /** Whether money may be counted so many times as finely, and stay a number that is exact. */
+  const canCount = (instance, times) =>
+    [instance.budget, ...instance.tasks.flatMap((task) => [task.fee, ...task.prices.map(([, price]) => price)])]
+      .every((units) => units * times <= MOST_UNITS);
 
   /** The same instance with money counted so many times as finely. */
   function refine(instance, times) {
@@ -135,13 +143,15 @@
 
   const quote = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
+  const FIGURE = /^[+-]?[\d.,]+( %| \([−\d., to%]+\))?$/; // +1.2, or +1.2 (0.3 to 2.1)
+
   /** A table's cells as they are read. Spreadsheets take a cell that begins with one of these signs
    * for a formula, so that it gets an apostrophe. */
   function listCells(table) {
     const rows = [...table.querySelectorAll("tr")].map((row) =>
       [...row.cells].map((cell) => {
         const text = tellCell(cell).replace(/\s+/g, " ").trim();
-        return quote(/^[=+\-@\t]/.test(text) && !/^[+-]?[\d.,]+/.test(text) ? `'${text}` : text);
+        return quote(/^[=+\-@\t]/.test(text) && !FIGURE.test(text) ? `'${text}` : text);
       }).join(","));
     return `${rows.join("\r\n")}\r\n`;
   }
@@ -166,7 +176,10 @@
 
   // ---- What if -----------------------------------------------------------------------------------
 
+  const LINKED = /^\d{1,15}(\.\d{1,12})?$/; // what a link holds of a number
   const FIELDS = ["price", "weight", "least", "most", "hold"];
+
+  const isAsked = () => location.hash.startsWith("#what-if:");
 
   /** What the link says is changed: {budget, tasks: {place: {field: text}}}; anything odd is left
    * out, since a link comes from anywhere. */
@@ -174,27 +187,40 @@
     const found = {budget: null, tasks: {}};
     for (const part of location.hash.replace(/^#what-if:/, "").split("&")) {
       const [key, text] = part.split("=");
-      if (!location.hash.startsWith("#what-if:") || !/^[\d.]{1,22}$/.test(text ?? "")) continue;
+      if (!isAsked() || !LINKED.test(text ?? "")) continue;
       const field = /^(\d{1,4})\.(price|weight|least|most|hold)$/.exec(key);
       if (key === "budget") found.budget = text;
       else if (field && Number(field[1]) < values.instance.tasks.length) {
-        (found.tasks[field[1]] ??= {})[field[2]] = text;
+        (found.tasks[Number(field[1])] ??= {})[field[2]] = text; // 00 is 0
       }
     }
     return found;
   }
 
   function writeLink(edits) {
-    const parts = edits.budget === null ? [] : [`budget=${edits.budget}`];
+    const parts = edits.budget === null ? [] : [["budget", edits.budget]];
     for (const [place, fields] of Object.entries(edits.tasks)) {
-      for (const field of FIELDS) if (fields[field] !== undefined) parts.push(`${place}.${field}=${fields[field]}`);
+      for (const field of FIELDS) if (fields[field] !== undefined) parts.push([`${place}.${field}`, fields[field]]);
     }
-    const link = parts.length ? `#what-if:${parts.join("&")}` : location.pathname + location.search;
+    const kept = parts.filter(([, text]) => LINKED.test(text)).map((part) => part.join("="));
+    if (!kept.length && !isAsked()) return; // it may name a part of the page
+    const link = kept.length ? `#what-if:${kept.join("&")}` : location.pathname + location.search;
     try {
       history.replaceState(null, "", link);
     } catch {
       // some viewers of local files do not let a page change its link
     }
+  }
+
+  const escapeSign = (sign) => sign.replace(/[^\w\s]/g, "\\$&");
+  const GROUPED = new RegExp(`^\\d{1,3}(${escapeSign(values.money.thousands)}\\d{3})+(${escapeSign(values.money.decimal)}\\d+)?$`);
+
+  /** A number as a reader types it, with the page's own signs or with a decimal comma: 6,300 is what
+   * the page itself writes, and not a bit more than 6. */
+  function readTyped(given) {
+    const text = given.trim();
+    const whole = GROUPED.test(text) ? text.replaceAll(values.money.thousands, "") : text;
+    return whole.replace(",", ".");
   }
 
   const isWhole = (text) => /^\d{1,12}$/.test(text);
@@ -203,9 +229,10 @@
   function apply(edits) {
     let instance = structuredClone(values.instance);
     const wrong = [];
-    const take = (text, put, what) => {
+    const weights = instance.tasks.map((task) => task.weight);
+    const take = (text, put, what, least = 0) => {
       const money = readMoney(instance, text);
-      if (money === null) return wrong.push(fill(words.notMoney, {what, text}));
+      if (money === null || money.units < least) return wrong.push(fill(words.notMoney, {what, text}));
       instance = refine(instance, money.finer);
       put(money.units);
     };
@@ -213,10 +240,10 @@
     for (const [place, fields] of Object.entries(edits.tasks)) {
       const name = nameOf(instance.tasks[place].name);
       const set = (key, value) => (instance.tasks[place][key] = value);
-      if (fields.price !== undefined) take(fields.price, (units) => setPrice(instance.tasks[place], units), name);
+      if (fields.price !== undefined) take(fields.price, (units) => (instance = changePrice(instance, place, units)), name, 1);
       if (fields.weight !== undefined) {
         const weight = Number(fields.weight);
-        if (Number.isFinite(weight) && weight <= 1e6) set("weight", weight);
+        if (Number.isFinite(weight) && weight <= 1e6) weights[place] = weight;
         else wrong.push(fill(words.notNumber, {what: name, text: fields.weight}));
       }
       for (const [field, key] of [["least", "least"], ["most", "most"], ["hold", "frozen"]]) {
@@ -226,13 +253,22 @@
       }
     }
     // what labels of one task do to others depends on how much these count
-    return {instance: reweigh(instance, instance.tasks.map((task) => task.weight)), wrong};
+    const same = weights.every((weight, at) => weight === instance.tasks[at].weight);
+    return {instance: same ? instance : reweigh(instance, weights), wrong};
   }
 
-  /** Another price of the first label; where later ones cost less, they do so by the same factor. */
-  function setPrice(task, units) {
-    const first = task.prices[0][1];
-    task.prices = task.prices.map(([after, price], at) => [after, at && first ? Math.round((price * units) / first) : units]);
+  /** The instance with another price of a task's first label; the later ones change by the same
+   * factor, and money is counted more finely where that makes them no whole numbers. */
+  function changePrice(instance, place, units) {
+    const {prices} = instance.tasks[place];
+    const first = prices[0][1];
+    const wanted = prices.map(([, price]) => price * units); // of 1 / first of a unit
+    const finer = first / wanted.reduce(findDivisor, first);
+    const exact = canCount(instance, finer) && wanted.every((amount) => amount * finer <= MOST_UNITS);
+    const finest = refine(instance, exact ? finer : 1);
+    const changed = prices.map(([after], at) => [after, Math.round((wanted[at] * (exact ? finer : 1)) / first)]);
+    finest.tasks = finest.tasks.map((task, at) => (at === Number(place) ? {...task, prices: changed} : task));
+    return finest;
   }
 
   const meanOf = (instance, value) => {
@@ -264,6 +300,7 @@
       });
     }
     window.addEventListener("hashchange", () => {
+      if (!isAsked()) return; // a part of the page was gone to; what was asked stays
       edits = readLink();
       show();
     });
@@ -274,10 +311,11 @@
   function layOut(place, base, change) {
     const {instance, plan} = base;
     const top = 3 * instance.budget || 1;
-    const slider = make("input", {type: "range", id: "wi-budget", min: 0, max: 300, step: 1, value: 100,
-      oninput: () => change((edits) => (edits.budget = tellMoney(instance, Math.round((top * slider.value) / 300))))});
+    const steps = Math.min(300, top); // of a unit of money or more each, or one would lead nowhere
+    const slider = make("input", {type: "range", id: "wi-budget", min: 0, max: steps, step: 1,
+      oninput: () => change((edits) => (edits.budget = tellMoney(instance, Math.round((top * slider.value) / steps))))});
     const budget = make("input", {type: "text", inputmode: "decimal", class: "money", "aria-label": words.budget,
-      onchange: () => change((edits) => (edits.budget = budget.value.trim() || null))});
+      onchange: () => change((edits) => (edits.budget = readTyped(budget.value) || null))});
     const rows = instance.tasks.map((task, at) => layOutTask(task, at, plan.counts[at], change));
     const heads = [words.task, words.price, words.weight, words.least, words.most, words.hold, words.buy, words.change, words.gain];
     const table = make("table", {}, make("caption", {}, words.whatIf),
@@ -305,10 +343,10 @@
   function layOutTask(task, at, count, change) {
     const edit = (field) => (event) => change((edits) => {
       const text = event.target.type === "checkbox"
-        ? (event.target.checked ? row.bought.dataset.count : "") : event.target.value.trim();
+        ? (event.target.checked ? row.bought.dataset.count ?? String(count) : "") : event.target.value.trim();
       const mine = (edits.tasks[at] ??= {});
       if (text === "") delete mine[field];
-      else mine[field] = text.replace(",", ".");
+      else mine[field] = readTyped(text);
     });
     const field = (name, mode) => make("input", {type: "text", inputmode: mode, class: "small",
       "aria-label": `${words[name]}: ${nameOf(task.name)}`, onchange: edit(name)});
@@ -333,6 +371,10 @@
     if (!plan?.feasible) {
       parts.said.textContent = "";
       parts.changes.replaceChildren();
+      for (const row of parts.rows) {
+        delete row.bought.dataset.count;
+        for (const key of ["bought", "moved", "gain"]) row[key].textContent = key === "moved" ? "" : "–";
+      }
       return;
     }
     parts.rows.forEach((row, at) => {
@@ -360,7 +402,7 @@
     };
     put(parts.budget, edits.budget ?? tellMoney(base.instance, base.instance.budget));
     const share = toMoney(instance, instance.budget) / (toMoney(base.instance, base.instance.budget) || 1);
-    parts.slider.value = String(Math.round(100 * share));
+    parts.slider.value = String(Math.round((parts.slider.max * share) / 3));
     parts.slider.setAttribute("aria-valuetext", sayMoney(instance, instance.budget));
     parts.rows.forEach((row, at) => {
       const mine = edits.tasks[at] ?? {};
@@ -417,18 +459,65 @@
 
   const unitSize = (instance) => unitOf(instance)[0] / unitOf(instance)[1];
 
-  /** The changed limits as lines of a problem file, or to be put into campaign.toml. */
+  const tellText = (text) => JSON.stringify(text).replace(/\u007f/g, "\\u007f");
+
+  /** Exact money as TOML holds it: a number, or "1/3" where digits do not end. */
+  function tellExact(unit, units) {
+    const [above, below] = parseUnit(unit);
+    const common = findDivisor(units * above, below);
+    const [most, least] = [(units * above) / common, below / common];
+    return isDecimal(least) ? String(most / least) : `"${most}/${least}"`;
+  }
+
+  /** Whether the digits of 1 / number end. */
+  function isDecimal(number) {
+    let left = number;
+    for (const factor of [2, 5]) while (left % factor === 0) left /= factor;
+    return left === 1;
+  }
+
+  const CURVES = {
+    geometric: ({size, keep}) => `informativeness = ${size}, reduction = ${keep}`,
+    power: ({size, have, exponent, ceiling}) =>
+      `worth = ${size}, have = ${have}, exponent = ${exponent}${(ceiling ?? null) === null ? "" : `, ceiling = ${ceiling}`}`,
+    logarithmic: ({size, have}) => `worth = ${size}, have = ${have}`,
+    table: ({counts, worths}) => `counts = [${counts.join(", ")}], values = [${worths.join(", ")}]`,
+  };
+
+  function tellTerm(term) {
+    const name = term.curve === "table" ? "tabulated" : term.curve;
+    const plain = `{ curve = "${name}", ${CURVES[term.curve](term)} }`;
+    if (!term.of) return plain;
+    const shares = Object.entries(term.of.shares).map(([task, share]) =>
+      `${tellText(task)} = ${Number((share * term.of.step).toFixed(12))}`);
+    return `{ curve = "coupled", inner = ${plain}, weights = { ${shares.join(", ")} } }`;
+  }
+
+  const tellGain = (terms) =>
+    terms.length === 1 ? tellTerm(terms[0]) : `{ curve = "sum", parts = [${terms.map(tellTerm).join(", ")}] }`;
+
+  /** The problem as it is on the screen, as a problem file; lines of it go into campaign.toml, too. */
   function writeToml(instance) {
-    const text = (name) => JSON.stringify(name).replace(/\u007f/g, "\\u007f");
-    const lines = [`# ${words.tomlHead}`, `budget = ${tellMoney(instance, instance.budget)}`];
+    const {unit} = instance;
+    const lines = [`# ${words.tomlHead}`, `budget = ${tellExact(unit, instance.budget)}`];
+    if (instance.count_implied) lines.push("count_implied = true");
     for (const task of instance.tasks) {
-      lines.push("", "[[task]]", `name = ${text(task.name)}`, `cost = ${tellMoney(instance, task.prices[0][1])}`,
+      lines.push("", "[[task]]", `name = ${tellText(task.name)}`, `cost = ${tellExact(unit, task.prices[0][1])}`,
         `have = ${task.have}`);
       if (task.weight !== 1) lines.push(`weight = ${task.weight}`);
       if (task.least) lines.push(`least = ${task.least}`);
-      if (task.most !== null) lines.push(`most = ${task.most}`);
-      if (task.pool !== null) lines.push(`pool = ${task.pool}`);
-      if (task.frozen !== null) lines.push(`frozen = ${task.frozen}`);
+      for (const key of ["most", "pool", "frozen"]) if (task[key] !== null) lines.push(`${key} = ${task[key]}`);
+      if (task.lot !== 1) lines.push(`lot = ${task.lot}`);
+      if (task.fee) lines.push(`fee = ${tellExact(unit, task.fee)}`);
+      const tiers = task.prices.slice(1).map(([after, price]) => `{ after = ${after}, cost = ${tellExact(unit, price)} }`);
+      if (tiers.length) lines.push(`tiers = [${tiers.join(", ")}]`);
+      if (task.implies.length) lines.push(`implies = [${task.implies.map(tellText).join(", ")}]`);
+      lines.push(`gain = ${tellGain(instance.gains[task.name])}`);
+    }
+    for (const cap of instance.caps) {
+      const uses = Object.entries(cap.use).map(([task, use]) => `${tellText(task)} = ${tellExact(cap.unit, use)}`);
+      lines.push("", "[[cap]]", `name = ${tellText(cap.name)}`, `limit = ${tellExact(cap.unit, cap.limit)}`,
+        `use = { ${uses.join(", ")} }`);
     }
     return `${lines.join("\n")}\n`;
   }
@@ -451,13 +540,14 @@
   function startScores(place) {
     const list = values.reach;
     const choice = make("select", {"aria-label": words.task, onchange: () => { field.value = ""; show(); }},
-      ...list.map((each, at) => make("option", {value: at}, `${nameOf(each.task)} (${each.metric})`)));
+      ...list.map((each, at) => make("option", {value: at}, `${nameOf(each.task)} (${nameOf(each.metric)})`)));
+    choice.style.maxWidth = "100%"; // its longest name may be wider than a phone
     const field = make("input", {type: "text", inputmode: "decimal", class: "money", "aria-label": words.score, oninput: () => show()});
     const said = make("p", {"aria-live": "polite"});
     place.append(make("div", {class: "knobs"}, choice, make("label", {}, words.score, " ", field)), said);
     function show() {
       const each = list[choice.value];
-      const target = Number(field.value.replace(",", "."));
+      const target = Number(readTyped(field.value));
       if (!field.value.trim() || !Number.isFinite(target)) {
         said.textContent = fill(words.scoreNow, {task: nameOf(each.task), now: sayNumber(each.now, 3), metric: each.metric});
         return;
