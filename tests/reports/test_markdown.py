@@ -64,8 +64,8 @@ def test_the_words_and_tables_of_the_page() -> None:
     )
     for line in (
         "## What to buy",
-        "| cls | 1.0 | 300 | 2,920 | 2,920 | 46.3 % | 1,460 to 2,970 | 973 to 2,990 |",
-        "| **Together** |  |  |  | **6,300** |  |  |  |",
+        "| cls | 1.0 | 300 | 2,920 | 2,920 | 46.3 % | 1,460 to 2,970 | 973 to 2,990 | 3.5 |",
+        "| **Together** |  |  |  | **6,300** |  |  |  |  |",
         "| equal budget | 2,100 | 105 | 4,200 | 6,300 | 80.0 % | +1.2 (0.3 to 2.1) | 97 % |",
         "- equal images breaks the budget by 12",
         "<details><summary>Figures</summary>",
