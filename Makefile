@@ -54,6 +54,7 @@ format: install
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/planner.py
+	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/learner.py
 	$(BIN)/python benchmarks/probing.py
 	$(BIN)/python benchmarks/wide_table.py

@@ -51,7 +51,7 @@ INSIDE = {
         "response", "neutral", "slopes", "taba", "taba_alone", "taba_b099", "taba_b0999", "taba_b1",
         "taba_mended", "taba_pooled", "taba_tag",
     ),
-    "advice": ("price", "doctor", "backtest", "loss_weights", "instance", "questions"),
+    "advice": ("price", "doctor", "backtest", "loss_weights", "plain_problem", "questions"),
     "orders": ("strategy", "order", "sheet", "conformance"),
     "models": ("inputs", "predictions", "card", "model"),
     "connect": (
@@ -63,9 +63,9 @@ INSIDE = {
     "settings": ("settings", "template"),
     "stock": ("stock", "fingerprints", "conformance"),
     "campaign": (
-        "renaming", "rounds", "state", "goals", "evaluation", "audit", "session", "sheets",
-        "doubts", "intake", "corrections", "origins", "export", "sharing", "placing", "work",
-        "jobs", "choosing", "summary", "campaign", "starting",
+        "renaming", "beginning", "rounds", "state", "goals", "evaluation", "audit", "session",
+        "sheets", "doubts", "intake", "corrections", "origins", "export", "sharing", "placing",
+        "work", "jobs", "choosing", "summary", "campaign", "starting",
     ),
     "experiment": (
         "case", "ground", "record", "work", "outcomes", "casebook", "entrants", "surfaces",

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.campaigns import fine, refused
+from helpers.campaigns import allot, fine, refused
 from helpers.folders import TRAIN, by_building, make_taskonomy, make_voc, save_mask, write_list
 
+from allotment.campaign.beginning import tell_unbegun
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.evaluation import Trial
 from allotment.campaign.jobs import list_evaluations
@@ -24,8 +25,12 @@ from allotment.data.augment import FILL
 from allotment.data.dataset import VOID
 from allotment.data.labels import Labels, TaskLabels, draw
 from allotment.data.voc import VOC_CLASSES
+from allotment.errors import InputError
+from allotment.job import Job
 from allotment.learners.learner import labelled
+from allotment.learners.networks import list_adapters
 from allotment.learners.resnet import ResNet
+from allotment.ledger.store import Store
 
 DATA = Path(os.environ.get("ALLOT_TEST_DATA", "nowhere"))
 real = pytest.mark.skipif(not DATA.is_dir(), reason="ALLOT_TEST_DATA is not set")
@@ -163,6 +168,139 @@ def test_a_network_asks_for_its_weights_or_is_told_to_start_from_nothing() -> No
     assert not Path("camp").exists()
     file = init("voc", *FEW, "--network", "voc-paper", "--from-scratch")
     assert file["training"]["from_scratch"] is True
+
+
+def begin_by_hand(network: str = "voc-paper") -> None:
+    """A file in which somebody put a network, and nothing of what it begins with."""
+    make_voc(Path("data"))
+    enough = ("--have", "classes=4", "--have", "segmentation=4", "--budget", 21)
+    init("voc", "--set", "side=16", "--steps", 2, *enough)
+    change(('network = "usual"', f'network = "{network}"'))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check", "camp"),
+        ("estimate", "camp"),
+        ("estimate", "camp", "--dry-run"),
+        ("evaluate", "camp"),
+        ("train", "camp", "-o", "model"),
+        ("loss-weights", "camp"),
+        ("backtest", "camp"),
+    ],
+)
+def test_a_network_that_was_written_by_hand_asks_for_its_weights(command: tuple[str, ...]) -> None:
+    """Before anything is trained, as `init` does."""
+    begin_by_hand()
+    result = allot(*command)
+    assert result.exit_code == 2
+    told = " ".join(result.output.split())
+    line = Path("camp/campaign.toml").read_text().splitlines().index('network = "voc-paper"') + 1
+    assert f"camp/campaign.toml:{line}: training: weights: is missing: voc-paper begins" in told
+    assert 'Write weights = "FILE" below [training]' in told
+    assert "To have it start from nothing: from_scratch = true" in told
+    with Store.open(Path("camp"), write=False) as store:
+        assert not store.list_kinds()
+    assert not Path("model").exists()
+
+
+def test_what_trains_nothing_does_not_ask_for_weights() -> None:
+    begin_by_hand()
+    assert "weights of the network: is missing: voc-paper begins" in fine("status", "camp")
+    change(("[training]", "[training]\nfrom_scratch = true"))
+    assert "weights of the network" not in fine("status", "camp")
+    fine("check", "camp")
+    assert set_up_now().learner.steps(Campaign("camp").look().stock.labels) == 2
+
+
+def test_first_layers_that_are_kept_can_not_start_from_nothing() -> None:
+    begin_by_hand("voc-small")
+    told = allot("check", "camp").output
+    assert "voc-small begins with layers that were trained" in told
+    assert "from_scratch" not in told
+
+
+def test_weights_that_are_named_by_hand_are_enough() -> None:
+    begin_by_hand()
+    torch.save(ResNet(50).state_dict(), "resnet50.pth")
+    change(("[training]", '[training]\nweights = "../resnet50.pth"'))
+    fine("check", "camp")
+    set_up_now()
+
+
+def test_campaigns_that_trained_without_weights_before_go_on() -> None:
+    """Files of earlier versions did not have to say that there are none."""
+    begin_by_hand()
+    settings, recipe = Campaign("camp").look().settings, Campaign("camp").look().needs["recipe"]
+    with Store.open(Path("camp"), write=True) as store:
+        assert tell_unbegun(store, settings)
+        other = {**recipe, "training": {**recipe["training"], "network": "usual"}}
+        store.put_result(Job("training", {"recipe": other}), {})
+        assert tell_unbegun(store, settings)
+        trained = {**recipe, "training": {**recipe["training"], "weights": "../resnet50.pth"}}
+        store.put_result(Job("training", {"recipe": trained}), {})
+        assert tell_unbegun(store, settings)
+        store.put_result(Job("evaluation", {"recipe": recipe}), {})
+        assert not tell_unbegun(store, settings)
+
+
+def test_a_learner_of_ones_own_is_not_asked_for_weights() -> None:
+    begin_by_hand()
+    campaign = Campaign("camp", learner="mine.py:make")
+    campaign._check_begun(campaign.look())
+    with pytest.raises(InputError, match="voc-paper begins"):
+        Campaign("camp").set_up(campaign.look())
+
+
+# --- what tasks share ---
+
+
+def test_adapters_are_asked_for_at_the_start_or_in_the_file() -> None:
+    file = begin_usual("--sharing", "adapters")
+    assert file["training"]["sharing"] == "adapters"
+    state = Campaign("camp").look()
+    bench = set_up_now()
+    network = bench.learner.start(bench.labels, 0).network
+    assert [each.down["task classes"].shape[1] for each in list_adapters(network)] == [24, 48, 96]
+    change(('sharing = "adapters"', 'sharing = "all"'))
+    usual = Campaign("camp").look()
+    assert not list_adapters(set_up_now().learner.new_network(1))
+    assert usual.needs["recipe"] != state.needs["recipe"]
+    assert "sharing" not in usual.needs["recipe"]["training"]
+
+
+def test_a_file_that_does_not_say_what_tasks_share_means_all() -> None:
+    """With the keys that trainings always had, whether the usual way is written out or not."""
+    assert "sharing" not in begin_usual()["training"]
+    plain = Campaign("camp").look().needs
+    change(("[training]", '[training]\nsharing = "all"'))
+    assert Campaign("camp").look().needs == plain
+
+
+def test_a_model_with_adapters_is_asked_elsewhere() -> None:
+    begin_usual("--sharing", "adapters")
+    fine("train", "camp", "-o", "model")
+    assert json.loads(Path("model/model.json").read_text())["training"]["sharing"] == "adapters"
+    fine("predict", "model", "--root", "data/JPEGImages", "-o", "answers")
+    assert list(Path("answers").rglob(f"*{TRAIN[0]}*"))
+
+
+def test_what_tasks_can_not_share_is_refused() -> None:
+    make_voc(Path("data"))
+    command = ("init", "camp", "--data", "voc", "--root", "data", *FEW)
+    told = refused(2, *command, "--sharing", "adaptors")
+    assert "training: sharing: unknown 'adaptors'; did you mean 'adapters'?" in told
+    Path("table.csv").write_text("a,b\n" + "".join(f"{at},{at * 2}.5\n" for at in range(30)))
+    table = ("--root", "table.csv", "--targets", "b", "--cost", "b=1", "--budget", 9)
+    told = refused(2, "init", "camp", *table, "--sharing", "adapters")
+    assert "--sharing: 'adapters' is for images, and these are tables; leave it out" in told
+    assert not Path("camp").exists()
+    init("voc", "--set", "side=16", "--steps", 2, *FEW, "--sharing", "adapters")
+    change(("[training]", "[training]\nmembers = 2"))
+    assert "training: sharing: is for images, and members" in refused(2, "status", "camp")
+    change(("members = 2", 'learner = "sklearn:Ridge"'))
+    assert "training: sharing: is for the built-in learner" in refused(2, "status", "camp")
 
 
 # --- measuring and retraining see the same ---

@@ -261,11 +261,11 @@ def test_sides_that_are_none(root: Path, side: int) -> None:
 
 def test_sides_that_no_memory_holds(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder, "LARGEST_ARRAY", 6 * 3 * 99 * 99)
-    assert read_voc(root, side=99).inputs(np.array([0])).shape == (1, 3, 99, 99)
-    assert (
-        "choose a smaller one"
-        in mistakes_of(lambda: read_voc(root, side=100).inputs(np.array([0])))[0]
-    )
+    everyone = np.arange(6)
+    assert read_voc(root, side=99).inputs(everyone).shape == (6, 3, 99, 99)
+    large = read_voc(root, side=100)
+    assert "choose a smaller one" in mistakes_of(lambda: large.inputs(everyone))[0]
+    assert large.inputs(everyone[:5]).shape == (5, 3, 100, 100)
 
 
 def test_tasks_that_are_none(root: Path) -> None:

@@ -1,109 +1,135 @@
-"""Values of reports whose pages can be questioned: of a problem with curves, and of a measured
-campaign."""
+"""Values of a report with every part, and the worst of names to put in."""
 
 from __future__ import annotations
 
-import shutil
-from dataclasses import dataclass
-from pathlib import Path
+import json
+import re
 from typing import Any
 
-import allotment as al
-from allotment.advice.questions import ask_what_if
-from allotment.plan import Evidence, Plan
-from allotment.problem import show_exact
-from allotment.reports import render
-from helpers.instances import Instance
-from helpers.stores import FIXTURES
+from allotment import Geometric, Problem, Task
+from allotment.advice.plain_problem import write_plain_problem
+
+NAMES = ["cls", "seg", "depth"]
 
 
-@dataclass(frozen=True)
-class Report:
-    """A page on disk, and what it was made of."""
-
-    file: Path
-    plan: Plan
-    values: dict[str, Any]
-
-    @property
-    def problem(self) -> al.Problem:
-        return self.plan.problem
-
-    @property
-    def source(self) -> dict[str, al.Curve] | Evidence:
-        """What its problem is planned by."""
-        return self.plan.gains if self.plan.evidence is None else self.plan.evidence
-
-
-def make_problem() -> Instance:
-    """Street scenes: fees, tiers, lots, least, most, decided counts; quickly solved."""
+def example() -> dict[str, Any]:
+    """Values with every part and every key; a fresh copy that may be changed."""
+    counts = [2920, 169, 0]
+    outlook = {"mean": 1.2, "low": 0.3, "high": 2.1, "level": 0.9, "chance": 0.97}
     tasks = [
-        al.Task("cls", cost="1.5", have=30, pool=200, fee=12),
-        al.Task("seg", cost=20, have=30, lot=5, tiers=[(10, 15)], implies=["cls"]),
-        al.Task("depth", cost="0.50", have=10, weight=2, least=15, most=300),
-        al.Task("pose", cost=4, have=40, frozen=6),
+        {
+            "name": name,
+            "cost": cost,
+            "have": 300,
+            "count": count,
+            "spend": str(float(cost) * count),
+            "low": count // 2,
+        }
+        | {"high": count + 50, "plateau": [count // 3, count + 70]}
+        for name, cost, count in zip(NAMES, ["1", "20", "0.5"], counts, strict=True)
     ]
-    gains = {
-        "cls": al.Geometric(1.13, 0.99),
-        "seg": al.Geometric(4.03, 0.97) + al.Logarithmic(3, 30),
-        "depth": al.Power(90, 10, 0.4, 30),
-        "pose": al.Tabulated([0, 40, 60], [0, 5, 20]),
-    }
-    return al.Problem(tasks, 630), gains
-
-
-def add_limits(problem: al.Problem, gains: dict[str, al.Curve]) -> Instance:
-    """The same with what takes longer: a cap, labels that come with others, a shared curve."""
-    cap = al.Cap("hours", limit=9, use={"seg": "0.25", "cls": "0.01", "pose": "0.1"})
-    shared = al.Coupled(al.Logarithmic(2, 20), {"depth": 1, "pose": "0.5"})
-    mixed = gains | {"depth": gains["depth"] + shared}
-    return al.Problem(problem.tasks, problem.budget, [cap], count_implied=True), mixed
-
-
-def describe_plan(plan: Plan) -> dict[str, Any]:
-    """The parts of a report by which a plan can be questioned."""
-    tasks = [
-        {"name": task.name, "cost": show_exact(task.cost), "have": task.have,
-         "count": plan.counts[task.name], "spend": str(task.price(plan.counts[task.name]))}
-        for task in plan.problem.tasks
-    ]  # fmt: skip
-    money = {"budget": show_exact(plan.problem.budget), "spent": str(plan.spent)}
-    return {
+    rows = [
+        {
+            "name": name,
+            "counts": dict(zip(NAMES, counts, strict=True)),
+            "spent": "6300",
+            "value": value,
+            "broken": [],
+        }
+        for name, value in (("plan", 12.5), ("equal budget", 10.0), ("equal images", 9.75))
+    ]
+    rows[1] |= {"counts": {"cls": 2100, "seg": 105, "depth": 4200}, "outlook": outlook}
+    rows[2] |= {"broken": ["the budget by 12"]}
+    points = [[at, 60 + at / 200, 55 + at / 250, 62 + at / 150] for at in range(100, 4001, 300)]
+    curves = [{"task": name, "unit": f"score of {name}", "points": points, "seen": [[150, 61.5],
+    [300, 62.25]]}
+              for name in NAMES]  # fmt: skip
+    measured = [
+        {
+            "name": name,
+            "gains": {task: [total, 0.4] for task in NAMES},
+            "total": [total, 0.31],
+            "ahead": ahead,
+        }
+        for name, total, ahead in (("plan", 5.1, None), ("equal budget", 4.0, [1.1, 0.3, 1.9]))
+    ]
+    values: dict[str, Any] = {
         "title": "Street scenes",
-        "plan": {"tasks": tasks} | money,
-        "what_if": {"instance": ask_what_if(plan), "unit": "points"},
+        "plan": {"tasks": tasks, "budget": "6300", "spent": "6300"},
+        "outlook": outlook,
+        "comparison": rows,
+        "curves": curves,
+        "transfer": {
+            "tasks": NAMES,
+            "cells": [[1.0, 0.7, 0.1], [-0.4, 1.0, None], [0.3, 0.05, 1.0]],
+            "low": [[1.0, 0.5, -0.1], [-0.6, 1.0, None], [0.1, -0.2, 1.0]],
+            "high": [[1.0, 0.9, 0.3], [-0.2, 1.0, None], [0.5, 0.3, 1.0]],
+            "called": [[0, 1, 0], [-1, 0, None], [1, 0, 0]],
+        },
+        "verdicts": [
+            {"kind": "task", "name": "cls", "grade": "sound", "why": "the rise is known to 12 %",
+            "share": 0.21},
+            {"kind": "curve", "name": "seg", "grade": "unusable", "why": ["scores fall", "few"],
+            "mend": "40 labels",
+             "effect": "none of it is bought"},
+        ],
+        "rounds": [
+            {"number": 1, "spent": "1575", "open": 0, "expected": [0.6, 0.1, 1.1], "next": "done"},
+            {"number": 2, "spent": "2102.5", "open": {"cls": 310, "seg": 14}, "expected": 1.25,
+            "next": "allot ingest"},
+        ],
+        "evaluation": {"tasks": NAMES, "repeats": 5, "level": 0.9, "rows": measured},
+        "about": {"method": "response", "trainings": 240, "seed": 0, "fingerprint": "b1946ac9",
+                  "versions": {"allotment": "0.1.0", "torch": "2.13.0"}, "seeds": [1, 2],
+                  "paired": True},
+    }  # fmt: skip
+    values["plan"]["caps"] = [{"name": "hours", "used": "90", "limit": "120"}]
+    values["plan"]["tasks"][0]["break_even"] = 3.5
+    values |= ask(NAMES)
+    return dict(json.loads(json.dumps(values)))
+
+
+def ask(names: list[str]) -> dict[str, Any]:
+    """What a reader may ask of a plan: parts of the values."""
+    tasks = [Task(name, cost=cost, have=300) for name, cost in zip(names, [1, 20, 2], strict=True)]
+    problem = Problem(tasks, budget=6300)
+    instance = write_plain_problem(problem, {name: Geometric(1.5, 0.999) for name in names})
+    points = [[count, 0.5 + count / 10**5] for count in (300, 900, 3000)]
+    reached = {"task": "cls", "metric": "AUC", "rises": True, "have": 300, "now": 0.7}
+    return {
+        "knowing": 0.44,
+        "what_if": {"instance": instance, "unit": "% of score"},
+        "frontier": {
+            "points": [[0.0, 0.0, 0.0, 0.0], [6300.0, 2.5, 1.25, 4.0], [12600.0, 3.0, 1.5, 5.0]],
+            "budget": "6300",
+            "unit": "% of score",
+            "knee": 6300.0,
+        },
+        "reach": [reached | {"levels": [{"chance": 0.9, "points": points}]}],
+        "worths": [{"task": name, "own": 1.5, "others": 0.25} for name in names],
     }
 
 
-def write_report(plan: Plan, values: dict[str, Any], file: Path) -> Report:
-    file.write_text(render(values), encoding="utf-8")
-    return Report(file, plan, values)
+def rename(value: Any, change: Any) -> Any:
+    """The values with every text in them changed, and every name that is a key, wherever it
+    stands."""
+    if isinstance(value, dict):
+        return {
+            change(key) if key in NAMES else key: rename(inner, change)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [rename(inner, change) for inner in value]
+    fixed = {"plan", "equal budget", "sound", "unusable", "task", "curve", "geometric"}
+    is_free = isinstance(value, str) and value not in fixed and not re.fullmatch(r"[\d.]+", value)
+    return change(value) if is_free else value
 
 
-def report_problem(
-    problem: al.Problem, gains: dict[str, al.Curve], file: Path, whole: bool = True
-) -> Report:
-    """Its page; without what takes long to find unless it is to be `whole`."""
-    plan = al.allocate(problem, gains)
-    values = describe_plan(plan)
-    if whole:
-        values["comparison"] = plan.compare(al.baselines(problem)).to_dict()["rows"]
-        values["frontier"] = _trace_few(plan)
-    return write_report(plan, values, file)
-
-
-def _trace_few(plan: Plan) -> dict[str, Any]:
-    """As `trace_frontier`, at fewer budgets."""
-    budgets = [plan.problem.budget * share / 2 for share in (1, 2, 3)]
-    gains = [al.allocate(plan.problem.with_budget(each), plan.gains).value for each in budgets]
-    points = [[float(at), gain, None, None] for at, gain in zip(budgets, gains, strict=True)]
-    return {"points": points, "budget": show_exact(plan.problem.budget)}
-
-
-def report_campaign(folder: Path) -> Report:
-    """The page of a campaign that was measured, and bought once, with the first edition."""
-    shutil.copy(FIXTURES / "campaign-first-edition.csv", folder / "homes.csv")
-    campaign = al.Campaign.unpack(FIXTURES / "campaign-first-edition.zip", folder / "homes")
-    values = campaign.report()
-    _, proposal = campaign.plan()
-    return write_report(proposal.plan, values, folder / "homes.html")
+EVIL = [
+    "<script>alert(1)</script>", "</style></svg></title></td><b>", "\"' onload='alert(1)' x=\"",
+    "<!-- ", "]]>",
+    "&lt;&amp;#60;", "{task} {0} {0.__class__} %s", "\u202e\u2066abc 12\u200f", "שלום עולם",
+    "\x00\x07\x1b[31m",
+    "\ud800", "\ufffe\U0001ffff", "a\nb\tc\u2028d", "x" * 500, "很" * 500, "e" + "\u0301" * 400,
+    "\\u202e",
+]  # fmt: skip

@@ -127,6 +127,27 @@ def test_there_is_memory_for_what_was_wanted_alone() -> None:
     assert len(store._held) < 10
 
 
+@pytest.mark.parametrize("room", [0, 8, 40, 10_000])
+def test_what_has_no_room_is_made_whenever_it_is_wanted(room: int) -> None:
+    made: list[int] = []
+
+    def make(instances: np.ndarray) -> torch.Tensor:
+        made.extend(instances.tolist())
+        return torch.from_numpy(instances)[:, None] * 10
+
+    store = TensorStore(1000, make, at_once=False, room=room)
+    for wanted in ([[7, 3], [7, 9]], [[3, 500], [999, 3]], [[7, 3], [9, 999]]):
+        found = store.take(np.array(wanted))
+        assert found.shape == (2, 2, 1)
+        assert found[..., 0].tolist() == [[10 * each for each in row] for row in wanted]
+    held = max(1, min(5, room // 8))
+    assert store._count == held
+    assert len(store._held) <= max(1, room // 8)
+    if held == 5:
+        assert sorted(made) == [3, 7, 9, 500, 999]
+    assert store.take(np.zeros(0, dtype=np.int64)).shape == (0, 1)
+
+
 def test_another_step_has_another_crop() -> None:
     feed = Cropped(make_images(), torch.device("cpu"), Augment(16), 0)
     first, later = (feed.load([wanted("mask", 3, number=number)])[0] for number in (0, 1))

@@ -17,7 +17,7 @@ from allotment.data.voc import VOC_CLASSES
 from allotment.errors import InputError
 from allotment.learners.backbones import Stages, mark_trained, reduce_channels
 from allotment.learners.deeplab import DeepLab
-from allotment.learners.editions import FIRST, newest_edition
+from allotment.learners.editions import FIRST, KEEPING_FIRST, newest_edition
 from allotment.learners.learner import train
 from allotment.learners.recipe import Recipe
 from allotment.learners.setups import (
@@ -87,6 +87,12 @@ def test_a_set_up_has_as_many_editions_as_are_counted(name: str) -> None:
         assert find_setup(name, 1) == FIRST_EDITIONS[name] != SETUPS[name]
     with pytest.raises(InputError, match=f"no edition 9 of '{name}'"):
         find_setup(name, 9)
+
+
+def test_set_ups_that_keep_first_layers_are_listed() -> None:
+    """Settings are checked without torch, by a list of its own."""
+    assert {*KEEPING_FIRST} == {name for name, setup in SETUPS.items() if setup.frozen_stages}
+    assert {*KEEPING_FIRST} >= {n for n, setup in FIRST_EDITIONS.items() if setup.frozen_stages}
 
 
 def test_first_editions_stay_as_they_were() -> None:

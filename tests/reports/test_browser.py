@@ -16,7 +16,7 @@ import pytest
 from helpers.browser import NoBrowser, Tab, find_browser, launch, visit
 from helpers.hostile import LINKS, TEXTS, poison
 from helpers.instances import random_problem
-from helpers.reports import (
+from helpers.questioned import (
     Report,
     add_limits,
     describe_plan,

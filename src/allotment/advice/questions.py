@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.advice.instance import write_instance
+from allotment.advice.plain_problem import write_plain_problem
 from allotment.arrays import Array
 from allotment.errors import Infeasible, InputError
 from allotment.estimates.estimates import Estimates
@@ -32,7 +32,9 @@ MOST_MORE = 20
 def ask_what_if(plan: Plan) -> dict[str, Any] | None:
     """The problem as the page solves it again; None where the page cannot."""
     try:
-        return write_instance(plan.problem, plan.gains if plan.evidence is None else plan.evidence)
+        return write_plain_problem(
+            plan.problem, plan.gains if plan.evidence is None else plan.evidence
+        )
     except InputError:
         return None
 
@@ -55,7 +57,7 @@ def trace_frontier(plan: Plan) -> dict[str, Any] | None:
     if len(points) < 3:
         return None
     return {"points": points, "budget": show_exact(problem.budget), "level": LEVEL_SHOWN,
-            "knee": _find_knee(points)}  # fmt: skip
+            "knee": find_knee(points)}  # fmt: skip
 
 
 def _find_gain(
@@ -70,7 +72,7 @@ def _find_gain(
     return float(gains.mean()), float(low), float(high)
 
 
-def _find_knee(points: Sequence[Sequence[float | None]]) -> float:
+def find_knee(points: Sequence[Sequence[float | None]]) -> float:
     """The budget that lies farthest above the straight line between the ends: from there on money
     brings less than on the whole."""
     money = np.array([each[0] for each in points], dtype=float)

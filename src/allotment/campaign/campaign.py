@@ -99,7 +99,7 @@ from allotment.estimates.request import FOLDS
 from allotment.files import check_free, place_file, replace_file
 from allotment.job import JSON, Job
 from allotment.learners.choice import find_learner, is_stepless
-from allotment.learners.learner import Learner, train
+from allotment.learners.learner import BUILT_IN, Learner, train
 from allotment.learners.validation import Scoreboard, check_scorable
 from allotment.ledger import archive
 from allotment.ledger.books import name_order, read_order
@@ -109,7 +109,7 @@ from allotment.ledger.recovery import Restored, restore
 from allotment.ledger.schema import STORE_FILE
 from allotment.ledger.store import HeldLabel, Store, Value
 from allotment.machine import describe_cpu
-from allotment.meter import showing
+from allotment.meter import Meter, Pace, showing
 from allotment.mistakes import Collected
 from allotment.models.inputs import find_inputs
 from allotment.models.model import TrainedModel, check_savable, save_model
@@ -283,10 +283,17 @@ class Campaign:
 
     def set_up(self, state: CampaignState) -> Bench:
         """The learner on the labels at hand, in this process."""
+        self._check_begun(state)
         return set_up(state.settings, state.stock, self._choose_learner(state))
 
     def _choose_learner(self, state: CampaignState) -> str:
         return self.learner or state.settings.learner
+
+    def _check_begun(self, state: CampaignState) -> None:
+        """Raises InputError where the built-in learner would begin with weights that nobody
+        named."""
+        if self._choose_learner(state) == BUILT_IN:
+            state.check_begun()
 
     def price(self, state: CampaignState, hourly: Any = None, workers: int | None = None) -> Price:
         """What the trainings to come take on this machine with so many workers, timed where they
@@ -450,9 +457,15 @@ class Campaign:
         if todo:
             store.put_result(_name_machine(describe_cpu()), {})
         with showing(progress) as shown:
+            meter = shown if isinstance(shown, Meter) else None
+            pace = meter or Pace()
 
             def tell(finished: int, of: int) -> None:
-                shown(total - left + round(left * finished / max(of, 1)), total)
+                count = total - left + round(left * finished / max(of, 1))
+                shown(count, total)
+                if meter is None:
+                    pace.count(count, total)
+                store.note_headway(count, total, pace.left())
 
             tell(0, len(todo))
             count = self.count_workers(state, workers)
@@ -488,6 +501,7 @@ class Campaign:
     def _run(
         self, state: CampaignState, jobs: Sequence[Job], workers: int, done: Done, **told: Any
     ) -> None:
+        self._check_begun(state)
         kept = state.as_kept
         context = make_context(kept.settings, kept.stock, self._choose_learner(state))
         with RUNNERS.calling(self.on):

@@ -29,6 +29,7 @@ from allotment.learners.built_in import USUAL_NETWORK, tell_unfit
 from allotment.learners.choice import AUTO, is_own, is_stepless
 from allotment.learners.editions import FIRST, newest_edition
 from allotment.learners.metrics import check_metric, title_metric
+from allotment.learners.sharing import SHARED_TRUNK
 from allotment.learners.tempering import MEMBERS
 from allotment.mistakes import Collected
 from allotment.settings.settings import (
@@ -100,6 +101,7 @@ def begin(
     network: str = USUAL_NETWORK,
     weights: str | None = None,
     from_scratch: bool = False,
+    sharing: str = SHARED_TRUNK,
     steps: int | None = None,
     learner: str | None = None,
 ) -> Started:
@@ -107,7 +109,8 @@ def begin(
     named at once.
 
     A `network` other than the usual one brings its size of pictures and its recipe along, and is
-    given the file of its trained `weights`, or is said to start `from_scratch`.
+    given the file of its trained `weights`, or is said to start `from_scratch`. `sharing` is what
+    tasks share of a network for images: "all" of its trunk, or that with "adapters" of their own.
 
     `learner` is the name of what trains; "auto" compares those built in on the labels at hand.
     `estimates` are options of the method.
@@ -148,6 +151,8 @@ def begin(
         tasks[name]["metric"] = several[0] if len(several) == 1 else list(several)
     own = None if weights is None or "weights" in given else _relative(weights, folder)
     training = _begin_training(source, network, own, from_scratch, steps) | settle_machine()
+    if sharing != SHARED_TRUNK:
+        training["sharing"] = sharing
     if learner not in (None, AUTO):
         training = {"learner": learner} | ({} if is_stepless(str(learner)) else training)
     own_budget = source.budget if setup is None else setup.budget or source.budget
@@ -160,6 +165,7 @@ def begin(
     if checked is None:
         return Started(Campaign.create(folder, write(training)), notes)
     (settings, said), stock, more = checked
+    _check_sharing(sharing, stock)
     if _is_for_members(settings, stock):
         fewer = {"steps": TEMPERED_STEPS} if steps is None and "steps" in training else {}
         training |= {"members": MEMBERS} | fewer
@@ -219,6 +225,13 @@ def _check_weights(network: str, weights: str | None, from_scratch: bool) -> Non
     elif from_scratch:
         what = "is for networks that begin with trained layers; the usual one never does"
         raise InputError([Mistake("--from-scratch", f"{what}: leave it out")])
+
+
+def _check_sharing(sharing: str, stock: Stock) -> None:
+    """That there are images, where tasks are to share something else than usual."""
+    if sharing != SHARED_TRUNK and stock.data.size and stock.data.picture_size(0) is None:
+        what = f"{sharing!r} is for images, and these are tables; leave it out"
+        raise InputError([Mistake("--sharing", what)])
 
 
 def _begin_training(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from allotment.amounts import show
+from allotment.campaign.beginning import check_begun, tell_unbegun
 from allotment.campaign.renaming import check_renames, hint_renamed, tell_unsaid
 from allotment.campaign.rounds import (
     Account,
@@ -140,6 +141,12 @@ class CampaignState:
     """labels that came and wait for somebody's word"""
     unsaid: str = ""
     """that a task is gone and another is new, which may be the same one renamed"""
+    unbegun: str = ""
+    """that it is not said with which weights a network begins, which a training has to know"""
+
+    def check_begun(self) -> None:
+        """Raises InputError unless it is said with which weights the network begins."""
+        check_begun(self.unbegun, self.settings, self.folder)
 
     def check_lost(self) -> None:
         """Raises InputError where orders were sent that are not on record: the same would be bought
@@ -514,6 +521,7 @@ def look(folder: Path, store: Store, read: Files | None = None) -> CampaignState
         outdated=store.find_outdated(stock.was_there),
         held=len(store.held()),
         unsaid=tell_unsaid(store, settings),
+        unbegun=tell_unbegun(store, settings),
     )
 
 

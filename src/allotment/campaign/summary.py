@@ -156,6 +156,7 @@ def summarise(
         for task in state.settings.tasks
     ]
     notes = [state.unsaid] if state.unsaid else []
+    notes += [f"weights of the network: {state.unbegun}"] if state.unbegun else []
     if conflicts:
         notes.append(
             f"{several(conflicts, 'label')} with contradicting answers; the"
@@ -347,15 +348,16 @@ def collect(
             values["decision"] = _tell_done(state, plan)
         if proposal is not None:
             _add_questions(values, plan, state.metrics)
-        values["comparison"] = _compare(plan, evidence)
+        values["comparison"] = compare_plans(plan, evidence)
         if plan.outlook is not None:
-            values["outlook"] = _outlook(plan.outlook, unit_of(evidence))
+            values["outlook"] = describe_outlook(plan.outlook, unit_of(evidence))
     if state.stale:
         values["stale"] = state.stale
     if state.found is not None:
         estimates = rebase(state.found.estimates, state.have)
-        values["curves"] = _curves(estimates, {} if plan is None else plan.counts, state.metrics)
-        values["transfer"] = _transfer(estimates)
+        counts = {} if plan is None else plan.counts
+        values["curves"] = trace_curves(estimates, counts, state.metrics)
+        values["transfer"] = describe_transfer(estimates)
     if diagnosis is not None:
         values["verdicts"] = [
             each.to_dict()
@@ -392,7 +394,7 @@ def _add_questions(values: dict[str, Any], plan: Plan, metrics: Mapping[str, str
         values["reach"] = list_reach(evidence, metrics)
 
 
-def _outlook(look: Outlook, unit: str) -> dict[str, Any]:
+def describe_outlook(look: Outlook, unit: str) -> dict[str, Any]:
     """What is shown of an outlook, with what it comes to."""
     found = {key: getattr(look, key) for key in ("mean", "low", "high", "level", "chance")}
     return found | {"unit": unit, "standing": look.standing(unit)}
@@ -412,7 +414,7 @@ def _find_evidence(state: CampaignState, plan: Plan, last: Value | None) -> Esti
     return None
 
 
-def _compare(plan: Plan, evidence: Estimates | None) -> list[dict[str, Any]]:
+def compare_plans(plan: Plan, evidence: Estimates | None) -> list[dict[str, Any]]:
     """The plan beside its baselines, each with what the estimates expect of the plan over it."""
     rows = [row.to_dict() for row in plan.compare(few_baselines(plan.problem)).rows]
     if evidence is None:
@@ -487,7 +489,7 @@ def _add_scores(plan: dict[str, Any], forecasts: Mapping[str, Forecast]) -> None
             row["score"] = found.to_dict()
 
 
-def _curves(
+def trace_curves(
     estimates: Estimates, counts: Mapping[str, int], metrics: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """What each task scores by labels of its own, as expected, with what single trainings showed;
@@ -552,7 +554,7 @@ def _rise(worths: Array, shapes: Array, more: Array) -> Array:
     )
 
 
-def _transfer(estimates: Estimates) -> dict[str, Any] | None:
+def describe_transfer(estimates: Estimates) -> dict[str, Any] | None:
     """Rows are whose labels, columns which task gains: what twice the labels bring in %, or, where
     a method counts in labels, what one of them is worth in the gaining task's own."""
     if unit_of(estimates) != PERCENT:

@@ -56,6 +56,7 @@ def _check_campaign(ctx: click.Context, path: str) -> None:
     file = f"{path.rstrip('/')}/campaign.toml"
     try:
         state, status = Campaign(path).summarise()
+        state.check_begun()
         if state.is_affordable:
             check_limits(state.rest())
     except InputError as error:

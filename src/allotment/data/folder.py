@@ -1,5 +1,5 @@
-"""Data sets of images that lie in folders: decoded when they are asked for, once, and kept as small
-as they come."""
+"""Data sets of images that lie in folders: decoded when they are asked for, and kept as small as
+they come while there is room."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ MOST_OF_A_SORT = 10
 """mistakes of one sort that are listed; the others are counted"""
 LARGEST_ARRAY = 1 << 36
 """bytes of one array in memory"""
+KEPT_BYTES = 1 << 31
+"""of a data set's images and labels that stay decoded; others are decoded each time"""
 _IMAGES = ""
 """stands for the images where others are tasks"""
 
@@ -77,6 +79,27 @@ class MistakeTally:
             raise InputError(found)
 
 
+class KeptSquares:
+    """Decoded images and labels: the first ones that were wanted, as many as there is room for.
+
+    None makes room for another. Trainings go round and round, and whatever is always thrown out
+    for the next would never be found again.
+    """
+
+    def __init__(self, room: int):
+        self._left = room
+        self._squares: dict[tuple[str, int], AnyArray] = {}
+
+    def get(self, key: str, instance: int) -> AnyArray | None:
+        return self._squares.get((key, instance))
+
+    def add(self, key: str, instance: int, square: AnyArray) -> None:
+        """Keep it, if there is room."""
+        if square.nbytes <= self._left:
+            self._left -= square.nbytes
+            self._squares[key, instance] = square
+
+
 @dataclass(frozen=True, eq=False)
 class FolderData(BaseData):
     """Images and labels below a folder, as squares of `side` pixels: whole pictures, padded where
@@ -98,10 +121,9 @@ class FolderData(BaseData):
     groups: NDArray[Any] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
     """what is worth knowing, for people"""
-    _kept: dict[str, tuple[AnyArray, NDArray[np.bool_]]] = field(
-        default_factory=dict, init=False, repr=False
+    _kept: KeptSquares = field(
+        default_factory=lambda: KeptSquares(KEPT_BYTES), init=False, repr=False
     )
-    """arrays, and where they are filled"""
 
     def __post_init__(self) -> None:
         check_side(self.side)
@@ -183,7 +205,8 @@ class FolderData(BaseData):
         """Decode everything; raises InputError with all that is wrong."""
         wrong = MistakeTally()
         for key in (_IMAGES, *(target.name for target in self.targets)):
-            self._fill(key, np.arange(self.size, dtype=np.int64), wrong)
+            for instance in range(self.size):
+                wrong.attempt(self._find_square, key, instance)
         wrong.raise_all()
 
     def _target(self, task: str) -> Target:
@@ -196,48 +219,53 @@ class FolderData(BaseData):
         )
 
     def _take(self, key: str, instances: Instances) -> AnyArray:
-        instances = np.asarray(instances, dtype=np.int64)
+        """The images or a task's labels of these instances, in one array."""
+        places = np.asarray(instances, dtype=np.int64)
+        taken = self._reserve(key, places.size)
         wrong = MistakeTally()
-        held = self._fill(key, instances, wrong)
+        for at, instance in enumerate(places.ravel().tolist()):
+            square = wrong.attempt(self._find_square, key, instance)
+            if square is not None:
+                taken[at] = square
         wrong.raise_all()
-        return held[instances]
+        return taken.reshape(*places.shape, *taken.shape[1:])
 
-    def _fill(self, key: str, instances: Instances, wrong: MistakeTally) -> AnyArray:
-        """The array of the images or of a task, with these instances in it."""
-        if key not in self._kept:
-            self._kept[key] = (self._reserve(key), np.zeros(self.size, dtype=bool))
-        held, filled = self._kept[key]
-        for instance in np.unique(instances[~filled[instances]]).tolist():
-            made = wrong.attempt(self._square, key, instance)
-            if made is not None:
-                held[instance] = made
-                filled[instance] = True
-        return held
+    def _find_square(self, key: str, instance: int) -> AnyArray:
+        """An image or a label as a square, as it is kept."""
+        found = self._kept.get(key, instance)
+        if found is None:
+            # a copy, since it may be a part of something larger that would be kept with it
+            found = np.array(self._square(key, instance), self._forms[key][1], order="C")
+            self._kept.add(key, instance, found)
+        return found
 
     def _square(self, key: str, instance: int) -> AnyArray:
         if key == _IMAGES:
             return fit_image(self.image(instance), self.side)
         return self.fit(key, self.label(key, instance))
 
-    def _reserve(self, key: str) -> AnyArray:
-        """Memory that is taken only as it is filled."""
-        shape: tuple[int, ...] = (3, self.side, self.side)
-        dtype: type = np.uint8
-        if key != _IMAGES:
-            empty = _unknown(self._target(key), (self.side, self.side))
-            shape = empty.shape
-            dtype = (
-                np.float16
-                if self._target(key).kind in PIXEL_KINDS and empty.dtype.kind == "f"
-                else empty.dtype.type
-            )
-        if self.size * int(np.prod(shape)) * np.dtype(dtype).itemsize > LARGEST_ARRAY:
+    @cached_property
+    def _forms(self) -> dict[str, tuple[tuple[int, ...], type]]:
+        """Shape and numbers of the images and of each task's labels, as they are kept."""
+        found: dict[str, tuple[tuple[int, ...], type]] = {
+            _IMAGES: ((3, self.side, self.side), np.uint8)
+        }
+        for target in self.targets:
+            empty = _unknown(target, (self.side, self.side))
+            is_map = target.kind in PIXEL_KINDS and empty.dtype.kind == "f"
+            found[target.name] = empty.shape, np.float16 if is_map else empty.dtype.type
+        return found
+
+    def _reserve(self, key: str, count: int) -> AnyArray:
+        """Memory for so many images or labels of a task."""
+        shape, dtype = self._forms[key]
+        if count * int(np.prod(shape)) * np.dtype(dtype).itemsize > LARGEST_ARRAY:
             what = (
-                f"{self.side} pixels make {self.size} images larger than {LARGEST_ARRAY >> 30} GB;"
+                f"{self.side} pixels make {count} images larger than {LARGEST_ARRAY >> 30} GB;"
                 " choose a smaller one"
             )
             raise InputError([Mistake("side", what)])
-        return np.zeros((self.size, *shape), dtype=dtype)
+        return np.empty((count, *shape), dtype=dtype)
 
 
 def check_side(side: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from allotment.arrays import Array
-from allotment.errors import InputError, Mistake, reading, suggest
+from allotment.errors import InputError, Mistake, load_library, reading, suggest
 from allotment.gains import Coupled, Curve, Geometric, Power
 from allotment.plan import Outlook, Plan, allocate, check_counts
 from allotment.problem import Problem
@@ -117,6 +117,10 @@ class Estimates:
         )
         by = self.about.get("method", "unknown")
         return f"Estimates(by {by}, {self.draws} draws, labels at hand: {have})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the page of it."""
+        return str(load_library("allotment.reports.notebook").draw(self))
 
     @property
     def draws(self) -> int:

@@ -14,6 +14,7 @@ from allotment.data.labels import Split
 from allotment.errors import InputError, Mistake
 from allotment.learners.editions import FIRST
 from allotment.learners.learner import Learner
+from allotment.learners.sharing import SHARED_TRUNK
 from allotment.learners.tempering import tell_pictures
 
 USUAL_NETWORK = "usual"
@@ -28,8 +29,8 @@ def make_built_in(
     *,
     is_blank: bool = False,
 ) -> Learner:
-    """The learner that `training` (keys of a Recipe, `network`, `edition`) describes. A blank one
-    is not to be trained: its weights are loaded, all of them."""
+    """The learner that `training` (keys of a Recipe, `network`, `edition`, `sharing`) describes. A
+    blank one is not to be trained: its weights are loaded, all of them."""
     try:
         from allotment.learners.perceptrons import PerceptronsLearner
         from allotment.learners.recipe import Recipe
@@ -40,12 +41,13 @@ def make_built_in(
     keys = {field.name for field in fields(Recipe)}
     given = {key: value for key, value in training.items() if key in keys}
     network = training.get("network", USUAL_NETWORK)
+    sharing = training.get("sharing", SHARED_TRUNK)
     if given.get("members", 1) > 1:
         if what := tell_unfit(data, network):
             raise InputError([Mistake("training: members", f"{what}; leave the line out")])
         return PerceptronsLearner(data, split, Recipe(**given))
     if network == USUAL_NETWORK:
-        return TorchLearner(data, split, Recipe(**given))
+        return TorchLearner(data, split, Recipe(**given), sharing=sharing)
     from allotment.learners.setups import BACKBONES, find_setup, make_learner
 
     setup = find_setup(network, training.get("edition", FIRST))
@@ -59,8 +61,9 @@ def make_built_in(
         for module in blank.modules():
             mark_trained(module)  # which it will be once it is loaded
     return make_learner(
-        setup, weights=weights, parts=split, data=data, backbone=blank, is_blank=is_blank
-    )
+        setup, weights=weights, parts=split, data=data, backbone=blank, is_blank=is_blank,
+        sharing=sharing,
+    )  # fmt: skip
 
 
 def tell_unfit(data: Dataset, network: str) -> str:

@@ -14,14 +14,31 @@ from torch.nn import functional
 
 from allotment.data.dataset import Target
 from allotment.errors import InputError, Mistake, suggest
-from allotment.learners.backbones import Backbone, check_backbone, draw_weights, mark_untrained
+from allotment.learners.backbones import (
+    Backbone,
+    Stages,
+    check_backbone,
+    draw_weights,
+    mark_untrained,
+)
 from allotment.learners.layers import PointConv, SafeNorm
 from allotment.learners.losses import thin_out
-from allotment.learners.networks import TaskNorm, _by_task, _key, norm_per_task, outputs_of
+from allotment.learners.networks import (
+    TaskAdapter,
+    _by_task,
+    _key,
+    list_adapters,
+    list_turning,
+    norm_per_task,
+    outputs_of,
+)
+from allotment.learners.sharing import SHARED_TRUNK, WITH_ADAPTERS, check_sharing
 
 WHOLE_IMAGE = ("classification", "multilabel", "regression")
 RATES = (12, 24, 36)
 """how far apart the three dilated convolutions look, as in torchvision"""
+SHOWN_SIDE = 64
+"""pixels on each side of a picture by which it is found how many channels stages give"""
 
 
 class Pooling(nn.Sequential):
@@ -98,7 +115,9 @@ class DeepLab(nn.Module):
     untrained: those are drawn by seed, as the heads are. `heads` are given for tasks that have
     trained ones. `size` is the height and width of dense labels, needed where the backbone does not
     see the images because its first stages are frozen. With `every`, training sees that pixel of
-    dense labels only, down and across; answers have all of them.
+    dense labels only, down and across; answers have all of them. With `sharing="adapters"` each
+    task has small layers of its own after every stage of the backbone, which `inputs` channels go
+    into.
     """
 
     def __init__(
@@ -112,16 +131,19 @@ class DeepLab(nn.Module):
         rates: Sequence[int] = RATES,
         dropout: float = 0.5,
         every: int = 1,
+        sharing: str = SHARED_TRUNK,
+        inputs: int = 3,
     ):
         super().__init__()
         heads = heads or {}
-        _check(backbone, targets, heads, size)
+        _check(backbone, targets, heads, size, sharing)
+        tasks = [target.name for target in targets]
         self.size = size
         self.every = every
         self.channels_last = bool(getattr(backbone, "channels_last", True))
-        self.backbone = norm_per_task(
-            cast(nn.Module, copy.deepcopy(backbone)), [target.name for target in targets]
-        )
+        self.backbone = norm_per_task(cast(nn.Module, copy.deepcopy(backbone)), tasks)
+        if sharing == WITH_ADAPTERS:
+            self.backbone = add_adapters(cast(Backbone, self.backbone), tasks, inputs)
 
         def head(target: Target) -> nn.Module:
             if target.name in heads:
@@ -131,12 +153,14 @@ class DeepLab(nn.Module):
             return DeepLabHead(backbone.channels, outputs_of(target), width, rates, dropout)
 
         self.heads = _by_task(targets, head)
-        self._norms = [module for module in self.backbone.modules() if isinstance(module, TaskNorm)]
+        self._turning = list_turning(self.backbone)
 
     def reset(self, generators: Sequence[torch.Generator]) -> None:
         """Draw whatever did not come with weights."""
         (generator,) = generators
         draw_weights(self, generator)
+        for adapter in list_adapters(self):  # last, so that all else is as without them
+            adapter.reset(generator)
 
     def features(self, batch: Tensor, task: str) -> Tensor:
         """(n, channels): the backbone's map in the mean."""
@@ -160,10 +184,30 @@ class DeepLab(nn.Module):
         return spread_out(out, self.size or size, self.every if self.training else 1)
 
     def _map(self, batch: Tensor, tasks: Sequence[str]) -> Tensor:
-        for norm in self._norms:
-            norm.turn = tasks
+        for module in self._turning:
+            module.turn = tasks
         found: Tensor = self.backbone(batch)
         return found
+
+
+def add_adapters(backbone: Backbone, tasks: Sequence[str], inputs: int) -> Stages:
+    """The stages of a backbone, each with adapters behind it; those without weights have none."""
+    modules = cast(nn.Module, backbone).eval()
+    own = next(modules.parameters(), None)
+    if own is None:
+        what = '"adapters" go behind stages that are trained, and the backbone has none left'
+        raise InputError([Mistake("sharing", f"{what}; freeze fewer of them")])
+    batch = torch.zeros(1, inputs, SHOWN_SIDE, SHOWN_SIDE, device=own.device)
+    parts: list[nn.Module] = []
+    with torch.no_grad():
+        for stage in backbone.stages:
+            batch = stage(batch)
+            parts.append(stage)
+            if any(True for _ in stage.parameters()):
+                parts.append(TaskAdapter(tasks, batch.shape[1]))
+    images, layout = (getattr(backbone, each, True) for each in ("takes_images", "channels_last"))
+    found = Stages(parts, backbone.channels, bool(images), bool(layout))
+    return found.train()
 
 
 def spread_out(batch: Tensor, size: tuple[int, int], every: int = 1) -> Tensor:
@@ -199,10 +243,13 @@ def _check(
     targets: Sequence[Target],
     heads: Mapping[str, nn.Module],
     size: tuple[int, int] | None,
+    sharing: str,
 ) -> None:
     check_backbone(backbone)
     by_name = {target.name: target for target in targets}
     mistakes = []
+    if what := check_sharing(sharing):
+        mistakes.append(Mistake("sharing", what))
     if not by_name:
         mistakes.append(Mistake("targets", "there are none; give one for each task"))
     for name, head in heads.items():

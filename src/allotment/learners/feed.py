@@ -1,5 +1,5 @@
-"""Inputs and labels on their way into training: held in memory, or read and cropped while training
-goes on."""
+"""Inputs and labels on their way into training: held in memory as far as they fit, or read and
+cropped while training goes on."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from allotment.learners.batches import hash_of
 
 NOWHERE = -1
 """the place of a tensor that was not made yet"""
+HELD_BYTES = 1 << 31
+"""of pictures and labels that a feed holds if they can be read again: half for pictures, half for
+labels"""
 INSTANCES_AT_ONCE = 64
 """instances that are read at a time, since they are in memory twice until they are stored"""
 
@@ -44,10 +47,18 @@ class Wanted:
 
 class TensorStore:
     """A tensor for each instance, made once, when it is first wanted; there is memory for those
-    that were, and for no others."""
+    that were, and for no others. Those beyond `room` bytes are made whenever they are wanted."""
 
-    def __init__(self, size: int, make: Callable[[Instances], Tensor], at_once: bool):
-        self._size, self._make = size, make
+    def __init__(
+        self,
+        size: int,
+        make: Callable[[Instances], Tensor],
+        at_once: bool,
+        room: int | None = None,
+    ):
+        self._size, self._make, self._room = size, make, room
+        self._most = size
+        """instances that are held at most"""
         self._held: Tensor | None = None
         self._place = np.full(size, NOWHERE, dtype=np.int64)
         self._count = 0
@@ -68,14 +79,18 @@ class TensorStore:
 
     def take(self, instances: Instances) -> Tensor:
         """The tensors of instances, in the shape of `instances`."""
-        if self._count < self._size:
+        if self._count < self._most:
             missing = np.unique(instances[self._place[instances] == NOWHERE])
             for start in range(0, len(missing), INSTANCES_AT_ONCE):
-                self._fetch(missing[start : start + INSTANCES_AT_ONCE])
+                end = start + min(INSTANCES_AT_ONCE, self._most - self._count)
+                if end > start:
+                    self._fetch(missing[start:end])
         if self._held is None:  # nothing was ever wanted, which has a form all the same
             self._fetch(np.zeros(1, dtype=np.int64))
         assert self._held is not None
         places = instances if self._in_order else self._place[instances]
+        if self._most < self._size and (places == NOWHERE).any():
+            return self._take_beside(instances)
         where = torch.from_numpy(places).to(self._held.device)
         if not is_channels_last(self._held):
             return self._held[where]
@@ -83,8 +98,25 @@ class TensorStore:
         maps = self._held.permute(0, 2, 3, 1).index_select(0, where.flatten())
         return maps.view(*where.shape, *maps.shape[1:]).movedim(-1, -3)
 
+    def _take_beside(self, instances: Instances) -> Tensor:
+        """Likewise, where some are not held."""
+        assert self._held is not None
+        flat = instances.ravel()
+        places = self._place[flat]
+        taken = self._held.new_empty((len(flat), *self._held.shape[1:]))
+        held, others = np.flatnonzero(places != NOWHERE), np.flatnonzero(places == NOWHERE)
+        taken[torch.from_numpy(held)] = self._held[torch.from_numpy(places[held])]
+        for start in range(0, len(others), INSTANCES_AT_ONCE):
+            some = others[start : start + INSTANCES_AT_ONCE]
+            taken[torch.from_numpy(some)] = self._make(flat[some])
+        return taken.view(*instances.shape, *taken.shape[1:])
+
     def _fetch(self, instances: Instances) -> None:
         made = self._make(instances)
+        if self._held is None and self._room is not None:
+            self._most = min(self._size, max(1, self._room // made[0].nbytes))
+            instances = instances[: self._most]
+            made = made[: self._most]
         after = self._count + len(instances)
         if self._held is None or after > len(self._held):
             self._grow(made, after)
@@ -95,7 +127,7 @@ class TensorStore:
 
     def _grow(self, like: Tensor, least: int) -> None:
         """Memory for at least so many, and for as many again while there are few."""
-        room = min(self._size, max(least, 2 * self._count))
+        room = min(self._most, max(least, 2 * self._count))
         layout = torch.channels_last if is_channels_last(like) else torch.contiguous_format
         larger = torch.empty(
             (room, *like.shape[1:]), dtype=like.dtype, device=like.device, memory_format=layout
@@ -123,8 +155,8 @@ def to_labels(target: Target, values: NDArray[Any]) -> Tensor:
 
 
 class Decoded:
-    """Every instance decoded once; passed once through layers that never change, if there are
-    any."""
+    """Every instance decoded once, as far as there is room to hold them; passed once through layers
+    that never change, if there are any."""
 
     looks_ahead = False
     """whether it helps to know the next mini-batches"""
@@ -135,9 +167,12 @@ class Decoded:
         if self._frozen is not None:
             self._frozen.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         in_memory = data.is_in_memory
-        self._inputs = TensorStore(data.size, self._load, at_once=in_memory and frozen is None)
+        # what frozen layers give is held whole: to compute it again takes far longer than reading
+        room = HELD_BYTES // 2 if frozen is None else None
+        self._inputs = TensorStore(data.size, self._load, in_memory and frozen is None, room)
+        room = HELD_BYTES // 2 // max(1, len(data.targets))
         self._values = {
-            target.name: TensorStore(data.size, partial(self._label, target), at_once=in_memory)
+            target.name: TensorStore(data.size, partial(self._label, target), in_memory, room)
             for target in data.targets
         }
 

@@ -18,6 +18,12 @@ from torch.nn import functional
 
 from allotment.data.dataset import Target
 from allotment.learners.layers import PointConv
+from allotment.learners.sharing import SHARED_TRUNK, WITH_ADAPTERS
+
+ADAPTER_SHARE = 8
+"""of the channels that adapters see, they are an eighth as wide"""
+LEAST_ADAPTER = 8
+"""channels inside an adapter"""
 
 
 def outputs_of(target: Target) -> int:
@@ -185,6 +191,42 @@ class TaskNorm(nn.Module):
         )
 
 
+class TaskAdapter(nn.Module):
+    """What each task adds of its own to maps that tasks share: a narrow layer beside the way on,
+    which begins with adding nothing (residual adapters). `turn` says whose images come."""
+
+    def __init__(self, tasks: Sequence[str], channels: int):
+        super().__init__()
+        width = max(LEAST_ADAPTER, channels // ADAPTER_SHARE)
+        # no convolutions: what draws the weights of those would draw these, too
+        self.down = nn.ParameterDict({_key(task): torch.empty(width, channels) for task in tasks})
+        self.up = nn.ParameterDict({_key(task): torch.empty(channels, width) for task in tasks})
+        self.turn: Sequence[str] = tasks[:1]
+        """tasks whose mini-batches, all of one size, lie one after the other"""
+
+    def reset(self, generator: torch.Generator) -> None:
+        for down, up in zip(self.down.values(), self.up.values(), strict=True):
+            bound = (3.0 / down.shape[1]) ** 0.5
+            with torch.no_grad():
+                down.uniform_(-bound, bound, generator=generator)
+                up.zero_()
+
+    def forward(self, batch: Tensor) -> Tensor:
+        parts = batch.chunk(len(self.turn))
+        added = [self._add(task, part) for task, part in zip(self.turn, parts, strict=True)]
+        return added[0] if len(added) == 1 else torch.cat(added)
+
+    def _add(self, task: str, batch: Tensor) -> Tensor:
+        pixels = batch.permute(0, 2, 3, 1)
+        narrow = functional.relu(functional.linear(pixels, self.down[_key(task)]))
+        return batch + functional.linear(narrow, self.up[_key(task)]).permute(0, 3, 1, 2)
+
+
+def list_adapters(network: nn.Module) -> list[TaskAdapter]:
+    """All adapters in a network, in their order."""
+    return [module for module in network.modules() if isinstance(module, TaskAdapter)]
+
+
 def norm_per_task(module: nn.Module, tasks: Sequence[str]) -> nn.Module:
     """A trunk of the user's with every BatchNorm2d replaced by one for each task, each starting as
     a copy of it."""
@@ -231,20 +273,29 @@ class SmallTrunk(nn.Module):
 
     has_random_layers = False
 
-    def __init__(self, tasks: Sequence[str], widths: Sequence[int] = (24, 48, 96)):
+    def __init__(
+        self,
+        tasks: Sequence[str],
+        widths: Sequence[int] = (24, 48, 96),
+        sharing: str = SHARED_TRUNK,
+    ):
         super().__init__()
+        adapted = widths if sharing == WITH_ADAPTERS else ()
         self.channels = widths[0]
         self.pooled_channels = widths[-1]
         self.down = nn.ModuleList(
             Block(a, b, 2, tasks) for a, b in zip((3, *widths[:-1]), widths, strict=True)
         )
         self.up = nn.ModuleList(PointConv(b, a) for a, b in itertools.pairwise(widths))
+        self.adapters = nn.ModuleList(TaskAdapter(tasks, width) for width in adapted)
 
     def forward(self, batch: Tensor) -> tuple[Tensor, Tensor]:
         levels = []
         batch = batch * 2 - 1
-        for block in self.down:
+        for place, block in enumerate(self.down):
             batch = block(batch)
+            if self.adapters:
+                batch = self.adapters[place](batch)
             levels.append(batch)
         fine = levels[-1]
         for level, narrow in zip(reversed(levels[:-1]), reversed(self.up), strict=True):
@@ -301,7 +352,7 @@ class ImageNetwork(nn.Module):
                 else DenseHead(channels, outputs_of(target), [target.name])
             ),
         )
-        self._norms = [module for module in self.trunk.modules() if isinstance(module, TaskNorm)]
+        self._turning = list_turning(self.trunk)
 
     def reset(self, generators: Sequence[torch.Generator]) -> None:
         (generator,) = generators
@@ -312,6 +363,8 @@ class ImageNetwork(nn.Module):
                     module.weight.uniform_(-bound, bound, generator=generator)
                     if module.bias is not None:
                         module.bias.zero_()
+        for adapter in list_adapters(self):  # last, so that all else is as without them
+            adapter.reset(generator)
 
     def features(self, batch: Tensor, task: str) -> Tensor:
         coarse: Tensor = self._see(batch, [task])[1]
@@ -332,10 +385,15 @@ class ImageNetwork(nn.Module):
         return out
 
     def _see(self, batch: Tensor, tasks: Sequence[str]) -> tuple[Tensor, Tensor]:
-        for norm in self._norms:
-            norm.turn = tasks
+        for module in self._turning:
+            module.turn = tasks
         seen: tuple[Tensor, Tensor] = self.trunk(batch)
         return seen
+
+
+def list_turning(trunk: nn.Module) -> list[TaskNorm | TaskAdapter]:
+    """The parts of a trunk that must be told whose images come."""
+    return [module for module in trunk.modules() if isinstance(module, TaskNorm | TaskAdapter)]
 
 
 def _key(task: str) -> str:

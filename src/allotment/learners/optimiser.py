@@ -7,12 +7,15 @@ import math
 import torch
 from torch import nn
 
+from allotment.learners.networks import list_adapters
 from allotment.learners.recipe import Recipe
 
 
 def make_optimiser(recipe: Recipe, network: nn.Module) -> torch.optim.Optimizer:
-    """Of a network's weights: those of its trunk first, then those of its heads."""
+    """Of a network's weights: those of its trunk first, then those of its heads and adapters."""
     heads = list(network.heads.parameters())  # type: ignore[union-attr]
+    for adapter in list_adapters(network):
+        heads += adapter.parameters()
     ids = {id(weight) for weight in heads}
     trunk = [weight for weight in network.parameters() if id(weight) not in ids]
     groups = [{"params": trunk, "lr": recipe.trunk_rate}, {"params": heads, "lr": recipe.head_rate}]

@@ -30,6 +30,7 @@ from allotment.learners.layers import PointConv
 from allotment.learners.mobilenet import MobileNet
 from allotment.learners.recipe import Recipe
 from allotment.learners.resnet import ResNet
+from allotment.learners.sharing import SHARED_TRUNK
 from allotment.learners.squeezenet import SqueezeNet
 from allotment.learners.torch_learner import TorchLearner
 from allotment.learners.weights import load_weights
@@ -206,13 +207,15 @@ def make_learner(
     backbone: Backbone | None = None,
     data: Dataset | None = None,
     is_blank: bool = False,
+    sharing: str = SHARED_TRUNK,
 ) -> TorchLearner:
     """A learner on the data below `root`; `weights` is a file for the backbone, which starts from
     nothing without.
 
     `seed` draws the splits unless `parts` gives them. A `backbone` of your own takes the place of
     the named one, and `data` that of what is read from `root`. A blank learner is not to be
-    trained: all its weights, frozen ones too, are loaded.
+    trained: all its weights, frozen ones too, are loaded. With `sharing="adapters"` each task has
+    small layers of its own after every stage that is trained.
     """
     setup = find_setup(setup) if isinstance(setup, str) else setup
     if data is None:
@@ -240,6 +243,8 @@ def make_learner(
             rates=setup.rates,
             dropout=setup.dropout,
             every=setup.every,
+            sharing=sharing,
+            inputs=shape[0],
         )
 
     return TorchLearner(data, parts, setup.recipe, network, frozen)

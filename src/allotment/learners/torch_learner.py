@@ -7,6 +7,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,9 @@ from allotment.learners.metrics import CHANCE_ERROR, SKILLS, Running
 from allotment.learners.networks import ImageNetwork, Perceptron, SmallTrunk
 from allotment.learners.optimiser import make_optimiser, set_rates
 from allotment.learners.recipe import Recipe
+from allotment.learners.scales import find_scale, read_some
 from allotment.learners.scored import ScoredOnData
+from allotment.learners.sharing import SHARED_TRUNK, check_sharing
 from allotment.learners.weights import find_misfit, read_weights
 
 MakeNetwork = Callable[[tuple[int, ...], Sequence[Target], int], nn.Module]
@@ -69,7 +72,7 @@ class TorchLearner(ScoredOnData):
     """Multi-task training on partial labels, behind the `Learner` protocol.
 
     `network` makes the network from (data's inputs, targets, runs); None takes a perceptron for
-    tables and a small convolutional net for images.
+    tables and a small convolutional net for images, of which tasks share as much as `sharing` says.
     """
 
     def __init__(
@@ -79,13 +82,16 @@ class TorchLearner(ScoredOnData):
         recipe: Recipe | None = None,
         network: MakeNetwork | None = None,
         frozen: nn.Module | None = None,
+        sharing: str = SHARED_TRUNK,
     ):
         super().__init__(data, split)
         self.recipe = (recipe or Recipe()).settled()
         self.device = torch.device(self.recipe.device)
         self._feed = self._make_feed(frozen)
         self._tabular = len(self._feed.shape) == 1
-        self._make = network or _usual_network
+        if what := _tell_unshared(sharing, self._tabular, network is not None):
+            raise InputError([Mistake("sharing", what)])
+        self._make = network or partial(_usual_network, sharing=sharing)
         self._is_foreign = network is not None and not self._tabular
 
     def _make_feed(self, frozen: nn.Module | None) -> Decoded:
@@ -312,7 +318,7 @@ class TorchLearner(ScoredOnData):
     def score_constant(self, state: Training, task: str) -> Measure:
         """The score of the best answer that is the same everywhere, by the labels that a state of
         one run trains on."""
-        labels = state.labels[0][task].fill(lambda instances: self.data.values(task, instances))
+        labels = read_some(state.labels[0][task], partial(self.data.values, task))
         values = self._standardise(state, task, to_labels(self.targets[task], labels)[None])
         best = constant_of(self.targets[task], values[0].cpu()).to(self.device)
         instances = self.list_scored(task)
@@ -546,14 +552,8 @@ class TorchLearner(ScoredOnData):
         return found
 
     def _scale(self, task: str, labels: Sequence[Labels]) -> tuple[Tensor, Tensor]:
-        means, spreads = [], []
-        for each in labels:
-            have = each[task]
-            values = have.fill(lambda instances: self.data.values(task, instances))
-            # sorted: sums depend on the order
-            good = np.sort(values[~np.isnan(values)].astype(np.float64))
-            means.append(float(good.mean()) if len(good) else 0.0)
-            spreads.append(max(float(good.std()), 1e-6) if len(good) else 1.0)
+        read = partial(self.data.values, task)
+        means, spreads = zip(*(find_scale(each[task], read) for each in labels), strict=True)
         return torch.tensor(means, device=self.device), torch.tensor(spreads, device=self.device)
 
     # --- answers on their way out ---
@@ -632,7 +632,21 @@ def _like(part: Tensor, other: Tensor) -> Tensor:
     return part.view(-1, *([1] * (other.ndim - 1)))
 
 
-def _usual_network(shape: tuple[int, ...], targets: Sequence[Target], runs: int) -> nn.Module:
+def _usual_network(
+    shape: tuple[int, ...], targets: Sequence[Target], runs: int, sharing: str = SHARED_TRUNK
+) -> nn.Module:
     if len(shape) == 1:
         return Perceptron(shape[0], targets, runs)
-    return ImageNetwork(SmallTrunk([target.name for target in targets]), targets)
+    trunk = SmallTrunk([target.name for target in targets], sharing=sharing)
+    return ImageNetwork(trunk, targets)
+
+
+def _tell_unshared(sharing: str, is_table: bool, is_given: bool) -> str:
+    """Why a network can't share that way; "" if it can."""
+    if sharing == SHARED_TRUNK:
+        return ""
+    if is_table:
+        return f"{sharing!r} is for images, and these are tables; leave it out"
+    if is_given:
+        return f"{sharing!r} is for the usual network; build yours with it, and leave it out here"
+    return check_sharing(sharing)

@@ -196,6 +196,10 @@ class Store(Ledger):
         rows = self._rows("SELECT needs FROM results WHERE kind = ? ORDER BY number", kind)
         return [self._parse(needs) for (needs,) in rows]
 
+    def list_kinds(self) -> list[str]:
+        """Of jobs that were done, each once."""
+        return [kind for (kind,) in self._rows("SELECT DISTINCT kind FROM results ORDER BY kind")]
+
     def last_result(self, kind: str) -> tuple[str, JSON, JSON] | None:
         """(key, needs, body) of the job of a kind that was done last."""
         sql = "SELECT key, needs, body FROM results WHERE kind = ? ORDER BY number DESC LIMIT 1"

@@ -313,8 +313,9 @@ def _read_model(folder: Path, plain: Mapping[str, Any]) -> TrainedModel:
 
 
 def _read_training(given: Any) -> Mapping[str, Any]:
-    """Keys of a recipe, each of its type, and the name and edition of a network."""
+    """Keys of a recipe, each of its type, and those that say which network it is."""
     kinds: dict[str, tuple[type, ...]] = {"network": (str,), "edition": (int,), "learner": (str,)}
+    kinds["sharing"] = (str,)
     for each in fields(Recipe):
         kinds[each.name] = (
             (int, float) if isinstance(each.default, float) else (type(each.default),)

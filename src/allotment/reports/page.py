@@ -28,7 +28,7 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
      "comparison": [{"name": text, "counts": {task: int},  the plan first; as `Score.to_dict`
                      "spent": money, "value": x, "worth": text, "broken": [text],
                      "outlook": ...}],                  of the plan over this row, as above
-     "what_if": {"instance": {...},  as `advice.instance.write_instance` writes it
+     "what_if": {"instance": {...},  as `advice.plain_problem.write_plain_problem` writes it
                  "unit": text,       of gains
                  "is_mean": bool},   whether these are told in the mean over tasks
      "frontier": {"points": [[money, mean, low, high]], "budget": money, "unit": text,

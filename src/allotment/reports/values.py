@@ -164,7 +164,7 @@ QUESTIONED = record(
     {"schema": count, "unit": text, "budget": count, "tasks": each(record({"name": text}, {})),
      "gains": by_name(anything)}
 )  # fmt: skip
-"""as `advice.instance` writes it, which the script reads"""
+"""as `advice.plain_problem` writes it, which the script reads"""
 TEXTS = either("text or a list of it", text, each(text))
 OUTLOOK = record(
     {"mean": number, "low": number, "high": number, "chance": share}, {"level": share, "unit": text}

@@ -30,6 +30,7 @@ from allotment.learners.editions import FIRST, check_edition
 from allotment.learners.learner import BUILT_IN
 from allotment.learners.metrics import METRICS, check_metric, find_metric_name, name_metric
 from allotment.learners.recipe import check_recipe
+from allotment.learners.sharing import SHARED_TRUNK, check_sharing
 from allotment.ledger.schema import STORE_FILE
 from allotment.ledger.store import CONFLICT_RULES
 from allotment.mistakes import Place, Placed
@@ -46,6 +47,7 @@ TRAINING: dict[str, type] = {
     "edition": int,
     "weights": str,
     "from_scratch": bool,
+    "sharing": str,
     "steps": int,
     "epochs": int,
     "batch_size": int,
@@ -529,9 +531,26 @@ def _read_training(given: Any, source: Source | None, wrong: Placed) -> dict[str
     if found.get("from_scratch") and "weights" in found:
         what = "does not go with weights; leave one of them out"
         wrong.add(("training", "from_scratch"), "training: from_scratch", what)
+    if what := _check_shared(found):
+        wrong.add(("training", "sharing"), "training: sharing", what)
     for mistake in check_recipe(found):
         wrong.add(("training", mistake.where), f"training: {mistake.where}", mistake.what)
+    # which is what a file without the line means: the same trainings go by the same names
+    if found.get("sharing") == SHARED_TRUNK:
+        del found["sharing"]
     return found
+
+
+def _check_shared(training: Mapping[str, Any]) -> str:
+    """What is wrong with what it says that tasks share; "" if nothing is."""
+    sharing = training.get("sharing", SHARED_TRUNK)
+    if (what := check_sharing(sharing)) or sharing == SHARED_TRUNK:
+        return what
+    if training.get("learner", BUILT_IN) != BUILT_IN:
+        return "is for the built-in learner; leave it or learner out"
+    if training.get("members", 1) > 1:
+        return "is for images, and members are for tables; leave one of them out"
+    return ""
 
 
 def _check_network(network: str, source: Source | None) -> str:

@@ -28,6 +28,7 @@ COMMENTS = {
         " training"
     ),
     "from_scratch": "it starts from nothing; trained weights for it: weights = ...",
+    "sharing": "all: tasks share the whole trunk; adapters: with small layers of each task's own",
     "epochs": "of one training: how often it goes over the labels of the task that has most",
     "batch_size": "labels of each task in one step",
     "crop": "pixels on each side of the random parts of images that are trained on",

@@ -1,4 +1,4 @@
-// The planner of allotment for the page: the exact plan of an instance (see advice/instance.py).
+// The planner of allotment for the page: the exact plan of a problem (see advice/plain_problem.py).
 //
 //   maximise  sum over v of g_v(x_v)   with   use . x + fixed <= limits,   x_v in whole lots
 //
@@ -14,21 +14,23 @@
 // is made of counts that lose at most `width` each. They are few, because curves bend; all of them are
 // put together, task by task. Where that would be too many, the region is split in two.
 //
-// Plans are equal whose worth differs by less than 1e-9 of what one lot adds where it adds most: of
-// these it is the one of least money, then the one with more of earlier tasks. So the last digits of
-// `exp`, in which machines differ, decide nothing. Amounts are whole numbers below 2^53 throughout.
+// Plans whose worth beyond the floors differs by rounding only (EQUAL) are equal: of these it is the
+// one of least money, then the one with more of earlier tasks. So the last digits of `exp`, in which
+// machines differ, decide nothing. Amounts are whole numbers below 2^53 throughout.
 
-const EQUAL = 2e-13; // plans that differ by this share of what is decided are equal
+const EQUAL = 2e-13; // plans that differ by this share of what is decided are equal: a thousand last digits
 const PROVED = 1e-9; // a gap of at most this share of the worth is called none
 const NOISE = 2 ** -50; // rounding of a worth, as a share of it, for each of its terms
-const SETTLED = 5e-10; // a plan within this share of its bound is improved only where that is cheap
-const LONGEST_LIST = 60_000; // partial plans in one step of a list
-const SHORT_LIST = 10_000; // the same where only a last digit is at stake
+const SETTLED = 9e-10; // a plan within this share of its bound is improved only where that is cheap
+const LONGEST_LIST = 20_000; // partial plans in one step of a list
+const SHORT_LIST = 3_000; // the same where only a last digit is at stake
 const WIDEST = 5_000; // counts of one task on either side
 const MOST_REGIONS = 300;
 const MOST_WORK = 3_000_000; // partial plans in all, about a second
 const MOST_BUYS = 120;
-const MOST_TIES = 5; // tasks that are varied together to improve a plan
+const MOST_VARIED = 40; // tasks whose count may as well be another; of more, no list is ever whole
+const MOST_TOGETHER = 5; // tasks that are varied together to improve a plan
+const MOST_TRIED = 30; // tasks that are varied at all to improve it
 
 // ---- Curves: what `more` labels add after `count` ---------------------------------------------------
 // They say a rise, not a total, since the difference of two totals would lose its digits.
@@ -56,6 +58,14 @@ const RISES = {
   },
 };
 
+/** About how many labels are worth more than `slope` each, where a formula says so. */
+const REACHES = {
+  geometric: ({ size, log }, slope) => 1 + Math.log(slope / size) / log,
+  power: ({ size, have, exponent }, slope) =>
+    ((size * exponent) / slope) ** (1 / (exponent + 1)) - Math.max(have, 1),
+  logarithmic: ({ size, have }, slope) => size / slope - Math.max(have, 1),
+};
+
 /** The last row up to a count, and what is gained past it. */
 function placeInTable({ counts, slopes }, count) {
   let low = 0;
@@ -68,7 +78,7 @@ function placeInTable({ counts, slopes }, count) {
   return [low, slopes[low] * (count - counts[low])];
 }
 
-/** A term of an instance, ready to be asked; `factor` is the task's weight. */
+/** A term of a problem, ready to be asked; `factor` is the task's weight. */
 function prepare(term, factor, scale = 1) {
   const made = { ...term, scale };
   if (term.curve === "table") {
@@ -110,7 +120,7 @@ function merge(terms) {
   return [...merged.values()];
 }
 
-// ---- The instance as a model ---------------------------------------------------------------------------
+// ---- The problem as a model ---------------------------------------------------------------------------
 
 const floorOf = (task) => task.frozen ?? Math.ceil(task.least / task.lot) * task.lot;
 
@@ -130,15 +140,15 @@ export function priceOf(task, count) {
 }
 
 /** What the counts cost together, in units of money. */
-export const spendOf = (instance, counts) =>
-  instance.tasks.reduce((total, task, i) => total + priceOf(task, counts[i]), 0);
+export const spendOf = (problem, counts) =>
+  problem.tasks.reduce((total, task, i) => total + priceOf(task, counts[i]), 0);
 
-const usedOf = (instance, cap, counts) =>
-  instance.tasks.reduce((total, task, i) => total + (cap.use[task.name] ?? 0) * counts[i], 0);
+const usedOf = (problem, cap, counts) =>
+  problem.tasks.reduce((total, task, i) => total + (cap.use[task.name] ?? 0) * counts[i], 0);
 
 /** Every pair of limits that no plan can meet together, in words. */
-export function findClashes(instance) {
-  const { tasks, caps } = instance;
+export function findClashes(problem) {
+  const { tasks, caps } = problem;
   const floors = tasks.map(floorOf);
   const found = [];
   for (const task of tasks) {
@@ -150,11 +160,11 @@ export function findClashes(instance) {
     }
   }
   if (found.length) return found;
-  if (spendOf(instance, floors) > instance.budget) {
+  if (spendOf(problem, floors) > problem.budget) {
     found.push("what must be bought costs more than the budget");
   }
   for (const cap of caps) {
-    if (usedOf(instance, cap, floors) > cap.limit) {
+    if (usedOf(problem, cap, floors) > cap.limit) {
       found.push(`what must be bought takes more of ${cap.name} than there is`);
     }
   }
@@ -162,8 +172,8 @@ export function findClashes(instance) {
 }
 
 /** Weighted curves of single tasks, and the curves that several tasks feed. */
-function splitGains(instance) {
-  const { tasks } = instance;
+function splitGains(problem) {
+  const { tasks } = problem;
   const index = new Map(tasks.map((task, i) => [task.name, i]));
   const own = tasks.map(() => []);
   const links = new Map();
@@ -173,9 +183,11 @@ function splitGains(instance) {
   };
   for (const [i, task] of tasks.entries()) {
     if (!task.weight) continue;
-    const givers = tasks.flatMap((other, j) => (other.implies.includes(task.name) ? [j] : []));
-    for (const term of instance.gains[task.name]) {
-      const shares = new Array(tasks.length).fill(0);
+    const givers = problem.count_implied
+      ? tasks.flatMap((other, j) => (other.implies.includes(task.name) ? [j] : []))
+      : [];
+    for (const term of problem.gains[task.name]) {
+      const shares = term.of || givers.length ? new Array(tasks.length).fill(0) : null;
       if (term.of) {
         const fed = Object.entries(term.of.shares);
         for (const [name, share] of fed) shares[index.get(name)] = share;
@@ -187,7 +199,7 @@ function splitGains(instance) {
           const key = JSON.stringify([shares, term.of.step]);
           link(key, shares, term.of.step, null).push(prepare(term, task.weight, term.of.step));
         }
-      } else if (instance.count_implied && givers.length) {
+      } else if (givers.length) {
         for (const j of [i, ...givers]) shares[j] = 1;
         link(`implied ${i}`, shares, 1, task.pool).push(prepare(term, task.weight));
       } else {
@@ -225,12 +237,12 @@ function listArms(task, spare, most, harmful) {
   return arms.length ? arms : [arm(low, low, 0, paid)];
 }
 
-function build(instance) {
-  const { tasks, caps, budget } = instance;
+function build(problem) {
+  const { tasks, caps, budget } = problem;
   const floors = tasks.map(floorOf);
-  const [own, links] = splitGains(instance);
-  const spent = spendOf(instance, floors);
-  const taken = caps.map((cap) => usedOf(instance, cap, floors));
+  const [own, links] = splitGains(problem);
+  const spent = spendOf(problem, floors);
+  const taken = caps.map((cap) => usedOf(problem, cap, floors));
   const plain = 1 + caps.length;
   const variables = tasks.map((task, i) => {
     const most = caps.map((cap, c) =>
@@ -331,8 +343,14 @@ function answerArm(variable, arm, low, high, slope) {
   const { lot } = arm;
   const most = (high - low) / lot;
   const pays = (lots) => rise(variable, low + (lots - 1) * lot, lot) > slope * lot;
-  // lots pay up to some number and not beyond; it is looked for around the last answer
-  let good = Math.min(Math.max(Math.round((arm.hint - low) / lot), 0), most);
+  // lots pay up to some number and not beyond; it is looked for around what a formula says, or around
+  // the last answer
+  const [term] = variable.terms;
+  let near = arm.hint;
+  if (variable.terms.length === 1 && slope > 0 && REACHES[term.curve]) {
+    near = REACHES[term.curve](term, slope / term.scale) / term.scale - variable.base;
+  }
+  let good = Math.min(Math.max(Math.round((near - low) / lot) || 0, 0), most);
   let bad = good;
   let step = 1;
   if (good === 0 || pays(good)) {
@@ -523,7 +541,10 @@ function cutEllipsoid(centre, shape, step, deep) {
   const grow = (size ** 2 * (1 - depth ** 2)) / (size ** 2 - 1);
   return [
     centre.map((each, i) => each - move * step[i]),
-    shape.map((row, i) => row.map((each, j) => grow * (each - shrink * step[i] * step[j]))),
+    // the mean of both halves, lest rounding make it lopsided
+    shape.map((row, i) =>
+      row.map((each, j) => grow * ((each + shape[j][i]) / 2 - shrink * step[i] * step[j])),
+    ),
   ];
 }
 
@@ -689,6 +710,7 @@ function listPlans(model, part, answer, centre, width, options = {}) {
   const second = options.second ?? secondLosses(model, part, answer);
   const varied = core ?? second.flatMap((loss, i) => (loss <= width ? [i] : []));
   const result = { counts: null, whole: !core, work: 0 };
+  if (varied.length > MOST_VARIED) return { ...result, whole: false };
   const counts = core ? centre.slice() : choiceOf(model, answer);
   const windows = [];
   let wide = 0;
@@ -699,80 +721,81 @@ function listPlans(model, part, answer, centre, width, options = {}) {
     wide += window.picks.length;
     if (wide > longest / 8) return { ...result, whole: false };
   }
-  const rows = model.limits.length;
-  const used = new Array(rows).fill(0);
-  const fixed = new Set(varied);
-  let value = 0; // worth against the centre
-  for (let i = 0; i < model.tasks; i++) {
-    if (fixed.has(i)) continue;
-    takes(model.variables[i], counts[i]).forEach((each, row) => (used[row] += each));
-    value += rise(model.variables[i], centre[i], counts[i] - centre[i]);
-  }
-  const ends = windows.map(({ picks }) => ({ least: leastOf(picks, rows), most: mostOf(picks, rows) }));
-  let states = [{ used, value, loss: 0, before: null, count: 0 }];
+  const rest = [none(model)]; // what the windows after each one take
+  for (const { picks } of windows.slice(1).reverse()) rest.unshift(addSpan(rest[0], picks));
+  let states = [startPlan(model, counts, centre, new Set(varied))];
   for (const [at, { picks }] of windows.entries()) {
-    if (states.length * picks.length > longest) return { ...result, whole: false };
-    result.work += states.length * picks.length;
-    const rest = ends.slice(at + 1);
-    const least = new Array(rows).fill(0).map((_, row) => rest.reduce((sum, each) => sum + each.least[row], 0));
-    const most = new Array(rows).fill(0).map((_, row) => rest.reduce((sum, each) => sum + each.most[row], 0));
-    const after = [];
-    for (const state of states) {
-      // more of an earlier task comes first, so the order in which states are made is task order
-      for (let p = picks.length - 1; p >= 0; p--) {
-        const loss = state.loss + picks[p].loss;
-        if (loss > width) continue;
-        const total = state.used.map((each, row) => each + picks[p].use[row]);
-        let idle = loss; // with what can no longer be spent
-        let good = true;
-        for (let row = 0; row < model.plain; row++) {
-          const slack = model.limits[row] - total[row];
-          good &&= slack >= least[row];
-          idle += answer.prices[row] * Math.max(slack - most[row], 0);
-        }
-        if (good && idle <= width) {
-          after.push({ used: total, value: state.value + picks[p].value, loss, before: state, count: picks[p].count });
-        }
-      }
-    }
-    states = enough === null ? keepBest(after, rows) : keepFirst(after, rows);
+    const work = states.length * picks.length;
+    if (work > longest || result.work > 3 * longest) return { ...result, whole: false };
+    result.work += work;
+    const after = extend(model, answer, states, picks, rest[at], width);
+    states = enough === null ? keepBest(after, model.plain) : sift(after, 0);
   }
   return { ...result, counts: pickPlan(model, answer, centre, windows, counts, states, width, enough) };
 }
 
-const leastOf = (picks, rows) =>
-  new Array(rows).fill(0).map((_, row) => picks.reduce((least, { use }) => Math.min(least, use[row]), Infinity));
-const mostOf = (picks, rows) =>
-  new Array(rows).fill(0).map((_, row) => picks.reduce((most, { use }) => Math.max(most, use[row]), -Infinity));
+const none = (model) => ({ least: model.limits.map(() => 0), most: model.limits.map(() => 0) });
 
-/** Of partial plans that used the same, the best; with money only, none that used more for less. */
-function keepBest(states, rows) {
-  if (rows === 1) {
-    states.sort((a, b) => a.used[0] - b.used[0] || b.value - a.value);
-    let top = -Infinity;
-    return states.filter(({ value }) => value > top && ((top = value), true));
+/** The least and the most that windows take, with those of one more. */
+const addSpan = ({ least, most }, picks) => ({
+  least: least.map((each, row) => each + Math.min(...picks.map(({ use }) => use[row]))),
+  most: most.map((each, row) => each + Math.max(...picks.map(({ use }) => use[row]))),
+});
+
+/** The partial plan to begin with: all tasks that do not vary. */
+function startPlan(model, counts, centre, varied) {
+  const used = model.limits.map(() => 0);
+  let value = 0; // worth against the centre
+  for (let i = 0; i < model.tasks; i++) {
+    if (varied.has(i)) continue;
+    takes(model.variables[i], counts[i]).forEach((each, row) => (used[row] += each));
+    value += rise(model.variables[i], centre[i], counts[i] - centre[i]);
   }
-  const found = new Map();
-  for (const state of states) {
-    const key = state.used.join();
-    if (!(found.get(key)?.value >= state.value)) found.set(key, state);
-  }
-  return [...found.values()];
+  return { used, value, loss: 0, before: null, count: 0 };
 }
 
-/** In task order: those that no earlier one beats, with as much worth for no more. */
-function keepFirst(states, rows) {
-  const kept = [];
-  const fronts = new Map(); // by what is used of other limits: [money, value] rising in both
+/** Every partial plan with every count of a window, less what can no longer fit or come near the bound. */
+function extend(model, answer, states, picks, { least, most }, width) {
+  const after = [];
   for (const state of states) {
-    const key = rows === 1 ? "" : state.used.slice(1).join();
+    // more of an earlier task comes first, so the order in which plans are made is task order
+    for (let p = picks.length - 1; p >= 0; p--) {
+      const { loss, use, value, count } = picks[p];
+      let lost = state.loss + loss; // with what can no longer be spent
+      let good = lost <= width;
+      for (let row = 0; good && row < model.plain; row++) {
+        const slack = model.limits[row] - state.used[row] - use[row];
+        good = slack >= least[row];
+        if (slack > most[row]) lost += answer.prices[row] * (slack - most[row]);
+      }
+      if (!good || lost > width) continue;
+      const used = state.used.map((each, row) => each + use[row]);
+      after.push({ used, value: state.value + value, loss: state.loss + loss, before: state, count });
+    }
+  }
+  return after;
+}
+
+/** Of partial plans those that no other beats, with as much worth for no more of money or of the first cap. */
+function keepBest(states, plain) {
+  states.sort((a, b) => a.used[0] - b.used[0] || b.value - a.value);
+  return sift(states, plain > 1 ? 1 : 0);
+}
+
+/** Those that none before them beats, with as much worth for no more in a column and the same in later ones. */
+function sift(states, column) {
+  const kept = [];
+  const fronts = new Map(); // by what is used in later columns: states that rise in use and in worth
+  for (const state of states) {
+    const later = state.used.length > column + 1;
+    const key = later ? state.used.slice(column + 1).join() : "";
     if (!fronts.has(key)) fronts.set(key, []);
     const front = fronts.get(key);
     let at = 0;
     let end = front.length;
     while (at < end) {
       const middle = (at + end) >> 1;
-      if (front[middle].used[0] <= state.used[0]) at = middle + 1;
+      if (front[middle].used[column] <= state.used[column]) at = middle + 1;
       else end = middle;
     }
     if (at > 0 && front[at - 1].value >= state.value) continue;
@@ -873,17 +896,17 @@ function exhaust(model, part, answer, best) {
     if (found.counts) best.offer(found.counts);
     return found;
   };
+  // change a few counts at a time, those that lose least by it: often enough to come near the bound
   const improve = (widest) => {
-    const gap = answer.bound - best.worth;
-    let movable = second.flatMap((loss, i) => (loss <= gap ? [i] : [])).sort((a, b) => second[a] - second[b]);
-    const ties = movable.filter((i) => second[i] <= best.noise).length;
-    if (ties > MOST_TIES) {
-      // some that can only rise and some that can only fall
-      movable = [0, 1, 2, 3, 4].map((each) => movable[Math.floor((each * (ties - 1)) / 4)]);
+    const order = second.map((_, i) => i).sort((a, b) => second[a] - second[b]);
+    for (let from = 0; from < MOST_TRIED; from += MOST_TOGETHER) {
+      const gap = answer.bound - best.worth;
+      const core = order.slice(from, from + MOST_TOGETHER).filter((i) => second[i] <= gap);
+      if (!core.length || gap <= (from ? SETTLED * answer.bound : best.noise)) break;
+      list(gap, { core: core.sort((a, b) => a - b), widest });
     }
-    list(gap, { core: movable.slice(0, MOST_TIES).sort((a, b) => a - b), widest });
   };
-  if (answer.bound - best.worth > best.noise) improve(2);
+  improve(2);
   let width = Math.max((answer.bound - best.worth) / 4096, best.noise);
   for (;;) {
     const gap = answer.bound - best.worth;
@@ -907,7 +930,7 @@ function split(model, part, answer, best) {
   const width = Math.max(answer.bound - best.worth, best.noise);
   const second = secondLosses(model, part, answer);
   let top = null;
-  for (let i = 0, seen = 0; i < model.tasks && seen < 4 * MOST_TIES; i++) {
+  for (let i = 0, seen = 0; i < model.tasks && seen < 20; i++) {
     if (part.low[i] >= part.high[i] || second[i] > width) continue;
     seen++;
     const { picks } = windowOf(model, part, answer, i, inside(part, best.counts)[i], width, WIDEST);
@@ -992,21 +1015,22 @@ function leastMoney(model, answer, enough, noise) {
 // ---- What the page asks for ----------------------------------------------------------------------------
 
 /** How many labels each task gets from a plan, implied ones included where they count. */
-function labelsOf(instance, counts) {
-  return instance.tasks.map((task, i) => {
-    const implied = instance.tasks.map((other, j) => (other.implies.includes(task.name) ? counts[j] : 0));
-    const more = instance.count_implied ? implied.reduce((a, b) => a + b, 0) : 0;
+function labelsOf(problem, counts) {
+  if (!problem.count_implied) return counts;
+  return problem.tasks.map((task, i) => {
+    const implied = problem.tasks.map((other, j) => (other.implies.includes(task.name) ? counts[j] : 0));
+    const more = implied.reduce((a, b) => a + b, 0);
     return more ? Math.min(counts[i] + more, Math.max(task.pool ?? Infinity, counts[i])) : counts[i];
   });
 }
 
 /** Each task's own gain from these counts, before weights. */
-export function gainsOf(instance, counts, from = counts.map(() => 0)) {
-  const [before, after] = [labelsOf(instance, from), labelsOf(instance, counts)];
+export function gainsOf(problem, counts, from = counts.map(() => 0)) {
+  const [before, after] = [labelsOf(problem, from), labelsOf(problem, counts)];
   const mix = (term, plan) =>
-    instance.tasks.reduce((sum, task, i) => sum + (term.of.shares[task.name] ?? 0) * plan[i], 0) * term.of.step;
-  return instance.tasks.map((task, i) =>
-    instance.gains[task.name].reduce((total, given) => {
+    problem.tasks.reduce((sum, task, i) => sum + (term.of.shares[task.name] ?? 0) * plan[i], 0) * term.of.step;
+  return problem.tasks.map((task, i) =>
+    problem.gains[task.name].reduce((total, given) => {
       const term = prepare(given, 1);
       const [low, high] = given.of ? [mix(given, from), mix(given, counts)] : [before[i], after[i]];
       return total + (high >= low ? riseOf([term], low, high - low) : -riseOf([term], high, low - high));
@@ -1015,61 +1039,78 @@ export function gainsOf(instance, counts, from = counts.map(() => 0)) {
 }
 
 /** The sum of weight x gain. What must be bought is added apart, so that it takes no digit of the rest. */
-export function valueOf(instance, counts) {
-  const floors = instance.tasks.map(floorOf);
-  const weigh = (gains) => gains.reduce((total, gain, i) => total + instance.tasks[i].weight * gain, 0);
-  return weigh(gainsOf(instance, floors)) + weigh(gainsOf(instance, counts, floors));
+export function valueOf(problem, counts) {
+  const floors = problem.tasks.map(floorOf);
+  if (floors.every((floor) => floor === 0)) return weigh(problem, gainsOf(problem, counts));
+  return weigh(problem, gainsOf(problem, floors)) + weigh(problem, gainsOf(problem, counts, floors));
+}
+
+const weigh = (problem, gains) =>
+  gains.reduce((total, gain, i) => total + problem.tasks[i].weight * gain, 0);
+
+/** Whether the rest of the money would pay for a lot that is worth something: then a cap is scarce. */
+function isIdle(problem, counts, spent) {
+  const floors = problem.tasks.map(floorOf);
+  const tiny = 1e-12 * Math.abs(weigh(problem, gainsOf(problem, counts, floors)));
+  return problem.tasks.some((task, i) => {
+    const more = counts.slice();
+    more[i] += task.lot;
+    if (more[i] > ceilingOf(task)) return false;
+    const left = problem.budget - spent - priceOf(task, more[i]) + priceOf(task, counts[i]);
+    return left >= 0 && weigh(problem, gainsOf(problem, more, counts)) > tiny;
+  });
 }
 
 /**
- * The exact plan of an instance: {feasible, clashes, counts, spent, unspent, value, gains, gap, exact,
- * settled, moneyWorth}. Money is in the instance's units; `counts` and `gains` are in task order.
+ * The exact plan of a problem: {feasible, clashes, counts, spent, unspent, value, gains, gap, exact,
+ * settled, moneyWorth}. Money is in the problem's units; `counts` and `gains` are in task order.
  *
  * `gap` is by how much a better plan could be worth more: 0 when `exact`. `settled` is false where
  * more plans are equally good than could be looked through. `moneyWorth` is that of one more unit.
  */
-export function solve(instance) {
-  const clashes = findClashes(instance);
+export function solve(problem) {
+  const clashes = findClashes(problem);
   if (clashes.length) return { feasible: false, clashes };
-  const model = build(instance);
+  const model = build(problem);
   const root = whole(model);
   const solution = maximise(model, root);
   const { counts: more, settled } = settleTies(model, root, solution);
   const counts = more.map((each, i) => each + model.variables[i].base);
-  const spent = spendOf(instance, counts);
+  const spent = spendOf(problem, counts);
   const gap = solution.gap <= PROVED * Math.abs(solution.worth) ? 0 : solution.gap;
   const [price] = solution.answer.prices;
-  const scarce = price * model.limits[0] > 1e-12 * Math.abs(solution.answer.bound);
+  const scarce = price * model.limits[0] > 1e-12 * solution.answer.bound;
+  const idle = problem.caps.length > 0 && isIdle(problem, counts, spent);
   return {
     feasible: true,
     clashes,
     counts,
     spent,
-    unspent: instance.budget - spent,
-    value: valueOf(instance, counts),
-    gains: gainsOf(instance, counts),
+    unspent: problem.budget - spent,
+    value: valueOf(problem, counts),
+    gains: gainsOf(problem, counts),
     gap,
-    exact: gap === 0 && !(instance.inexact ?? []).length,
+    exact: gap === 0 && !(problem.inexact ?? []).length,
     settled,
-    moneyWorth: scarce ? price : 0,
+    moneyWorth: scarce && !idle ? price : 0,
   };
 }
 
 /** The exact plan for each of some budgets, in units of money. */
-export const frontier = (instance, budgets) =>
-  budgets.map((budget) => ({ budget, ...solve({ ...instance, budget }) }));
+export const frontier = (problem, budgets) =>
+  budgets.map((budget) => ({ budget, ...solve({ ...problem, budget }) }));
 
 /**
- * The instance with other weights, in task order.
+ * The problem with other weights, in task order.
  *
  * Where gains were estimated, harm that labels of one task do to others is taken off their own worth,
  * by the tasks' weights, since a curve that falls would not be concave (Estimates.mean_gains).
  */
-export function reweigh(instance, weights) {
-  const tasks = instance.tasks.map((task, i) => ({ ...task, weight: weights[i] }));
-  if (!instance.pairs) return { ...instance, tasks };
-  const { law, shapes } = instance.pairs;
-  const worths = foldHarm(instance.pairs.worths, weights);
+export function reweigh(problem, weights) {
+  const tasks = problem.tasks.map((task, i) => ({ ...task, weight: weights[i] }));
+  if (!problem.pairs) return { ...problem, tasks };
+  const { law, shapes } = problem.pairs;
+  const worths = foldHarm(problem.pairs.worths, weights);
   const curve = (i, j) =>
     law === "power"
       ? { curve: "power", size: worths[i][j], have: tasks[j].have, exponent: shapes[j], ceiling: null }
@@ -1083,7 +1124,7 @@ export function reweigh(instance, weights) {
     );
     gains[task.name] = [curve(i, i), ...others];
   }
-  return { ...instance, tasks, gains };
+  return { ...problem, tasks, gains };
 }
 
 /** The same worth of each task's labels for all tasks together, with no cell below 0 off the diagonal. */

@@ -54,7 +54,7 @@ from allotment.problem import Problem, Task, show_exact
 from allotment.solver.model import split_gains
 from allotment.solver.soundness import list_steps
 
-INSTANCE_SCHEMA = 1
+PLAIN_SCHEMA = 1
 """of the form above; it rises when the page must read it in another way"""
 BUDGETS = 4
 """a curve of one's own is written down as far as so many budgets would buy labels"""
@@ -62,7 +62,7 @@ MOST_UNITS = 10**15
 """that money is counted in, as in the planner"""
 
 
-def write_instance(
+def write_plain_problem(
     problem: Problem, gains: Mapping[str, Curve] | Evidence, finest: Any = None
 ) -> dict[str, Any]:
     """The problem and its gains as JSON holds them; money is counted so finely that it is exact,
@@ -71,7 +71,7 @@ def write_instance(
     >>> from allotment import Geometric, Problem, Task
     >>> problem = Problem([Task("cls", cost=1), Task("seg", cost=20)], budget=6300)
     >>> curves = {"cls": Geometric(1.13, 0.999), "seg": Geometric(2.03, 0.997)}
-    >>> found = write_instance(problem, curves)
+    >>> found = write_plain_problem(problem, curves)
     >>> found["unit"], found["budget"], found["tasks"][1]["prices"]
     ('1', 6300, [[0, 20]])
     """
@@ -80,7 +80,7 @@ def write_instance(
     unit = _find_unit(problem, finest)
     inexact: list[str] = []
     return {
-        "schema": INSTANCE_SCHEMA,
+        "schema": PLAIN_SCHEMA,
         "unit": show_exact(unit),
         "budget": int(problem.budget // unit),
         "tasks": [_write_task(task, unit) for task in problem.tasks],
