@@ -55,12 +55,12 @@ format: install
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/planner.py
 	$(BIN)/python benchmarks/page.py
+	$(BIN)/python benchmarks/charts.py
 	$(BIN)/python benchmarks/learner.py
 	$(BIN)/python benchmarks/probing.py
 	$(BIN)/python benchmarks/wide_table.py
 	$(BIN)/python benchmarks/pictures.py
 	$(BIN)/python benchmarks/times.py
-	$(BIN)/python benchmarks/charts.py
 
 pictures: install
 	$(BIN)/python docs/page_pictures.py build/pictures

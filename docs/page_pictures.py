@@ -2,6 +2,7 @@
 and on paper.
 
 python docs/page_pictures.py FOLDER                      of the demo's campaign, in three minutes
+python docs/page_pictures.py FOLDER --quick              of one that is hardly trained
 python docs/page_pictures.py FOLDER --page report.html   of a page that is there
 python docs/page_pictures.py FOLDER --link '#what-if:budget=900'
 
@@ -28,6 +29,7 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--page", type=Path, help="a report that is there already")
+    parser.add_argument("--quick", action="store_true", help="few trainings of few steps")
     parser.add_argument("--link", default="", help="what is asked of it, as its link says it")
     given = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tests"))
@@ -39,19 +41,20 @@ def main() -> None:
         sys.exit(f"error: {missing}")
     given.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
-        page = given.page or make_demo(Path(place) / "demo")
+        page = given.page or make_demo(Path(place) / "demo", given.quick)
         with launch() as browser:
             for made in draw(browser, page.resolve().as_uri() + given.link, given.folder):
                 print(made)
 
 
-def make_demo(folder: Path) -> Path:
+def make_demo(folder: Path, quick: bool) -> Path:
     """The report of the demo's campaign once it is planned."""
     from allotment.campaign.campaign import Campaign
-    from allotment.cli.demo import FULL, _write_settings
-    from allotment.reports import write_page
+    from allotment.cli.demo import FULL_DEMO, QUICK_DEMO, _write_settings
+    from allotment.reports.page import write_page
 
-    campaign = Campaign.create(folder, _write_settings(FULL, quick=False, seed=0))
+    form = QUICK_DEMO if quick else FULL_DEMO
+    campaign = Campaign.create(folder, _write_settings(form, quick, seed=0))
     campaign.estimate(workers=2)
     return write_page(campaign.report(), folder / "report.html")
 
