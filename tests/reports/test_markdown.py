@@ -78,7 +78,7 @@ def test_the_words_and_tables_of_the_page() -> None:
         assert line in text.splitlines(), line
     assert "**What to buy**" not in text  # the heading says it
     kinds = list_types(text)
-    assert kinds.count("table_open") == 9  # the figures of charts are four of them
+    assert kinds.count("table_open") == 12  # with the figures of charts
     assert "html_inline" not in kinds
 
 
