@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
-.PHONY: help install demo test test-long test-slow check format bench wheel clean
+.PHONY: help install demo test test-long test-slow check format bench pictures wheel clean
 
 help:
 	@echo "make demo       set up and run a whole campaign on built-in pictures, in four minutes on two cores"
@@ -14,6 +14,7 @@ help:
 	@echo "make check      lint, format, types"
 	@echo "make format     write what 'make check' wants"
 	@echo "make bench      speed, as ratios within one run"
+	@echo "make pictures   the report page as it looks, into build/pictures; needs chromium"
 	@echo "make install    only prepare $(VENV)"
 	@echo "make wheel      build the package into dist/"
 
@@ -53,11 +54,16 @@ format: install
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/planner.py
+	$(BIN)/python benchmarks/page.py
+	$(BIN)/python benchmarks/charts.py
 	$(BIN)/python benchmarks/learner.py
 	$(BIN)/python benchmarks/probing.py
 	$(BIN)/python benchmarks/wide_table.py
 	$(BIN)/python benchmarks/pictures.py
 	$(BIN)/python benchmarks/times.py
+
+pictures: install
+	$(BIN)/python docs/page_pictures.py build/pictures
 
 wheel: install
 	$(BIN)/python -m build --no-isolation --wheel

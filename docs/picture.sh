@@ -8,10 +8,10 @@ trap 'rm -rf "$place"' EXIT
 import sys
 
 from allotment.campaign.campaign import Campaign
-from allotment.cli.campaign import write_page
-from allotment.cli.demo import FULL, _write_settings
+from allotment.cli.demo import FULL_DEMO, _write_settings
+from allotment.reports.page import write_page
 
-campaign = Campaign.create(sys.argv[1], _write_settings(FULL, quick=False, seed=0))
+campaign = Campaign.create(sys.argv[1], _write_settings(FULL_DEMO, quick=False, seed=0))
 campaign.estimate(workers=2)
 write_page(campaign.report(), campaign.folder / "report.html")
 PY

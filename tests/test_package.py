@@ -51,7 +51,7 @@ INSIDE = {
         "response", "neutral", "slopes", "taba", "taba_alone", "taba_b099", "taba_b0999", "taba_b1",
         "taba_mended", "taba_pooled", "taba_tag",
     ),
-    "advice": ("price", "doctor", "backtest", "loss_weights"),
+    "advice": ("price", "doctor", "backtest", "loss_weights", "plain_problem", "questions"),
     "orders": ("strategy", "order", "sheet", "conformance"),
     "models": ("inputs", "predictions", "card", "model"),
     "connect": (

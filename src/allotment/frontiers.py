@@ -87,6 +87,10 @@ class Frontier:
         low, high = (show(exact(each)) for each in (self.budgets[0], self.budgets[-1]))
         return f"Frontier({len(self.budgets)} budgets from {low} to {high})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the page of it."""
+        return str(load_library("allotment.reports.notebook").draw(self))
+
     def to_dict(self, points: int | None = None) -> dict[str, Any]:
         """Plain values for JSON: all budgets, or so many, as evenly spread as there are any."""
         at = slice(None) if points is None else self._spread(points)

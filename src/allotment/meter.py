@@ -21,16 +21,41 @@ ENOUGH_PIECES = 4
 for the others, since the first ones wait for processes to start"""
 
 
-class Meter:
-    """Shows progress on stderr while a `with` lasts; call it with (done, total)."""
+class Pace:
+    """How fast work goes on, and how long it will still take; it is told (done, total)."""
 
-    def __init__(self, what: str, seconds: float | None = None):
+    def __init__(self, seconds: float | None = None):
         """`seconds` is how long it should take, until that can be told from what is done."""
-        self.what, self.expected = what, seconds
+        self.expected = seconds
         self.begun = self.at = time.monotonic()
         self.first: int | None = None
         """how much was done before this run"""
         self.done, self.total = 0, 0
+
+    def count(self, done: int, total: int) -> None:
+        if self.first is None:  # what came before, such as loading, says nothing of the pace
+            self.first, self.begun = done, time.monotonic()
+        self.done, self.total, self.at = done, total, time.monotonic()
+
+    def left(self) -> float | None:
+        """Seconds, from what was done in this run or, before anything is, from what was expected;
+        None if unknown."""
+        now, here = time.monotonic(), self.done - (self.first or 0)
+        if here > 0:
+            taken, count = self.at - self.begun, here
+            if self.expected is not None and here < ENOUGH_PIECES:
+                taken += (ENOUGH_PIECES - here) * self.expected / (self.total - (self.first or 0))
+                count = ENOUGH_PIECES
+            return max(0.0, taken * (self.total - self.done) / count - (now - self.at))
+        return None if self.expected is None else max(0.0, self.expected - (now - self.begun))
+
+
+class Meter(Pace):
+    """Shows progress on stderr while a `with` lasts; call it with (done, total)."""
+
+    def __init__(self, what: str, seconds: float | None = None):
+        super().__init__(seconds)
+        self.what = what
         self.lines = 0
         self._bar: Any = None
         self._line: Any = None
@@ -67,31 +92,18 @@ class Meter:
             self._waiting.join()  # which may be speaking
 
     def __call__(self, done: int, total: int) -> None:
-        if self.first is None:  # what came before, such as loading, says nothing of the pace
-            self.first, self.begun = done, time.monotonic()
-        self.done, self.total, self.at = done, total, time.monotonic()
+        self.count(done, total)
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, total=total)
             return
         if self._line is not None:
             self._line.update(Line(f"{self.what}: {self.tell()}"))
             return
-        part = (done - self.first) * MOST_PROGRESS_LINES // max(total - self.first, 1)
+        before = self.first or 0
+        part = (done - before) * MOST_PROGRESS_LINES // max(total - before, 1)
         if part > self.lines:
             self.lines = part
             print(f"{self.what}: {self.tell()}", file=sys.stderr, flush=True)
-
-    def left(self) -> float | None:
-        """Seconds, from what was done in this run or, before anything is, from what was expected;
-        None if unknown."""
-        now, here = time.monotonic(), self.done - (self.first or 0)
-        if here > 0:
-            taken, count = self.at - self.begun, here
-            if self.expected is not None and here < ENOUGH_PIECES:
-                taken += (ENOUGH_PIECES - here) * self.expected / (self.total - (self.first or 0))
-                count = ENOUGH_PIECES
-            return max(0.0, taken * (self.total - self.done) / count - (now - self.at))
-        return None if self.expected is None else max(0.0, self.expected - (now - self.begun))
 
     def tell(self) -> str:
         """`12 of 30, about 2 min left`"""

@@ -428,6 +428,10 @@ class Plan:
     def __repr__(self) -> str:
         return f"Plan({self})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the page of it."""
+        return str(load_library("allotment.reports.notebook").draw(self))
+
     def __str__(self) -> str:
         counts = ", ".join(f"{name} {count}" for name, count in self.counts.items())
         off = "" if self.exact else f" (a better plan is worth at most {self.gap:.3g} more)"

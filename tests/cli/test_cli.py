@@ -604,6 +604,7 @@ def test_help_and_version() -> None:
         "predict",
         "backtest",
         "report",
+        "serve",
     ]
     kept = ["verify", "restore", "pack", "unpack"]
     problems = ["example", "frontier", "score", "cheapest", "data"]

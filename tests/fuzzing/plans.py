@@ -313,6 +313,8 @@ def _make_locks() -> Iterable[bytes]:
     yield json.dumps(
         {"pid": 1, "host": "here", "command": "allot order x", "since": "2026-07-01T12:00:00"}
     ).encode()
+    headway = lock.Headway(3, 9, 12.5, 1.8e9)
+    yield lock.Holder(1, "here", "allot estimate x", "2026-07-01T12:00:00", headway).write()
 
 
 TARGETS = (

@@ -14,6 +14,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -441,6 +442,48 @@ def test_a_dead_process_holds_nothing(folder: Path) -> None:
         found = lock.read_holder(folder / lock.LOCK_FILE)
         assert found is not None
         assert (found.pid, found.command) == (os.getpid(), "mine")
+
+
+def test_a_writer_says_how_far_it_is(folder: Path) -> None:
+    path = folder / lock.LOCK_FILE
+    assert lock.find_writer(folder) is None
+    with Store.open(folder, write=True, why="mine") as held:
+        found = lock.find_writer(folder)
+        assert found is not None
+        assert (found.command, found.headway) == ("mine", None)
+        for done, left in ((999_999, 12345.678), (1, 1.0), (2, None)):  # each is shorter
+            held.note_headway(done, 1_000_000, left)
+            found = lock.find_writer(folder)
+            assert found is not None
+            assert found.headway is not None
+            assert (found.headway.done, found.headway.left) == (done, left)
+        with pytest.raises(InputError, match=r"\(mine\), since 20"):
+            Store.open(folder, write=True)
+        # whoever only reads is no writer and says nothing
+        with Store.open(folder, write=False) as reader:
+            reader.note_headway(7, 7, None)
+        assert json.loads(path.read_text())["headway"]["done"] == 2
+    assert path.read_bytes() == b""
+    held.note_headway(3, 4, None)  # it holds nothing any more
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"done": 5}, {"done": -1}, {"done": True}, {"total": 1.0}, {"left": -1},
+     {"left": float("inf")},
+     {"left": float("nan")}, {"left": "9"}, {"at": None}, {"more": 1}, {"total": 10**400}],
+)  # fmt: skip
+def test_a_lock_that_says_odd_things_of_itself_is_one_that_says_nothing(
+    folder: Path, changed: dict[str, object]
+) -> None:
+    path, holder = folder / lock.LOCK_FILE, lock.Holder(1, "here", "mine", "2026")
+    good: dict[str, Any] = {"done": 3, "total": 4, "left": 2.5, "at": 1.8e9}
+    said = json.loads(holder.write())
+    path.write_text(json.dumps(said | {"headway": good}))
+    assert lock.read_holder(path) == replace(holder, headway=lock.Headway(**good))
+    path.write_text(json.dumps(said | {"headway": good | changed}))
+    assert lock.read_holder(path) == holder
 
 
 def test_one_process_does_not_write_twice_at_once(folder: Path) -> None:

@@ -109,7 +109,7 @@ from allotment.ledger.recovery import Restored, restore
 from allotment.ledger.schema import STORE_FILE
 from allotment.ledger.store import HeldLabel, Store, Value
 from allotment.machine import describe_cpu
-from allotment.meter import showing
+from allotment.meter import Meter, Pace, showing
 from allotment.mistakes import Collected
 from allotment.models.inputs import find_inputs
 from allotment.models.model import TrainedModel, check_savable, save_model
@@ -457,9 +457,15 @@ class Campaign:
         if todo:
             store.put_result(_name_machine(describe_cpu()), {})
         with showing(progress) as shown:
+            meter = shown if isinstance(shown, Meter) else None
+            pace = meter or Pace()
 
             def tell(finished: int, of: int) -> None:
-                shown(total - left + round(left * finished / max(of, 1)), total)
+                count = total - left + round(left * finished / max(of, 1))
+                shown(count, total)
+                if meter is None:
+                    pace.count(count, total)
+                store.note_headway(count, total, pace.left())
 
             tell(0, len(todo))
             count = self.count_workers(state, workers)

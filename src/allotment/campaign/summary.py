@@ -6,11 +6,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from allotment.advice.doctor import Diagnosis
+from allotment.advice.questions import (
+    ask_what_if,
+    find_worth_of_knowing,
+    list_reach,
+    list_worths,
+    trace_frontier,
+)
 from allotment.arrays import Array
 from allotment.campaign.evaluation import LEVEL, Evaluation
 from allotment.campaign.renaming import rename_plan
@@ -31,7 +39,7 @@ from allotment.job import installed
 from allotment.learners.metrics import title_metric
 from allotment.learners.validation import FEWEST_SCORED
 from allotment.ledger.store import Value
-from allotment.overview import few_baselines
+from allotment.overview import few_baselines, shows_ranges
 from allotment.plan import Outlook, Plan, unit_of
 from allotment.problem import show_exact
 from allotment.settings.settings import SETTINGS_FILE, quote
@@ -338,15 +346,18 @@ def collect(
             values["order"] = tell_order(proposal)
         if proposal is None:
             values["decision"] = _tell_done(state, plan)
-        values["comparison"] = _compare(plan, evidence)
+        if proposal is not None:
+            _add_questions(values, plan, state.metrics)
+        values["comparison"] = compare_plans(plan, evidence)
         if plan.outlook is not None:
-            values["outlook"] = _outlook(plan.outlook, unit_of(evidence))
+            values["outlook"] = describe_outlook(plan.outlook, unit_of(evidence))
     if state.stale:
         values["stale"] = state.stale
     if state.found is not None:
         estimates = rebase(state.found.estimates, state.have)
-        values["curves"] = _curves(estimates, {} if plan is None else plan.counts, state.metrics)
-        values["transfer"] = _transfer(estimates)
+        counts = {} if plan is None else plan.counts
+        values["curves"] = trace_curves(estimates, counts, state.metrics)
+        values["transfer"] = describe_transfer(estimates)
     if diagnosis is not None:
         values["verdicts"] = [
             each.to_dict()
@@ -365,10 +376,25 @@ def collect(
             "rows": rows,
         }
     values["rounds"] = _rounds(state, orders, status)
+    values["style"] = dict(state.settings.report)
     return values
 
 
-def _outlook(look: Outlook, unit: str) -> dict[str, Any]:
+def _add_questions(values: dict[str, Any], plan: Plan, metrics: Mapping[str, str]) -> None:
+    """What a reader may ask of a plan that is not bought yet."""
+    evidence = plan.evidence
+    unit = UNITS.get(unit_of(evidence), unit_of(evidence))
+    if (instance := ask_what_if(plan)) is not None:
+        values["what_if"] = {"instance": instance, "unit": unit, "is_mean": True}
+    if (found := trace_frontier(plan)) is not None:
+        values["frontier"] = found | {"unit": unit}
+    values["worths"] = list_worths(plan)
+    values["knowing"] = find_worth_of_knowing(plan)
+    if isinstance(evidence, Estimates):
+        values["reach"] = list_reach(evidence, metrics)
+
+
+def describe_outlook(look: Outlook, unit: str) -> dict[str, Any]:
     """What is shown of an outlook, with what it comes to."""
     found = {key: getattr(look, key) for key in ("mean", "low", "high", "level", "chance")}
     return found | {"unit": unit, "standing": look.standing(unit)}
@@ -388,7 +414,7 @@ def _find_evidence(state: CampaignState, plan: Plan, last: Value | None) -> Esti
     return None
 
 
-def _compare(plan: Plan, evidence: Estimates | None) -> list[dict[str, Any]]:
+def compare_plans(plan: Plan, evidence: Estimates | None) -> list[dict[str, Any]]:
     """The plan beside its baselines, each with what the estimates expect of the plan over it."""
     rows = [row.to_dict() for row in plan.compare(few_baselines(plan.problem)).rows]
     if evidence is None:
@@ -412,14 +438,19 @@ def _look_over(evidence: Estimates, plan: Plan, other: Mapping[str, int]) -> dic
 
 
 def _tell_done(state: CampaignState, plan: Plan) -> str:
-    """In place of a decision where none is left to take, or none can be."""
-    bought = (
-        ", ".join(f"{count} {name}" for name, count in plan.counts.items() if count) or "nothing"
-    )
+    """In place of a decision where none is left to take, or none can be: what was bought."""
+    came, waiting = _list_labels(state.account.came), _list_labels(state.account.open)
+    parts = [f"bought: {came}"] if came else []
+    parts += [f"on order: {waiting}"] if waiting else []
+    said = "; ".join(parts) or "nothing is bought"
     price = show_exact(plan.problem.price(plan.counts))
     why = f" {'; '.join(state.clashes)}." if state.clashes else ""
-    last = f"The last plan on record was: {bought} for {price}."
-    return f"Nothing new is planned (budget {state.tell_money()}).{why} {last}"
+    last = f"The last plan was: {_list_labels(plan.counts) or 'nothing'} for {price}."
+    return f"{said[:1].upper()}{said[1:]} (budget {state.tell_money()}).{why} {last}"
+
+
+def _list_labels(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 
 def _plan(plan: Plan, have: Mapping[str, int] | None) -> dict[str, Any]:
@@ -427,16 +458,29 @@ def _plan(plan: Plan, have: Mapping[str, int] | None) -> dict[str, Any]:
     past."""
     look, rows = plan.outlook, []
     plateau = plan.plateau if look is None else look.plateau
+    limits = plan.break_even if have is not None and shows_ranges(plan, None) else {}
     for task in plan.problem.tasks:
         count = plan.counts[task.name]
         row = {"name": task.name, "cost": show_exact(task.cost), "count": count}
         row |= {} if have is None else {"have": have[task.name]}
         row |= {"spend": show_exact(task.price(count)), "plateau": list(plateau[task.name])}
+        row["break_even"] = limits.get(task.name)
         if look is not None:
             row["low"], row["high"] = look.counts[task.name]
         rows.append(row)
     spent = plan.problem.price(plan.counts)
-    return {"tasks": rows, "budget": show_exact(plan.problem.budget), "spent": show_exact(spent)}
+    caps = [
+        {
+            "name": cap.name,
+            "limit": show_exact(cap.limit),
+            "used": show_exact(
+                sum((cap.use[task] * plan.counts[task] for task in cap.use), Fraction(0))
+            ),
+        }
+        for cap in plan.problem.caps
+    ]
+    money = {"budget": show_exact(plan.problem.budget), "spent": show_exact(spent)}
+    return {"tasks": rows, "caps": caps} | money
 
 
 def _add_scores(plan: dict[str, Any], forecasts: Mapping[str, Forecast]) -> None:
@@ -445,7 +489,7 @@ def _add_scores(plan: dict[str, Any], forecasts: Mapping[str, Forecast]) -> None
             row["score"] = found.to_dict()
 
 
-def _curves(
+def trace_curves(
     estimates: Estimates, counts: Mapping[str, int], metrics: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """What each task scores by labels of its own, as expected, with what single trainings showed;
@@ -510,7 +554,7 @@ def _rise(worths: Array, shapes: Array, more: Array) -> Array:
     )
 
 
-def _transfer(estimates: Estimates) -> dict[str, Any] | None:
+def describe_transfer(estimates: Estimates) -> dict[str, Any] | None:
     """Rows are whose labels, columns which task gains: what twice the labels bring in %, or, where
     a method counts in labels, what one of them is worth in the gaining task's own."""
     if unit_of(estimates) != PERCENT:

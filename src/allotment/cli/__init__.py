@@ -11,6 +11,7 @@ from allotment.cli.campaign import (
     pack,
     report,
     restore,
+    serve,
     status,
     unpack,
     verify,
@@ -30,7 +31,7 @@ __all__ = ["main"]
 
 _CAMPAIGN = (
     demo, init, check, status, estimate, plan, order, ingest, correct, history, export, evaluate,
-    learners, loss_weights, train, predict, backtest, report, verify, restore, pack, unpack,
+    learners, loss_weights, train, predict, backtest, report, serve, verify, restore, pack, unpack,
 )  # fmt: skip
 _PROBLEM = (example, frontier, score, cheapest, data)
 _PAPER = (experiment,)

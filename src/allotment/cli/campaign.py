@@ -1,5 +1,5 @@
 """Commands of a campaign: `init`, `estimate`, `backtest`, `order`, `ingest`, `evaluate`, `status`,
-`report`, `verify`, `restore`, `pack`, `unpack`."""
+`report`, `serve`, `verify`, `restore`, `pack`, `unpack`."""
 
 from __future__ import annotations
 
@@ -596,30 +596,78 @@ def status(folder: str, as_json: bool) -> None:
 
 @click.command()
 @folder_argument
-@click.option("-o", "--output", metavar="FILE.html", help="[default: report.html in the campaign]")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="[default: report.html in the campaign; Markdown goes to the terminal]",
+)
+@click.option(
+    "--markdown", "as_markdown", is_flag=True, help="As Markdown, for an issue or a wiki."
+)
 @json_option
-def report(folder: str, output: str | None, as_json: bool) -> None:
-    """One page: the decision, tables, curves, verdicts.
+def report(folder: str, output: str | None, as_markdown: bool, as_json: bool) -> None:
+    """One page: the decision, what if, tables, curves, verdicts.
 
     \b
     Example:  allot report my-campaign -o report.html
+              allot report my-campaign --markdown -o report.md
     """
     from allotment.reports.page import write_page
 
+    if as_markdown and as_json:
+        raise click.UsageError("Give --markdown or --json, not both.")
     campaign = _enter(folder)
     values = campaign.report()
     if as_json:
         print_json(values)
+        return
+    if as_markdown:
+        _write_markdown(values, output)
         return
     path = write_page(values, Path(output) if output is not None else Path(folder) / "report.html")
     say(f"{path} is written; open it in a browser.")
     _tell_clashes(campaign.look().clashes)
 
 
+def _write_markdown(values: dict[str, Any], output: str | None) -> None:
+    from allotment.reports.markdown import save_markdown, write_markdown
+
+    if output is None:
+        click.echo(write_markdown(values), nl=False)
+    else:
+        say(f"{save_markdown(values, Path(output))} is written.")
+
+
 def _tell_clashes(clashes: Iterable[str]) -> None:
     """Why nothing can be planned, for commands that do without a plan."""
     for clash in clashes:
         say(f"Note: {clash}.")
+
+
+@click.command()
+@folder_argument
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="[default: a free one]"
+)
+def serve(folder: str, port: int) -> None:
+    """The page live, with progress and time left while a campaign runs.
+
+    It reads and never writes, and answers this machine alone. Ctrl-C ends it.
+
+    \b
+    Example:  allot serve my-campaign
+              allot serve my-campaign --port 8000
+    """
+    from allotment.reports.live import LiveCampaign
+    from allotment.reports.server import open_server
+
+    live = LiveCampaign(folder)
+    with open_server(live, port) as server, contextlib.suppress(KeyboardInterrupt):
+        with Meter("making the page"):
+            live.make_page()  # so that what is wrong is said here
+        say(f"{server.link} shows {folder}; Ctrl-C ends it.")
+        server.serve_forever()
 
 
 @click.command()

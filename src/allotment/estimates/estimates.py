@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from allotment.arrays import Array
-from allotment.errors import InputError, Mistake, reading, suggest
+from allotment.errors import InputError, Mistake, load_library, reading, suggest
 from allotment.gains import Coupled, Curve, Geometric, Power
 from allotment.plan import Outlook, Plan, allocate, check_counts
 from allotment.problem import Problem
@@ -118,6 +118,10 @@ class Estimates:
         by = self.about.get("method", "unknown")
         return f"Estimates(by {by}, {self.draws} draws, labels at hand: {have})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the page of it."""
+        return str(load_library("allotment.reports.notebook").draw(self))
+
     @property
     def draws(self) -> int:
         """How many there are."""
@@ -152,6 +156,12 @@ class Estimates:
         be one, since it would not be concave; it is taken off the worth of the labels that do it,
         for tasks of these `weights` (1 if not given).
         """
+        return self._curves(*self.mean_pairs(), weights)
+
+    def mean_pairs(self) -> tuple[Array, Array]:
+        """The worths [gaining task, labelled task] and shapes [labelled task], or [gaining task,
+        labelled task] where pairs have rates of their own, that stand for the mean over draws,
+        before harm is taken off anything; see `mean_gains`."""
         size, usual = len(self.tasks), math.exp(np.mean(np.log(self._start)))
         pairs = self.pair_shapes
         middle = np.apply_along_axis(self._middle, 0, pairs)
@@ -170,10 +180,10 @@ class Estimates:
                 mean = math.fsum(self.worths[:, i, j] * here[:, i, j]) / self.draws
                 worths[i, j] = _rounded(mean / there[0, i, j])
         if self.by_pairs:  # each task has one curve then, however many parts it has
-            return self._curves(worths, middle, weights)
+            return worths, middle
         small = NEGLIGIBLE * np.mean(np.abs(np.diag(worths)))
         worths[(np.abs(worths) < small) & ~np.eye(size, dtype=bool)] = 0.0
-        return self._curves(worths, middle[0], weights)
+        return worths, middle[0]
 
     def gains_for(self, problem: Problem) -> dict[str, Curve]:
         """The mean gains for a problem with the same tasks, by its weights."""
@@ -225,7 +235,8 @@ class Estimates:
         )
         edges = [(1 - level) / 2, (1 + level) / 2]
         low, high = np.quantile(more, edges)
-        best = np.quantile(self._own_plans(problem), edges, axis=0)
+        own = [[plan[name] for name in problem.names] for plan in self.list_own_plans(problem)[1]]
+        best = np.quantile(np.array(own, dtype=float), edges, axis=0)
         return Outlook(
             mean=float(more.mean()),
             low=float(low),
@@ -239,20 +250,20 @@ class Estimates:
             },
         )
 
-    def _own_plans(self, problem: Problem) -> Array:
-        """[draw, task]: the best plan of some draws, each as if it were the truth."""
+    def list_own_plans(self, problem: Problem) -> tuple[list[int], list[dict[str, int]]]:
+        """Some draws, and the best plan of each as if it were the truth."""
         weights = np.array([problem[task].weight for task in self.tasks])
         tasks = [task.with_weight(1.0) for task in problem.tasks]
         flat = Problem(tasks, problem.budget, problem.caps, problem.count_implied)
-        found = []
-        for draw in np.unique(np.linspace(0, self.draws - 1, OWN_PLANS).astype(int)):
+        found, chosen = [], np.unique(np.linspace(0, self.draws - 1, OWN_PLANS).astype(int))
+        for draw in chosen:
             # transfer is additive, so what counts for the plan is what a label does for all tasks
             # together
             worths = self.worths[draw]
             together = worths * weights if self.by_pairs else np.diag(weights @ worths)
             plan = allocate(flat, self._curves(together, self.shapes[draw], None))
-            found.append([plan.counts[name] for name in problem.names])
-        return np.array(found, dtype=float)
+            found.append(plan.counts)
+        return chosen.tolist(), found
 
     @property
     def _start(self) -> Array:

@@ -132,6 +132,17 @@ class ScoreLevel:
 
     def find_span(self, counts: Mapping[str, int]) -> Span:
         """Where the score lies with so many labels of each task."""
+        points = self._list_points(counts)
+        low, high = np.quantile(points, [(1 - SPAN_LEVEL) / 2, (1 + SPAN_LEVEL) / 2])
+        return Span(float(points.mean()), float(low), float(high))
+
+    def find_reached(self, counts: Mapping[str, int], chance: float) -> float:
+        """The score that is reached, or passed, with this chance."""
+        share = 1 - chance if self.higher_is_better else chance
+        return float(np.quantile(self._list_points(counts), share))
+
+    def _list_points(self, counts: Mapping[str, int]) -> Array:
+        """What models may score with so many labels of each task."""
         given = self.estimates
         total = np.maximum([counts[task] for task in given.tasks], 1.0)
         logs = np.log(np.maximum(self.counts, 1.0) / total)
@@ -146,8 +157,7 @@ class ScoreLevel:
             points = np.maximum(points, 0.0)
         elif self.score <= BEST:
             points = np.minimum(points, BEST)
-        low, high = np.quantile(points, [(1 - SPAN_LEVEL) / 2, (1 + SPAN_LEVEL) / 2])
-        return Span(float(points.mean()), float(low), float(high))
+        return np.asarray(points)
 
 
 NOISE = np.array([NormalDist().inv_cdf((place + 0.5) / 41) for place in range(41)])

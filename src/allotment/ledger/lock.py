@@ -9,9 +9,11 @@ import json
 import os
 import socket
 import sys
-from dataclasses import asdict, dataclass
+import time
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from allotment.errors import InputError, Mistake, visible
 from allotment.files import plainly
@@ -24,6 +26,8 @@ LONGEST_WORD = 200
 """letters of what a lock says of its holder"""
 MOST_PROCESSES = 2**31
 FIELDS = {"pid": int, "host": str, "command": str, "since": str}
+MOST_COUNTED = 10**15
+"""trainings or seconds that a lock may speak of"""
 
 
 class Busy(InputError):
@@ -31,13 +35,33 @@ class Busy(InputError):
 
 
 @dataclass(frozen=True)
+class Headway:
+    """How far the trainings of whoever writes have come."""
+
+    done: int
+    total: int
+    left: float | None
+    """seconds that the rest will take; None while that is not known"""
+    at: float
+    """when that was noted, in seconds since 1970"""
+
+    def find_left(self) -> float | None:
+        """Seconds from now on."""
+        if self.left is None:
+            return None
+        return max(0.0, self.left - max(0.0, time.time() - self.at))
+
+
+@dataclass(frozen=True)
 class Holder:
-    """Who writes: which process, where, doing what, since when."""
+    """Who writes: which process, where, doing what, since when, and how far it is."""
 
     pid: int
     host: str
     command: str
     since: str
+    headway: Headway | None = None
+    """None where it does not train, or not yet"""
 
     def __str__(self) -> str:
         host, command, since = (
@@ -49,12 +73,44 @@ class Holder:
     def here(self) -> bool:
         return self.host == socket.gethostname()
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether there is such a process here still, as one that was killed could not say."""
+        if not self.here:
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:  # somebody else's
+            return True
+        return True
+
+    def write(self) -> bytes:
+        """As it stands in the file of a lock."""
+        said = asdict(self)
+        if self.headway is None:
+            del said["headway"]
+        return json.dumps(said).encode()[:LARGEST_LOCK]
+
 
 class Lock:
     """Held from `take` until `release`, or until the process ends, however it does."""
 
-    def __init__(self, handle: int):
+    def __init__(self, handle: int, holder: Holder):
         self._handle: int | None = handle
+        self._holder = holder
+        self._size = 0
+
+    def note(self, headway: Headway | None) -> None:
+        """Say how far it is, for those who look on."""
+        if self._handle is None:
+            return
+        text = replace(self._holder, headway=headway).write()
+        self._size = max(self._size, len(text))
+        with contextlib.suppress(OSError):  # on a full disk the lock is still a lock
+            # in one piece, so that nobody reads half of it
+            os.pwrite(self._handle, text.ljust(self._size), 0)
 
     def release(self) -> None:
         if self._handle is None:
@@ -95,10 +151,11 @@ def take(folder: Path, why: str = "") -> Lock:
         ):
             raise Busy([Mistake(repr(str(folder)), _say_who(read_holder(path)))]) from None
         raise
-    with contextlib.suppress(OSError):  # on a full disk the lock is still a lock
+    with contextlib.suppress(OSError):
         os.ftruncate(handle, 0)
-        os.write(handle, json.dumps(asdict(_describe(why))).encode()[:LARGEST_LOCK])
-    return Lock(handle)
+    lock = Lock(handle, _describe(why))
+    lock.note(None)
+    return lock
 
 
 def _describe(why: str) -> Holder:
@@ -115,9 +172,30 @@ def read_holder(path: Path) -> Holder | None:
             said = json.loads(file.read(LARGEST_LOCK) or b"")
     except (OSError, ValueError, RecursionError):
         return None
-    if not isinstance(said, dict) or {key: type(value) for key, value in said.items()} != FIELDS:
+    if not isinstance(said, dict):
         return None
-    return Holder(**said) if 0 < said["pid"] < MOST_PROCESSES else None
+    headway = _read_headway(said.pop("headway", None))
+    if {key: type(value) for key, value in said.items()} != FIELDS:
+        return None
+    return Holder(**said, headway=headway) if 0 < said["pid"] < MOST_PROCESSES else None
+
+
+def find_writer(folder: Path) -> Holder | None:
+    """Who writes to a campaign just now, as far as that can be told without touching its lock."""
+    holder = read_holder(folder / LOCK_FILE)
+    return holder if holder is not None and holder.is_alive else None
+
+
+def _read_headway(said: Any) -> Headway | None:
+    if not isinstance(said, dict) or said.keys() != {"done", "total", "left", "at"}:
+        return None
+    done, total, left, at = (said[key] for key in ("done", "total", "left", "at"))
+    if type(done) is not int or type(total) is not int or not 0 <= done <= total <= MOST_COUNTED:
+        return None
+    times = [at] if left is None else [left, at]
+    if not all(type(each) in (int, float) and 0 <= each <= MOST_COUNTED for each in times):
+        return None
+    return Headway(done, total, left, at)
 
 
 def _cut(text: str) -> str:

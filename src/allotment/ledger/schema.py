@@ -10,6 +10,7 @@ import re
 import shlex
 import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -581,6 +582,11 @@ class Ledger:
             held.release()
             raise
         return cls(folder, connection, held)
+
+    def note_headway(self, done: int, total: int, left: float | None) -> None:
+        """Say how far the trainings are, for those who look on while it is being written."""
+        if self._lock is not None:
+            self._lock.note(lock.Headway(done, total, left, time.time()))
 
     def keep_copy(self) -> None:
         """Copy what it holds now, for the day on which it is harmed."""

@@ -1,31 +1,44 @@
-"""HTML and SVG that cannot be broken by what it shows: all text is escaped, and nothing else makes
-tags."""
+"""Markup that cannot be broken by what it shows: all text is cleaned and escaped, and nothing but
+the templates and the few inline pieces below makes tags."""
 
 from __future__ import annotations
 
 import html
 import unicodedata
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
-EMPTY = {"meta"}
-"""tags that have no end"""
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
 TURNING = {0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 """characters that turn the direction of what follows, which could make 12 look like 21"""
 NAME_CELLS = 100
 """cells of a name in a table, as long as a task's name may be"""
-
 NARROW = 24
 """and of one at the head of a column"""
 
-
-class Html(str):
-    """Text that is markup already; a plain str is not, and is escaped wherever it is put in."""
-
-    __slots__ = ()
-
-
+Html = Markup
 Content = str | Html
+"""text, which is escaped wherever it is put in, or markup already"""
+
+
+@cache
+def load_templates() -> Environment:
+    """The templates beside this module; whatever they print is escaped as below."""
+    return Environment(
+        loader=PackageLoader("allotment.reports"),
+        autoescape=True,
+        finalize=_finish,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _finish(value: Any) -> Any:
+    return escape(value) if isinstance(value, str) else value
 
 
 def clean(text: str) -> str:
@@ -58,40 +71,34 @@ def escape(text: Content) -> Html:
 
 def join(parts: Sequence[Content], between: Content = "") -> Html:
     """The parts one after the other."""
-    return Html(escape(between).join(map(escape, parts)))
+    return Html("").join([part for each in _interleave(parts, between) for part in (escape(each),)])
 
 
-def tag(tag_name: str, *inside: Content, **attributes: Content | float | None) -> Html:
-    """An element; of an attribute `_` becomes `-` and one at the end is dropped; None leaves the
-    attribute out.
-
-    >>> tag("th", "a < b", scope="row", class_="name")
-    '<th scope="row" class="name">a &lt; b</th>'
-    """
-    given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    end = "" if tag_name in EMPTY else f"</{tag_name}>"
-    return Html(f"<{tag_name}{given}>{join(inside)}{end}")
+def _interleave(parts: Sequence[Content], between: Content) -> list[Content]:
+    found: list[Content] = []
+    for part in parts:
+        found += [between, part] if found and between else [part]
+    return found
 
 
 def fill(sentence: str, **parts: Content) -> Html:
     """A sentence of ours with parts that are escaped."""
-    return Html(escape(sentence).format(**{key: escape(part) for key, part in parts.items()}))
+    return Html(str(escape(sentence)).format(**{key: escape(part) for key, part in parts.items()}))
+
+
+def small(text: Content) -> Html:
+    """A remark within a cell."""
+    return Html("<small>{}</small>").format(escape(text))
 
 
 def name(text: str, width: int = NAME_CELLS) -> Html:
     """A name in a sentence or a table: its direction stays its own, and it is cut if it is too
     wide."""
     shown = shorten(clean(text), width)
-    return tag("bdi", shown, title=None if shown == clean(text) else shorten(text, 1000))
-
-
-def note(text: Content) -> Html:
-    """A remark; nothing for an empty one."""
-    return tag("p", text, class_="note") if text else Html()
+    if shown == clean(text):
+        return Html("<bdi>{}</bdi>").format(escape(shown))
+    whole = escape(shorten(text, 1000))
+    return Html('<bdi title="{}">{}</bdi>').format(whole, escape(shown))
 
 
 def cells(text: str) -> int:
@@ -122,47 +129,3 @@ def _take(text: str, width: int) -> str:
             break
         taken += each
     return taken
-
-
-@dataclass(frozen=True)
-class HtmlColumn:
-    """A column of a table; its kind is number (to the right), name or text."""
-
-    head: Content
-    cells: Sequence[Content]
-    kind: str = "number"
-    foot: Content = ""
-    classes: Sequence[str] = ()
-    """of each cell, beside its kind"""
-
-    def show(self, place: int) -> Html:
-        """One cell."""
-        more = f" {self.classes[place]}" if self.classes and self.classes[place] else ""
-        return tag("td", self.cells[place], class_=self.kind + more)
-
-
-def table(label: str, columns: Sequence[HtmlColumn], strong: Collection[int] = ()) -> Html:
-    """The columns side by side, the first one naming the rows; where it is too wide it scrolls by
-    itself.
-
-    `strong` are the places of rows that stand out.
-    """
-    first, *rest = columns
-    head = tag(
-        "tr", *(tag("th", column.head, scope="col", class_=column.kind) for column in columns)
-    )
-    rows = []
-    for place, title in enumerate(first.cells):
-        line = [
-            tag("th", title, scope="row", class_=first.kind),
-            *(column.show(place) for column in rest),
-        ]
-        rows.append(tag("tr", *line, class_="strong" if place in strong else None))
-    parts = [tag("caption", label), tag("thead", head), tag("tbody", *rows)]
-    if any(column.foot for column in columns):
-        ends = [tag("th", first.foot, scope="row", class_=first.kind)]
-        ends += [tag("td", column.foot, class_=column.kind) for column in rest]
-        parts.append(tag("tfoot", tag("tr", *ends)))
-    return tag(
-        "div", tag("table", *parts), class_="wide", role="region", aria_label=label, tabindex="0"
-    )

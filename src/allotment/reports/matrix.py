@@ -6,25 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from allotment.reports import words
-from allotment.reports.markup import (
-    NARROW,
-    Content,
-    Html,
-    HtmlColumn,
-    fill,
-    join,
-    name,
-    note,
-    table,
-    tag,
-)
+from allotment.reports.blocks import HtmlColumn, Note, PageBlock, PageTable
+from allotment.reports.markup import NARROW, Content, fill, join, name, small
 
 
-def show_matrix(transfer: Mapping[str, Any]) -> Html:
+def show_matrix(transfer: Mapping[str, Any]) -> list[PageBlock]:
     """The table, a row for each task whose labels they are and a column for each that is scored."""
     tasks = transfer["tasks"]
     if not tasks:
-        return note(words.NOT_MEASURED)
+        return [Note(words.NOT_MEASURED)]
     diagonal = [_find_figures(transfer, place, place) for place in range(len(tasks))]
     settled = transfer.get("unit") != "%" and all(
         value == 1 and low == high for value, low, high, _ in diagonal
@@ -37,7 +27,7 @@ def show_matrix(transfer: Mapping[str, Any]) -> Html:
     for to, task in enumerate(tasks):
         shown = [
             (
-                (join(["1", tag("small", words.BY_DEFINITION)]), "set")
+                (join(["1", small(words.BY_DEFINITION)]), "set")
                 if source == to and settled
                 else _show_cell(*_find_figures(transfer, source, to), strongest)
             )
@@ -47,12 +37,10 @@ def show_matrix(transfer: Mapping[str, Any]) -> Html:
         columns.append(
             HtmlColumn(head, [cell for cell, _ in shown], classes=[kind for _, kind in shown])
         )
-    return join(
-        [
-            table(words.HEADINGS["transfer"], columns),
-            note(words.explain_transfer(transfer, settled)),
-        ]
-    )
+    return [
+        PageTable(words.HEADINGS["transfer"], columns),
+        Note(words.explain_transfer(transfer, settled)),
+    ]
 
 
 def _find_figures(
@@ -77,9 +65,9 @@ def _show_cell(
         return words.NOT_KNOWN, ""
     parts: list[Content] = [words.say_number(value, 2)]
     if low is not None and high is not None:
-        parts.append(tag("small", words.say_range(low, high, 2)))
+        parts.append(small(words.say_range(low, high, 2)))
     if called is not None:
-        parts.append(tag("small", words.CALLS[(called > 0) - (called < 0)]))
+        parts.append(small(words.CALLS[(called > 0) - (called < 0)]))
     return join(parts), _find_colour(abs(value) / (strongest or 1.0), called) if called else ""
 
 

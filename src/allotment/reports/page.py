@@ -1,5 +1,7 @@
-"""The report as one page: `render(values)` gives a static HTML file that needs no network and runs
-no script.
+"""The report as one page: `render(values)` gives one HTML file that needs no network.
+
+Its words and tables are there without any script; the script, which its policy knows by hash,
+draws the charts and answers "what if".
 
 The values are plain JSON. Every part may be missing or None; lists may be tuples; money may be text
 ("0.035"). Names and texts may hold anything: all of it is escaped.
@@ -10,9 +12,13 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
                          "cost": money, "have": int, "spend": money,
                          "low": int, "high": int,  range of the count over the draws' own best plans
                          "plateau": [int, int],         and over plans within 1 % of this one
+                         "break_even": x,               the price up to which any is bought
                          "score": {"metric": text, "now": span, "after": span}}],
                                   a span is {"middle": x, "low": x, "high": x}
-              "budget": money, "spent": money, "currency": text},
+              "caps": [{"name": text, "used": money, "limit": money}],
+              "budget": money, "spent": money},
+     "style": {"currency": text, "decimal": "point" | "comma"},
+     "knowing": x,   what it would be worth at most to know everything, as the outlook counts
      "order": text,  what of it to order now
      "stale": text,  that labels came in since it was measured
      "outlook": {"mean": x, "low": x, "high": x, "level": 0.9, "chance": share,
@@ -22,6 +28,14 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
      "comparison": [{"name": text, "counts": {task: int},  the plan first; as `Score.to_dict`
                      "spent": money, "value": x, "worth": text, "broken": [text],
                      "outlook": ...}],                  of the plan over this row, as above
+     "what_if": {"instance": {...},  as `advice.plain_problem.write_plain_problem` writes it
+                 "unit": text,       of gains
+                 "is_mean": bool},   whether these are told in the mean over tasks
+     "frontier": {"points": [[money, mean, low, high]], "budget": money, "unit": text,
+                  "level": 0.9, "knee": x},
+     "reach": [{"task": text, "metric": text, "rises": bool, "have": int, "now": x,
+                "levels": [{"chance": share, "points": [[labels, score]]}]}],
+     "worths": [{"task": text, "own": x, "others": x}],
      "curves": [{"task": text, "unit": text, "level": 0.9,
                  "points": [[labels, mean, low, high]],              low and high may be None
                  "seen": [[labels, score]]}],                        single trainings
@@ -48,76 +62,64 @@ down.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
 from pathlib import Path
-from typing import Any
 
-from allotment.amounts import exact
 from allotment.errors import InputError, Mistake
 from allotment.files import plainly, replace_file
-from allotment.formatting import amounts, find_places, percent
-from allotment.learners.metrics import title_metric
 from allotment.reports import words
-from allotment.reports.charts import Mark, draw_curve, draw_interval, draw_keys
-from allotment.reports.markup import (
-    NARROW,
-    Content,
-    Html,
-    HtmlColumn,
-    escape,
-    fill,
-    join,
-    name,
-    note,
-    table,
-    tag,
-)
-from allotment.reports.matrix import show_matrix
+from allotment.reports.assets import SCRIPT, hash_inline
+from allotment.reports.figures import list_charts
+from allotment.reports.markup import Html, load_templates
 from allotment.reports.style import STYLE
 from allotment.reports.values import check
+from allotment.reports.view import PageValues, decide, list_sections
 
-MOST_TASK_COLUMNS = 12
-"""tasks that get a column each"""
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""nothing is loaded or run, even if a text should get through as markup"""
-GENERATOR = tag("meta", name="generator", content="allotment")
+POLICY = (
+    f"default-src 'none'; script-src '{hash_inline(SCRIPT)}'; style-src '{hash_inline(STYLE)}';"
+    " img-src data:; base-uri 'none'; form-action 'none'"
+)
+"""nothing is loaded, and nothing is run but our own script, even if a text should get through as
+markup"""
+GENERATOR = Html('<meta name="generator" content="allotment">')
 """by which a report is known, whatever version wrote it"""
 BEGINNING = 2000
 """bytes of a file in which that stands"""
 
-Values = Mapping[str, Any]
 
-
-def render(values: Values) -> str:
+def render(values: PageValues) -> str:
     """The report of these values, in the form above, as one HTML file; raises InputError with all
     that is wrong."""
     given = check(values)
-    title = given.get("title") or words.TITLE
-    parts = {key: make(given) for key, make in PAGE_PARTS.items() if key in given}
-    sections = [
-        tag(
-            "section",
-            tag("h2", words.HEADINGS[key], id=f"{key}-head"),
-            part,
-            id=key,
-            aria_labelledby=f"{key}-head",
+    template = load_templates().get_template("page.html")
+    with words.writing(given.get("style") or {}):
+        return template.render(
+            title=given.get("title") or words.TITLE,
+            decision=decide(given),
+            sections=list_sections(given),
+            data=_write_data(given),
+            words=words,
+            policy=Html(POLICY),
+            generator=GENERATOR,
+            style=Html(STYLE),
+            script=Html(SCRIPT),
         )
-        for key, part in parts.items()
-    ]
-    body = tag(
-        "main", tag("h1", title), _show_decision(given), _list_contents(list(parts)), *sections
-    )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        GENERATOR,
-        tag("title", title),
-        tag("style", Html(STYLE)),
-    )
-    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', body), lang='en')}\n"
+
+
+def _write_data(given: PageValues) -> Html:
+    """What the script needs, as JSON that can't end its element."""
+    what_if = given.get("what_if") or {}
+    data = {
+        "words": words.SCRIPT_WORDS,
+        "unit": what_if.get("unit") or "",
+        "isMean": bool(what_if.get("is_mean")),
+        "money": words.describe_style(),
+        "instance": what_if.get("instance"),
+        "reach": given.get("reach") or [],
+        "charts": list_charts(given),
+    }
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
+    return Html(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def is_report(path: Path) -> bool:
@@ -126,7 +128,7 @@ def is_report(path: Path) -> bool:
         return GENERATOR.encode() in file.read(BEGINNING)
 
 
-def write_page(values: Values, path: Path) -> Path:
+def write_page(values: PageValues, path: Path) -> Path:
     """The report of these values as a file, in the place of an earlier one, but of nothing else."""
     text = render(values)
     with plainly(path):
@@ -142,376 +144,3 @@ def write_page(values: Values, path: Path) -> Path:
         raise InputError([Mistake(str(path), what)])
     replace_file(path, text.encode())
     return path
-
-
-def _show_decision(given: Values) -> Html:
-    plan, outlook = given.get("plan"), given.get("outlook")
-    if "decision" in given:
-        sentence = escape(given["decision"])
-    elif plan and plan["tasks"]:
-        equal = next(
-            (
-                row["counts"]
-                for row in given.get("comparison", ())[1:]
-                if row["name"] == words.EQUAL
-            ),
-            None,
-        )
-        sentence = words.decide(plan, outlook, equal)
-    else:
-        sentence = escape(words.NOTHING_TO_DECIDE)
-    scores = words.say_scores(plan["tasks"]) if plan and "decision" not in given else Html()
-    parts = [tag("p", sentence, class_="sentence"), _warn(given)]
-    parts += [tag("p", scores)] if scores else []
-    if "stale" in given:
-        parts.insert(0, tag("p", f"{words.OUT_OF_DATE}: {given['stale']}"))
-    if outlook:
-        parts += [draw_interval(outlook, "outlook"), note(words.explain_unit(outlook))]
-    if "order" in given:
-        parts.append(tag("p", f"{words.ORDER_NOW}: {given['order']}."))
-    if plan or "decision" in given:
-        parts.append(tag("p", words.SIGNED, class_="sign"))
-    return tag("div", *parts, class_="decision")
-
-
-def _warn(given: Values) -> Html:
-    """Where the method itself is no good, its interval is not to be taken at its word."""
-    if any(
-        (each.get("kind"), each["grade"]) == ("method", "unusable")
-        for each in given.get("verdicts", ())
-    ):
-        return tag("p", words.CAUTION.format(part=words.HEADINGS["verdicts"]))
-    return Html()
-
-
-def _list_contents(parts: Sequence[str]) -> Html:
-    if len(parts) < 3:
-        return Html()
-    links = [tag("li", tag("a", words.HEADINGS[key], href=f"#{key}")) for key in parts]
-    return tag("nav", tag("ul", *links), aria_label=words.CONTENTS)
-
-
-def _show_plan(given: Values) -> Html:
-    plan, tasks = given["plan"], given["plan"]["tasks"]
-    if not tasks:
-        return note(words.NO_TASKS)
-    spent = plan.get("spent")
-    columns = [
-        HtmlColumn(
-            words.HEADS["task"], [name(task["name"]) for task in tasks], "name", words.TOGETHER
-        ),
-        HtmlColumn(words.HEADS["cost"], _say_amounts([task.get("cost") for task in tasks])),
-        HtmlColumn(words.HEADS["have"], [_say_optional(task.get("have")) for task in tasks]),
-        HtmlColumn(words.HEADS["count"], [words.say_count(task["count"]) for task in tasks]),
-        HtmlColumn(
-            words.HEADS["spend"],
-            _say_amounts([task.get("spend") for task in tasks]),
-            foot="" if spent is None else words.say_money(spent),
-        ),
-        HtmlColumn(words.HEADS["share"], _show_shares([task.get("spend") for task in tasks])),
-        HtmlColumn(
-            words.HEADS["range"], [_say_ends(task.get("low"), task.get("high")) for task in tasks]
-        ),
-        HtmlColumn(
-            words.HEADS["plateau"],
-            [_say_ends(*(task.get("plateau") or (None, None))) for task in tasks],
-        ),
-    ]
-    shown = _drop_unknown(columns)
-    explained = {words.HEADS["range"], words.HEADS["plateau"]} & {column.head for column in shown}
-    return join(
-        [
-            table(words.HEADINGS["plan"], shown),
-            tag("p", words.sum_up_money(plan)),
-            note(words.NOTES["plan"] if explained else ""),
-            _show_scores([task for task in tasks if task.get("score")]),
-        ]
-    )
-
-
-def _show_scores(tasks: Sequence[Values]) -> Html:
-    """What tasks score now and with the plan, each in its own metric."""
-    if not tasks:
-        return Html()
-    scores = [task["score"] for task in tasks]
-    metrics = [title_metric(each["metric"]) for each in scores]
-    columns = [
-        HtmlColumn(words.HEADS["task"], [name(task["name"]) for task in tasks], "name"),
-        HtmlColumn(words.HEADS["metric"], metrics, "name"),
-    ]
-    for when in ("now", "after"):
-        columns.append(HtmlColumn(words.HEADS[when], [_say_span(each, when) for each in scores]))
-    return join([table(words.SCORE_TABLE, columns), note(words.NOTES["scores"])])
-
-
-def _say_span(score: Values, when: str) -> str:
-    span, places = score[when], words.find_score_places(score)
-    middle = words.say_number(span["middle"], places)
-    return f"{middle} ({words.say_range(span['low'], span['high'], places)})"
-
-
-def _drop_unknown(columns: Sequence[HtmlColumn]) -> list[HtmlColumn]:
-    """Without columns of which nothing is known."""
-    return [column for column in columns if any(cell != words.NOT_KNOWN for cell in column.cells)]
-
-
-def _say_amounts(values: Sequence[Any]) -> list[str]:
-    """Money of one column, with the same decimals wherever that is possible."""
-    known = iter(amounts([exact(value) for value in values if value is not None]))
-    return [
-        words.NOT_KNOWN if value is None else words.group_digits(next(known)) for value in values
-    ]
-
-
-def _say_optional(count: int | None) -> str:
-    return words.NOT_KNOWN if count is None else words.say_count(count)
-
-
-def _say_ends(low: int | None, high: int | None) -> str:
-    if low is None or high is None:
-        return words.NOT_KNOWN
-    return f"{words.say_count(low)} to {words.say_count(high)}"
-
-
-def _show_shares(spends: Sequence[Any]) -> list[Content]:
-    """Each task's share of the money, as text and as a bar."""
-    known = [exact(spend) for spend in spends if spend is not None]
-    total = sum(known)
-    if total <= 0 or len(known) < len(spends) or min(known) < 0:
-        return [words.NOT_KNOWN] * len(spends)
-    shares = [float(spend / total) for spend in known]
-    bars = [
-        tag("span", tag("span", style=f"width:{100 * share:.1f}%"), class_="bar")
-        for share in shares
-    ]
-    return [join([percent(share), bar]) for share, bar in zip(shares, bars, strict=True)]
-
-
-def _show_comparison(given: Values) -> Html:
-    rows = given["comparison"]
-    tasks = list(rows[0]["counts"])
-    outlooks = [row.get("outlook") for row in rows]
-    columns = [HtmlColumn(words.HEADS["plan"], [_name_plan(row["name"]) for row in rows], "name")]
-    for task in tasks if len(tasks) <= MOST_TASK_COLUMNS else ():
-        columns.append(
-            HtmlColumn(name(task, NARROW), [_say_optional(row["counts"].get(task)) for row in rows])
-        )
-    columns += [
-        HtmlColumn(words.HEADS["spent"], _say_amounts([row.get("spent") for row in rows])),
-        *_show_worth(rows),
-        HtmlColumn(words.HEADS["ahead"], [_say_outlook(each) for each in outlooks]),
-        HtmlColumn(words.HEADS["chance"], [_say_chance(each) for each in outlooks]),
-    ]
-    broken = [
-        tag("li", fill("{plan} breaks {limit}", plan=name(row["name"]), limit=limit))
-        for row in rows
-        for limit in row.get("broken") or ()
-    ]
-    return join(
-        [
-            table(words.HEADINGS["comparison"], _drop_unknown(columns), strong={0}),
-            tag("ul", *broken) if broken else "",
-            note(_explain_worth(rows)),
-            note(next((words.explain_ahead(each) for each in outlooks if each), "")),
-            note(words.NOTES["many"] if len(tasks) > MOST_TASK_COLUMNS else ""),
-        ]
-    )
-
-
-def _name_plan(plan: str) -> Html:
-    return name("this plan" if plan == "plan" else plan)
-
-
-def _explain_worth(rows: Sequence[Values]) -> str:
-    if not rows[0].get("worth"):
-        return ""
-    return words.NOTES["labels gained" if "label" in rows[0]["worth"] else "comparison"]
-
-
-def _show_worth(rows: Sequence[Values]) -> list[HtmlColumn]:
-    """What plans are worth, and their share of the first one's."""
-    if any(row.get("value") is None for row in rows):
-        return []
-    first = rows[0]["value"]
-    shares = [percent(row["value"] / first) if first > 0 else words.NOT_KNOWN for row in rows]
-    worths = [row.get("worth", words.NOT_KNOWN) for row in rows]
-    return [HtmlColumn(words.HEADS["worth"], worths), HtmlColumn(words.HEADS["of"], shares)]
-
-
-def _say_outlook(outlook: Values | None) -> str:
-    return (
-        words.say_interval(outlook["mean"], outlook["low"], outlook["high"])
-        if outlook
-        else words.NOT_KNOWN
-    )
-
-
-def _say_chance(outlook: Values | None) -> str:
-    return words.say_share(outlook["chance"]) if outlook else words.NOT_KNOWN
-
-
-def _show_evaluation(given: Values) -> Html:
-    evaluation = given["evaluation"]
-    rows = evaluation["rows"]
-    if not rows:
-        return note(words.NOT_MEASURED)
-    tasks = evaluation.get("tasks") or list(
-        dict.fromkeys(task for row in rows for task in row.get("gains") or ())
-    )
-    ahead = [
-        words.say_interval(*row["ahead"]) if row.get("ahead") else words.NOT_KNOWN for row in rows
-    ]
-    columns = [
-        HtmlColumn(words.HEADS["plan"], [_name_plan(row["name"]) for row in rows], "name"),
-        HtmlColumn(words.HEADS["total"], _say_measured([row.get("total") for row in rows])),
-        HtmlColumn(words.HEADS["ahead"], ahead),
-    ]
-    for task in tasks if len(tasks) <= MOST_TASK_COLUMNS else ():
-        columns.append(
-            HtmlColumn(
-                name(task, NARROW),
-                _say_measured([(row.get("gains") or {}).get(task) for row in rows]),
-            )
-        )
-    return join(
-        [
-            tag("p", words.sum_up_evaluation(evaluation)),
-            table(words.HEADINGS["evaluation"], _drop_unknown(columns), strong={0}),
-            note(words.NOTES["evaluation"]),
-            note(words.NOTES["many"] if len(tasks) > MOST_TASK_COLUMNS else ""),
-        ]
-    )
-
-
-def _say_measured(pairs: Sequence[Sequence[Any] | None]) -> list[str]:
-    """Means and deviations of one column with the same decimals."""
-    spreads = sorted(pair[1] for pair in pairs if pair and pair[1])
-    places = find_places(spreads[len(spreads) // 2]) if spreads else 2
-    return [
-        words.say_deviation(pair[0], pair[1], places) if pair else words.NOT_KNOWN for pair in pairs
-    ]
-
-
-def _show_curves(given: Values) -> Html:
-    tasks = {task["name"]: task for task in (given.get("plan") or {}).get("tasks", ())}
-    curves = given["curves"]
-    charts = [
-        _show_curve(curve, tasks.get(curve["task"]), f"curve-{at}")
-        for at, curve in enumerate(curves, 1)
-    ]
-    level = next((curve["level"] for curve in curves if curve.get("level") is not None), 0.9)
-    keys = draw_keys(words.say_level(level))
-    return join([note(words.NOTES["curves"]), keys, tag("div", *charts, class_="charts")])
-
-
-def _show_curve(curve: Values, task: Values | None, key: str) -> Html:
-    title = tag("h3", name(curve["task"], 60))
-    if not curve.get("points") and not curve.get("seen"):
-        return tag("figure", title, note(words.NOT_MEASURED))
-    return tag("figure", title, draw_curve(curve, _find_marks(task), key), _list_points(curve))
-
-
-def _find_marks(task: Values | None) -> list[Mark]:
-    if task is None or task.get("have") is None:
-        return []
-    have, with_plan = task["have"], task["have"] + task["count"]
-    marks = [Mark(have, words.AT_HAND.format(count=words.say_count(have)), "hand")]
-    if with_plan > have:
-        marks.append(
-            Mark(with_plan, words.WITH_PLAN.format(count=words.say_count(with_plan)), "buy")
-        )
-    return marks
-
-
-def _list_points(curve: Values) -> Html:
-    points = curve.get("points")
-    if not points:
-        return Html()
-    columns = [HtmlColumn(words.HEADS["labels"], [words.say_count(point[0]) for point in points])]
-    for place, key in enumerate(("score", "low", "high"), 1):
-        columns.append(
-            HtmlColumn(words.HEADS[key], [words.say_figure(point[place]) for point in points])
-        )
-    figures = table(words.HEADINGS["curves"], columns)
-    return tag("details", tag("summary", words.FIGURES), figures)
-
-
-def _show_verdicts(given: Values) -> Html:
-    order = list(words.GRADE_SIGNS)
-    ranked = sorted(
-        given["verdicts"],
-        key=lambda each: -order.index(each["grade"]) if each["grade"] in order else 1,
-    )
-    return tag("ul", *map(_show_verdict, ranked), class_="verdicts")
-
-
-def _show_verdict(verdict: Values) -> Html:
-    grade = verdict["grade"]
-    badge = tag(
-        "span", words.GRADE_SIGNS.get(grade) or name(grade, NARROW), class_=_badge_class(grade)
-    )
-    lines = [
-        join([tag("dt", title), *(tag("dd", line) for line in said)])
-        for title, said in words.list_reasons(verdict)
-    ]
-    return tag(
-        "li", tag("h3", badge, words.name_verdict(verdict)), tag("dl", *lines) if lines else ""
-    )
-
-
-def _badge_class(grade: str) -> str:
-    return f"badge {grade}" if grade in words.GRADE_SIGNS else "badge"
-
-
-def _show_rounds(given: Values) -> Html:
-    rounds = given["rounds"]
-    columns = [
-        HtmlColumn(
-            words.HEADS["number"], [words.say_count(each["number"]) for each in rounds], "name"
-        ),
-        HtmlColumn(words.HEADS["spent"], _say_amounts([each.get("spent") for each in rounds])),
-        HtmlColumn(words.HEADS["open"], [_say_open(each.get("open")) for each in rounds], "text"),
-        HtmlColumn(
-            words.HEADS["expected"],
-            [words.say_expected(each.get("expected")) for each in rounds],
-            "text",
-        ),
-        HtmlColumn(
-            words.HEADS["next"], [each.get("next") or words.NOT_KNOWN for each in rounds], "text"
-        ),
-    ]
-    return table(words.HEADINGS["rounds"], _drop_unknown(columns))
-
-
-def _say_open(open_labels: int | Mapping[str, int] | None) -> Content:
-    if isinstance(open_labels, Mapping):
-        return words.list_counts(open_labels) or "0"
-    return _say_optional(open_labels)
-
-
-def _show_about(given: Values) -> Html:
-    lines = []
-    for key, value in given["about"].items():
-        said: Content = words.say_value(value)
-        lines.append(
-            join(
-                [
-                    tag("dt", words.say_key(key)),
-                    tag("dd", tag("code", said) if key in words.CODE else said),
-                ]
-            )
-        )
-    return tag("dl", *lines)
-
-
-PAGE_PARTS = {
-    "plan": _show_plan,
-    "comparison": _show_comparison,
-    "evaluation": _show_evaluation,
-    "curves": _show_curves,
-    "transfer": lambda given: show_matrix(given["transfer"]),
-    "verdicts": _show_verdicts,
-    "rounds": _show_rounds,
-    "about": _show_about,
-}
-"""in the order of the page"""

@@ -63,7 +63,6 @@ code { font: .9em ui-monospace, Menlo, Consolas, monospace; }
   padding: 1rem 1.25rem; }
 .decision p { margin: 0 0 .5rem; }
 .decision .sentence { font-size: 1.3rem; line-height: 1.4; }
-.decision svg { display: block; width: 100%; max-width: 30rem; height: auto; }
 .sign { display: none; }
 nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1rem; list-style: none; margin: 1rem 0 0;
   padding: 0;
@@ -87,9 +86,9 @@ tbody th { font-weight: 400; background: var(--ground); position: sticky; left: 
 tbody th, thead th:first-child, tfoot th { padding-left: 0; }
 tfoot td, tfoot th, .strong th, .strong td { font-weight: 600; }
 td.text { min-width: 10rem; max-width: 26rem; overflow-wrap: anywhere; }
-.bar { display: block; height: .25rem; min-width: 3rem; margin-top: .2rem;
+.bar { display: block; height: .25rem; width: 100%; min-width: 3rem; margin-top: .2rem;
   background: var(--panel); }
-.bar span { display: block; height: 100%; background: var(--accent); }
+.bar rect { fill: var(--accent); }
 td small { display: block; color: inherit; font-size: .87em; }
 .set { color: var(--muted); }
 .help-1 { background: var(--help-1); } .help-2 { background: var(--help-2);
@@ -99,23 +98,42 @@ td small { display: block; color: inherit; font-size: .87em; }
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 19rem), 1fr));
   gap: 1.25rem; }
 figure { margin: 0; min-width: 0; }
-figure svg { display: block; width: 100%; max-width: 30rem; height: auto; }
-svg text { font: 12px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif;
-  fill: var(--text); }
-svg .quiet { fill: var(--muted); }
-svg .axis { stroke: var(--muted); stroke-width: 1; fill: none; }
-svg .grid { stroke: var(--rule); stroke-width: 1; fill: none; }
-svg .line { stroke: var(--accent); stroke-width: 2; fill: none; stroke-linejoin: round;
-  stroke-linecap: round; }
-svg .band { fill: var(--accent); fill-opacity: .2; stroke: none; }
-svg .dots { stroke: var(--muted); stroke-width: 4; stroke-linecap: round; stroke-opacity: .75;
-  fill: none; }
-svg .hand { stroke: var(--muted); stroke-width: 1.5; stroke-dasharray: 4 3; }
-svg .buy { stroke: var(--mark); stroke-width: 1.5; }
-svg text.buy-text { fill: var(--mark); }
+.chart { min-height: 4rem; }
+.plot { display: block; max-width: 100%; height: auto; background: none; color: var(--text);
+  font: 12px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif;
+  --plot-background: var(--ground); overflow: visible; }
+.plot text, .plot tspan { white-space: pre; }
+.spoken, .aside { position: absolute; width: 1px; height: 1px; overflow: hidden;
+  clip-path: inset(50%); }
+.key { display: inline-block; width: 1.75rem; height: 0; vertical-align: middle;
+  margin-right: .35rem; border-top: 2px solid var(--accent); }
+.key.band { height: .75rem; border: 0; background: var(--accent); opacity: .2; }
+.key.dots { width: .4rem; height: .4rem; border: 0; border-radius: 50%; background: var(--muted); }
+.key.hand { border-top: 2px dashed var(--muted); }
+.key.buy { border-top-color: var(--mark); }
+button { font: inherit; font-size: .875rem; color: var(--accent); background: var(--ground);
+  border: 1px solid var(--rule); border-radius: .25rem; padding: .25rem .7rem; cursor: pointer; }
+button:hover { border-color: var(--accent); }
+button.csv { font-size: .75rem; padding: .05rem .45rem; color: var(--muted); }
+input, select { font: inherit; color: var(--text); background: var(--ground);
+  border: 1px solid var(--rule); border-radius: .25rem; padding: .2rem .4rem; }
+input:focus-visible, button:focus-visible, select:focus-visible { outline: 2px solid var(--accent);
+  outline-offset: 1px; }
+input.small { width: 5rem; text-align: right; }
+input.money { width: 8rem; text-align: right; }
+input.changed { border-color: var(--mark); }
+input[type="range"] { flex: 1 1 14rem; max-width: 30rem; padding: 0; accent-color: var(--accent); }
+.knobs { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem 1rem; margin: .75rem 0; }
+.buttons { display: flex; flex-wrap: wrap; gap: .5rem; }
+.changes { margin: .25rem 0 .75rem; padding-left: 1.2rem; color: var(--muted);
+  font-size: .9375rem; }
+.sentence:empty, .wrong:empty { display: none; }
+#what-if .sentence { font-size: 1.1rem; }
+.wrong { color: var(--unusable); }
+.more { color: var(--accent); } .fewer { color: var(--mark); }
+td.strong { font-weight: 600; }
 .legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none;
   margin: .5rem 0 1rem; padding: 0; }
-.legend svg { width: 1.75rem; height: .75rem; vertical-align: middle; margin-right: .35rem; }
 summary { cursor: pointer; }
 .verdicts { list-style: none; margin: 0; padding: 0; }
 .verdicts > li { padding: .75rem 0; border-bottom: 1px solid var(--rule); }
@@ -129,6 +147,24 @@ dl { display: grid; grid-template-columns: minmax(7rem, max-content) minmax(0, 1
   gap: .3rem 1.25rem; margin: .5rem 0; }
 dt { max-width: 16rem; }
 dd { margin: 0; grid-column: 2; }
+.tiles { display: flex; flex-wrap: wrap; gap: .5rem 2.5rem; margin: .75rem 0; }
+.tiles > div { min-width: 8rem; }
+.tiles dt { max-width: none; }
+.tiles dd { font-size: 1.3rem; font-weight: 600; }
+.tiles small { display: block; font-size: .875rem; font-weight: 400; color: var(--muted); }
+@media screen and (max-width: 34rem) {
+  .cards { overflow: visible; }
+  .cards table, .cards tbody, .cards tfoot, .cards tr { display: block; }
+  .cards thead, .cards tfoot td:empty { display: none; }
+  .cards tr { padding: .5rem 0; border-bottom: 1px solid var(--rule); }
+  .cards th, .cards td { display: block; border: 0; padding: .1rem 0; max-width: none;
+    position: static; text-align: right; white-space: normal; }
+  .cards th { text-align: left; font-weight: 600; }
+  .cards td[data-head]::before { content: attr(data-head); float: left; color: var(--muted);
+    margin-right: 1rem; font-weight: 400; text-align: left; unicode-bidi: isolate; }
+  .cards td::after { content: ""; display: block; clear: both; }
+  .cards td.text { text-align: right; min-width: 0; }
+}
 @media (max-width: 34rem) {
   body { padding: 1rem .9rem 3rem; }
   .decision .sentence { font-size: 1.1rem; }
@@ -140,7 +176,7 @@ dd { margin: 0; grid-column: 2; }
 @media print {
   @page { margin: 16mm; }
   body { max-width: none; padding: 0; font-size: 10pt; }
-  nav, details { display: none; }
+  nav, details, button, #what-if, #reach, #own-panel { display: none; }
   .sign { display: block; margin-top: 1.5rem !important; white-space: pre-wrap; }
   .wide { overflow: visible; }
   table { font-size: 8.5pt; }
@@ -148,7 +184,7 @@ dd { margin: 0; grid-column: 2; }
   tbody th { position: static; }
   h2 { break-after: avoid; }
   figure, tr, li, .decision { break-inside: avoid; }
-  .decision, .badge, .bar, .bar span, td, svg { print-color-adjust: exact;
+  .decision, .badge, td, svg { print-color-adjust: exact;
   -webkit-print-color-adjust: exact; }
 }
 """

@@ -36,6 +36,11 @@ def count(value: Any, where: str) -> Iterator[Mistake]:
         yield Mistake(where, f"{short(value)} is not a whole number from 0 to 10^15")
 
 
+def truth(value: Any, where: str) -> Iterator[Mistake]:
+    if not isinstance(value, bool):
+        yield Mistake(where, f"{short(value)} is neither true nor false")
+
+
 def labels(value: Any, where: str) -> Iterator[Mistake]:
     wrong = list(number(value, where))
     yield from wrong
@@ -155,6 +160,11 @@ def square(value: Any, where: str) -> Iterator[Mistake]:
 
 
 INTERVAL = row(number, number, number)
+QUESTIONED = record(
+    {"schema": count, "unit": text, "budget": count, "tasks": each(record({"name": text}, {})),
+     "gains": by_name(anything)}
+)  # fmt: skip
+"""as `advice.plain_problem` writes it, which the script reads"""
 TEXTS = either("text or a list of it", text, each(text))
 OUTLOOK = record(
     {"mean": number, "low": number, "high": number, "chance": share}, {"level": share, "unit": text}
@@ -170,14 +180,21 @@ TASK = record(
         "low": count,
         "high": count,
         "plateau": row(count, count),
+        "break_even": number,
         "score": SCORE,
     },
 )
+CAP = record({"name": text, "used": money, "limit": money}, {})
 MEASURED = row(maybe(number), maybe(number))
 PART_CHECKS: dict[str, ValueCheck] = {
     "title": text,
     "decision": text,
-    "plan": record({"tasks": each(TASK)}, {"budget": money, "spent": money, "currency": text}),
+    "plan": record(
+        {"tasks": each(TASK)},
+        {"budget": money, "spent": money, "caps": each(CAP)},
+    ),
+    "knowing": number,
+    "style": record({}, {"currency": text, "decimal": text}),
     "order": text,
     "stale": text,
     "outlook": OUTLOOK,
@@ -193,6 +210,28 @@ PART_CHECKS: dict[str, ValueCheck] = {
             },
         )
     ),
+    "what_if": record(
+        {"instance": QUESTIONED, "unit": text},
+        {"is_mean": truth},
+    ),
+    "frontier": record(
+        {"points": each(row(labels, number, maybe(number), maybe(number))), "budget": money},
+        {"unit": text, "level": share, "knee": number},
+    ),
+    "reach": each(
+        record(
+            {
+                "task": text,
+                "metric": text,
+                "rises": truth,
+                "have": count,
+                "now": number,
+                "levels": each(record({"chance": share, "points": each(row(labels, number))}, {})),
+            },
+            {},
+        )
+    ),
+    "worths": each(record({"task": text, "own": number, "others": number}, {})),
     "curves": each(
         record(
             {"task": text},

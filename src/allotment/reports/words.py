@@ -4,8 +4,12 @@ them."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 from allotment.amounts import exact, show
@@ -24,18 +28,27 @@ NOTHING_TO_DECIDE = (
 )
 HEADINGS = {
     "plan": "What to buy",
+    "what_if": "What if",
+    "frontier": "What other budgets bring",
+    "reach": "What a score costs",
     "comparison": "Beside other plans",
     "evaluation": "What it brought",
     "curves": "What more labels bring",
+    "worths": "Where the gains come from",
     "transfer": "What tasks do for each other",
     "verdicts": "How far this can be trusted",
     "rounds": "Rounds",
     "about": "How it was measured",
 }
 NOTES = {
-    "plan": (
+    "range": (
         "Best plans: where the number lies if what was measured is varied within its uncertainty."
-        " Equally good: what it can be in plans worth at least 99 % of this one."
+    ),
+    "plateau": "Equally good: what it can be in plans worth at least 99 % of this one.",
+    "break_even": "Bought up to: the price of one label above which none is bought.",
+    "outcome": (
+        "By how much this plan is ahead of each other one: the bar is what retraining showed, with"
+        " its interval, the stroke what had been expected."
     ),
     "comparison": (
         "Mean gain: what the tasks gain, in % of each one's score, in the mean over tasks by their"
@@ -71,11 +84,26 @@ NOTES = {
         "Only cells that are told from 0 have a colour, and say whether the labels help or harm."
     ),
     "curves": "By the number of labels of the task itself.",
+    "what_if": (
+        "Change the money, a price, what counts how much, or what must and may be bought: the plan"
+        " follows, exactly as the planner itself would. Nothing leaves this page; the link keeps"
+        " what you changed."
+    ),
+    "frontier": (
+        "The best plan of every budget. The band is the {level} interval of what was measured; the"
+        " knee is where money begins to bring less than on the whole."
+    ),
+    "reach": (
+        "By labels of the task itself, everything else as it is; what other tasks' labels add is"
+        " left out."
+    ),
+    "worths": "What the plan's labels bring each task: those of its own, and those of other tasks.",
+    "yours": "A plan of your own, beside this one:",
     "d_t": (
         "% of score: the weighted mean over tasks of the gain in % of each task's score, which the"
         " paper calls D_T."
     ),
-    "own": (
+    "in labels": (
         "Labels: the weighted mean over tasks of what each gains, in labels of its own; this method"
         " does not say how much score that is."
     ),
@@ -90,6 +118,13 @@ HEADS = {
     "share": "Share",
     "range": "Best plans",
     "plateau": "Equally good",
+    "break_even": "Bought up to",
+    "cap": "Limit",
+    "used": "Taken",
+    "limit": "Of",
+    "beside": "Ahead of",
+    "foretold": "Expected",
+    "came": "Came",
     "plan": "Plan",
     "spent": "Spent",
     "worth": "Mean gain",
@@ -119,6 +154,56 @@ FINDING_TITLES = {
     "cell": "What labels of {source} bring to {name}",
 }
 FINDING_PARTS = {"why": "Why", "effect": "What it does to the plan", "mend": "What helps"}
+SCRIPT_WORDS = {
+    "csv": "CSV",
+    "copied": "copied",
+    "whatIf": "What if",
+    "task": "Task",
+    "budget": "Budget",
+    "price": "Price",
+    "weight": "Weight",
+    "least": "At least",
+    "most": "At most",
+    "hold": "Hold",
+    "buy": "Buy",
+    "change": "Change",
+    "gain": "Gain",
+    "back": "Back to the plan",
+    "save": "Save as TOML",
+    "link": "Copy the link",
+    "others": "labels of {count} more tasks",
+    "nothing": "nothing",
+    "same": "That is the plan: {what} for {money}, a gain of {gain}.",
+    "answer": "Buy {what} for {money}: a gain of {gain}, {change} beside the plan.",
+    "notMoney": "{what}: {text} is not an amount of money such as 12.50",
+    "notNumber": "{what}: {text} is not a number",
+    "notWhole": "{what}: {text} is not a whole number",
+    "budgetMoved": "The budget is {now} in place of {before}.",
+    "priceMoved": "its price is {now} in place of {before}",
+    "weightMoved": "it counts {now} times in place of {before}",
+    "held": "held at {count}",
+    "atLeast": "the least is {count}",
+    "atMost": "the most is {count}",
+    "more": "{count} more",
+    "fewer": "{count} fewer",
+    "asBefore": "as before",
+    "nextMoney": ("The next unit of money brings {now} {unit}; with the plan it brings {before}."),
+    "inexact": "More plans are possible than could be looked through: this one is nearly the best.",
+    "tomlHead": "what a reader of the report asked for",
+    "score": "Score",
+    "scoreNow": "{task} scores {now} ({metric}) now. Which score do you want?",
+    "outOfReach": "With a chance of {chance} not even {count} labels reach it.",
+    "scoreCosts": "With a chance of {chance}: {count} more labels, {money}.",
+    "own": "Your plan",
+    "wholeOnly": "Give whole numbers of labels.",
+    "ownWorth": "It costs {money} and gains {gain}: {change} beside the plan.",
+    "tooDear": "That is {money} more than there is.",
+    "copyOrder": "Copy the numbers",
+}
+"""words that the page's script uses; {parts} are filled in there"""
+FRONTIER_MARKS = {"budget": "budget", "knee": "knee"}
+OWN_PART, OTHERS_PART = "by its own labels", "by labels of others"
+MONEY_AXIS = "money"
 KEYS = {
     "seed": "Seed",
     "data": "Data",
@@ -130,7 +215,13 @@ CODE = {"fingerprint", "data fingerprint", "labels", "learner", "command"}
 TO = "to"
 ORDER_NOW = "Order now"
 OUT_OF_DATE = "Out of date"
+BOUGHT = "The last plan"
 SCORE_TABLE = "What tasks score"
+CAP_TABLE = "Limits on several tasks"
+OUTCOMES = "Expected, and what came"
+FOLDED = "{count} more, which move hardly any money"
+TILES = {"chance": "Chance of beating", "knowing": "To know everything"}
+KNOWING = "is worth at most so much more"
 TOGETHER = "Together"
 NO_TASKS = "There are no tasks to buy labels for."
 NOT_MEASURED = "Nothing was measured here."
@@ -144,8 +235,54 @@ AXIS = "labels"
 LINE, BAND, DOTS = "expected", "{level} interval", "single trainings"
 MARK_HAND, MARK_PLAN = "labels at hand", "with the plan"
 FIGURES = "Figures"
+MARKS = {"point": ".,", "comma": ",."}
+"""by the decimal mark: what stands for the point, and for the comma at thousands"""
+_TOLD_NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+)(?!\w|\.\d)")
+"""a number in a sentence that was written elsewhere"""
+_style: ContextVar[Mapping[str, str]] = ContextVar("style", default=MappingProxyType({}))
+"""how the page that is being written writes money and numbers"""
 MOST_TASKS_NAMED = 6
 """tasks in a sentence; the rest are counted"""
+
+
+@contextmanager
+def writing(style: Mapping[str, str]) -> Iterator[None]:
+    """Money and numbers in this style: its currency and its decimal mark."""
+    token = _style.set(style)
+    try:
+        yield
+    finally:
+        _style.reset(token)
+
+
+def mark(number: str) -> str:
+    """A number of ours with the decimal mark of the page."""
+    return number.translate(str.maketrans(".,", MARKS[_find_mark()]))
+
+
+def _find_mark() -> str:
+    wanted = _style.get().get("decimal") or "point"
+    return wanted if wanted in MARKS else "point"
+
+
+def mark_all(sentence: str) -> str:
+    """A sentence that was written elsewhere, its numbers with the decimal mark of the page.
+
+    >>> with writing({"decimal": "comma"}):
+    ...     mark_all("99 cls for 1,250.5 of v1.2")
+    '99 cls for 1.250,5 of v1.2'
+    """
+    return _TOLD_NUMBER.sub(lambda found: mark(found[0]), sentence)
+
+
+def describe_style() -> dict[str, str]:
+    """The same for the script."""
+    marks = MARKS[_find_mark()]
+    return {"decimal": marks[0], "thousands": marks[1], "currency": find_currency()}
+
+
+def find_currency() -> str:
+    return _style.get().get("currency") or ""
 
 
 def say_count(count: float) -> str:
@@ -153,7 +290,7 @@ def say_count(count: float) -> str:
     >>> say_count(2920), say_count(2.5)
     ('2,920', '2.5')
     """
-    return f"{count:,.0f}" if count == round(count) else f"{count:,.4g}"
+    return mark(f"{count:,.0f}" if count == round(count) else f"{count:,.4g}")
 
 
 def say_money(amount: Any) -> str:
@@ -166,7 +303,7 @@ def say_money(amount: Any) -> str:
 
 def group_digits(amount: str) -> str:
     """An amount as it is written, with commas at the thousands."""
-    return amount if amount.startswith("~") else f"{Decimal(amount):,f}"
+    return mark(amount if amount.startswith("~") else f"{Decimal(amount):,f}")
 
 
 def say_number(value: float, places: int, sign: bool = False) -> str:
@@ -175,11 +312,16 @@ def say_number(value: float, places: int, sign: bool = False) -> str:
     ('−0.5', '+1.2', '0.0')
     """
     rounded = round(value, places) + 0.0
-    return f"{rounded:{'+' if sign and rounded else ''},.{places}f}".replace("-", "−")
+    return mark(f"{rounded:{'+' if sign and rounded else ''},.{places}f}").replace("-", "−")
 
 
 def say_range(low: float, high: float, places: int) -> str:
     return f"{say_number(low, places)} to {say_number(high, places)}"
+
+
+def say_percent(share: float) -> str:
+    """A share with one decimal."""
+    return mark(percent(share))
 
 
 def say_share(share: float) -> str:
@@ -195,7 +337,7 @@ def say_share(share: float) -> str:
 
 
 def say_level(level: float) -> str:
-    return f"{100 * level:.4g} %"
+    return mark(f"{100 * level:.4g} %")
 
 
 def say_interval(mean: float, low: float, high: float) -> str:
@@ -222,7 +364,7 @@ def say_deviation(mean: float | None, deviation: float | None, places: int) -> s
 def say_expected(expected: Any) -> str:
     """What a round is expected to bring: a text, % of score, or that with an interval."""
     if expected is None or isinstance(expected, str):
-        return expected or NOT_KNOWN
+        return mark_all(expected or NOT_KNOWN)
     if isinstance(expected, list | tuple):
         return f"{say_interval(*expected)} {OF_SCORE}"
     return f"{say_number(expected, find_places(expected), sign=True)} {OF_SCORE}"
@@ -286,9 +428,7 @@ def decide(
     counts = {task["name"]: task["count"] for task in plan["tasks"]}
     if not any(counts.values()):
         return fill("Buy nothing: no label is worth its price.")
-    money = (
-        "" if plan.get("spent") is None else f" for {_say_sum(plan['spent'], plan.get('currency'))}"
-    )
+    money = "" if plan.get("spent") is None else f" for {_say_sum(plan['spent'])}"
     buy = fill("Buy {what}{money}", what=list_counts(counts), money=money)
     if outlook is None:
         return fill("{buy}. How it compares with equal budget was not measured.", buy=buy)
@@ -296,7 +436,7 @@ def decide(
         "buy": buy,
         "plan": fill("{what}{money}", what=list_counts(counts), money=money),
         "equal": fill(" ({what})", what=list_counts(equal)) if equal else "",
-        "by": f"{say_number(abs(outlook['mean']), _places_of(outlook))} {_unit_of(outlook)}",
+        "by": f"{say_number(abs(outlook['mean']), _places_of(outlook))} {find_unit(outlook)}",
         "range": _say_sureness(outlook),
         "chance": f"chance {say_share(outlook['chance'])}",
     }
@@ -325,6 +465,26 @@ def say_scores(tasks: Sequence[Mapping[str, Any]]) -> Html:
         return Html()
     more = "; the others below" if len(known) > MOST_TASKS_NAMED else ""
     return fill("{scores}{more}.", scores=join(parts, "; "), more=more)
+
+
+def write_order(tasks: Sequence[Mapping[str, Any]]) -> str:
+    """What to buy as lines of text, to be put into a mail or a sheet."""
+    return "\n".join(f"{task['name']}\t{task['count']}" for task in tasks if task["count"])
+
+
+def match_outcomes(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Of each other plan that was retrained: by how much this one was expected to be ahead, None
+    where nobody said, and by how much it was."""
+    said = {
+        row["name"]: row["outlook"]["mean"]
+        for row in given.get("comparison", ())
+        if row.get("outlook")
+    }
+    return [
+        {"name": row["name"], "foretold": said.get(row["name"]), "came": list(row["ahead"])}
+        for row in (given.get("evaluation") or {}).get("rows", ())
+        if row.get("ahead")
+    ]
 
 
 def find_score_places(score: Mapping[str, Any]) -> int:
@@ -373,21 +533,23 @@ def _places_of(outlook: Mapping[str, Any]) -> int:
     return find_places(outlook["high"] - outlook["low"] or outlook["mean"])
 
 
-def _unit_of(outlook: Mapping[str, Any]) -> str:
+def find_unit(outlook: Mapping[str, Any]) -> str:
+    """What gains are counted in."""
     return OF_SCORE if outlook.get("unit") in (None, PERCENT) else str(outlook["unit"])
 
 
 def explain_unit(outlook: Mapping[str, Any]) -> str:
     """What the differences are counted in."""
-    return {OF_SCORE: NOTES["d_t"], "labels": NOTES["own"]}.get(_unit_of(outlook), "")
+    return {OF_SCORE: NOTES["d_t"], "labels": NOTES["in labels"]}.get(find_unit(outlook), "")
 
 
 def explain_ahead(outlook: Mapping[str, Any]) -> str:
     """What the columns beside other plans mean."""
-    return NOTES["ahead"].format(unit=_unit_of(outlook), level=say_level_of(outlook))
+    return NOTES["ahead"].format(unit=find_unit(outlook), level=say_level_of(outlook))
 
 
-def _say_sum(amount: Any, currency: str | None) -> str:
+def _say_sum(amount: Any) -> str:
+    currency = find_currency()
     return f"{say_money(amount)} {currency}" if currency else say_money(amount)
 
 
@@ -400,11 +562,11 @@ def sum_up_money(plan: Mapping[str, Any]) -> str:
     """Spent, of what, and what is left."""
     if plan.get("spent") is None or plan.get("budget") is None:
         return ""
-    spent, budget, currency = plan["spent"], plan["budget"], plan.get("currency")
+    spent, budget = plan["spent"], plan["budget"]
     left = exact(budget) - exact(spent)
-    rest = f"; {_say_sum(left, currency)} stay unspent" if left > 0 else ""
-    over = f"; that is {_say_sum(-left, currency)} too much" if left < 0 else ""
-    return f"{_say_sum(spent, currency)} of {_say_sum(budget, currency)} are spent{rest}{over}."
+    rest = f"; {_say_sum(left)} stay unspent" if left > 0 else ""
+    over = f"; that is {_say_sum(-left)} too much" if left < 0 else ""
+    return f"{_say_sum(spent)} of {_say_sum(budget)} are spent{rest}{over}."
 
 
 def sum_up_evaluation(evaluation: Mapping[str, Any]) -> Html:
@@ -484,16 +646,16 @@ def list_reasons(verdict: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
         if key == "effect" and verdict.get("share"):
             lines.append(f"without it, {percent(verdict['share'])} of the money would go elsewhere")
         if lines:
-            found.append((title, lines))
+            found.append((title, list(map(mark_all, lines))))
     return found
 
 
 def say_figure(value: float | None) -> str:
     """A score with four digits that count."""
-    return NOT_KNOWN if value is None else f"{value:,.4g}".replace("-", "−")
+    return NOT_KNOWN if value is None else mark(f"{value:,.4g}").replace("-", "−")
 
 
 def describe_interval(outlook: Mapping[str, Any]) -> str:
     """The bar below the decision in words."""
     mean = say_number(outlook["mean"], _places_of(outlook))
-    return f"Difference to equal budget in {_unit_of(outlook)}: {mean} ({_say_sureness(outlook)})."
+    return f"Difference to equal budget in {find_unit(outlook)}: {mean} ({_say_sureness(outlook)})."

@@ -72,13 +72,17 @@ ANY, DIFFERENT, SAME = "any", "different", "same"
 INSTANCE_RULES = (ANY, DIFFERENT, SAME)
 """on which instances tasks are labelled: whatever comes, one task on each (the paper's way), or all
 tasks on each (its variant)"""
+DECIMAL_MARKS = ("point", "comma")
+"""before the fraction of numbers in the report"""
+LONGEST_CURRENCY = 12
+"""letters of a currency, such as EUR or credits"""
 TARGET: dict[str, type] = {"kind": str, "classes": list, "metric": str, "loss_weight": float}
 """keys of a task that say what it predicts, beside those that say what it costs"""
 WAS = "was"
 """the key of a task that had another name before: that name"""
 TOP = (
     *("budget", "method", "trainings", "seed", "strategy", "conflicts", "odd_labels"),
-    *("instances", "count_implied", "data", "training", "estimates", "task", "cap"),
+    *("instances", "count_implied", "data", "training", "estimates", "report", "task", "cap"),
 )
 NAMES = {
     str: "a text in quotes",
@@ -111,6 +115,8 @@ class Settings:
     """how many; the method's own number if None"""
     estimates: Mapping[str, Any] = field(default_factory=dict)
     """options of the method"""
+    report: Mapping[str, str] = field(default_factory=dict)
+    """how the report writes money and numbers: currency, decimal"""
     seed: int = 0
     strategy: str = RANDOM
     """by which instances are chosen for an order"""
@@ -350,6 +356,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     _check_trainings(plain.get("trainings"), method, least, wrong)
     _check_steps(training, str(method), found, wrong)
     estimates = _read_estimates(plain.get("estimates", {}), str(method), found, wrong)
+    report = _read_report(plain.get("report", {}), wrong)
     seed = plain.get("seed", 0)
     if type(seed) is not int or seed < 0:
         wrong.add(("seed",), "seed", f"{short(seed)} is not a whole number of 0 or more")
@@ -387,6 +394,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         method=str(method),
         trainings=plain.get("trainings"),
         estimates=estimates,
+        report=report,
         seed=plain.get("seed", 0),
         strategy=str(strategy),
         conflicts=plain.get("conflicts", "first"),
@@ -420,6 +428,28 @@ def _read_estimates(given: Any, name: str, method: Method | None, wrong: Placed)
         for mistake in check_options(name, method.options, found, is_plain=True):
             wrong.add(("estimates", mistake.where), f"estimates: {mistake.where}", mistake.what)
     return found
+
+
+def _read_report(given: Any, wrong: Placed) -> dict[str, str]:
+    """How the report writes money and numbers."""
+    if not isinstance(given, Mapping):
+        wrong.add(("report",), "report", "is not a table; write [report]")
+        return {}
+    hint = make_hints(("currency", "decimal"))
+    for key, value in given.items():
+        if key not in ("currency", "decimal"):
+            wrong.add(("report", key), f"report: {cut(key, 60)}", f"unknown key; {hint(key)}")
+        elif key == "decimal" and value not in DECIMAL_MARKS:
+            what = f"unknown {short(value)}; {suggest(value, DECIMAL_MARKS)}"
+            wrong.add(("report", key), "report: decimal", what)
+        elif key == "currency" and not _is_currency(value):
+            what = f"{short(value)} is not a text of up to {LONGEST_CURRENCY} letters, such as EUR"
+            wrong.add(("report", key), "report: currency", what)
+    return {key: value for key, value in given.items() if isinstance(value, str)}
+
+
+def _is_currency(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable() and 0 < len(value) <= LONGEST_CURRENCY
 
 
 def _list_places(plain: Mapping[str, Any]) -> list[tuple[str, Place]]:
