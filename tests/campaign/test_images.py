@@ -320,7 +320,8 @@ def see(bench: Any, labels: Labels, number: int) -> tuple[torch.Tensor, torch.Te
     return found
 
 
-@pytest.mark.parametrize("crop", [33, pytest.param(0, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("crop", [33, 0])
 def test_estimates_and_evaluations_see_the_same_inputs(crop: int) -> None:
     """Also where all masks are given as if they had been predicted, as `taba` has them."""
     make_voc(Path("data"))

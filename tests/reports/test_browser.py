@@ -446,6 +446,8 @@ LIST_CHARTS = """() => [...document.querySelectorAll("[data-chart]")].map((place
     told: around.querySelectorAll("table tbody tr, .spoken").length,
   };
 })"""
+MOST_DOWNLOADS = 8
+"""of one visit: Chromium gives no more than ten in a second"""
 READ_TABLES = """() => {
   for (const each of document.querySelectorAll("details")) each.open = true;
   const tell = (cell) => {
@@ -482,20 +484,29 @@ def test_every_kind_of_chart_was_drawn(browser: Any, homes: Report) -> None:
 def test_tables_are_given_away_as_they_are_shown(
     browser: Any, homes: Report, tmp_path: Path
 ) -> None:
-    with visit(browser, homes.file, WhatIf("75").link) as tab:
-        read(tab)
-        tables = tab.ask(READ_TABLES)
-        buttons = tab.page.locator("button.csv").all()
-        assert len(buttons) == len(tables) >= 6
-        for button, table in zip(buttons, tables, strict=True):
-            with tab.page.expect_download() as given:
-                button.click()
-            given.value.save_as(tmp_path / "table.csv")
-            text = (tmp_path / "table.csv").read_bytes().decode("utf-8")
-            rows = list(csv.reader(io.StringIO(text, newline="")))
-            assert [[cell.replace(" ", "") for cell in row] for row in rows] == [
-                [cell.replace(" ", "") for cell in row] for row in table
-            ]
+    first, count = 0, 1
+    while first < count:
+        with visit(browser, homes.file, WhatIf("75").link) as tab:
+            read(tab)
+            tables = tab.ask(READ_TABLES)
+            buttons = tab.page.locator("button.csv").all()
+            count = len(buttons)
+            assert count == len(tables) >= 6
+            last = first + MOST_DOWNLOADS
+            for button, table in list(zip(buttons, tables, strict=True))[first:last]:
+                with tab.page.expect_download() as given:
+                    button.click()
+                given.value.save_as(tmp_path / "table.csv")
+                check_table((tmp_path / "table.csv").read_bytes().decode("utf-8"), table)
+        first = last
+
+
+def check_table(text: str, table: list[list[str]]) -> None:
+    """That a CSV file holds what a table shows."""
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    assert [[cell.replace(" ", "") for cell in row] for row in rows] == [
+        [cell.replace(" ", "") for cell in row] for row in table
+    ]
 
 
 def test_a_spreadsheet_runs_nothing_of_a_table(browser: Any, tmp_path: Path) -> None:

@@ -94,6 +94,8 @@ class Panel:
     """A place that the script fills with controls."""
 
     id: str
+    note: Content = ""
+    """before it; it is of no use where the controls are not"""
     block = "panel"
 
 

@@ -117,6 +117,7 @@ button:hover { border-color: var(--accent); }
 button.csv { font-size: .75rem; padding: .05rem .45rem; color: var(--muted); }
 input, select { font: inherit; color: var(--text); background: var(--ground);
   border: 1px solid var(--rule); border-radius: .25rem; padding: .2rem .4rem; }
+select { max-width: 100%; }
 input:focus-visible, button:focus-visible, select:focus-visible { outline: 2px solid var(--accent);
   outline-offset: 1px; }
 input.small { width: 5rem; text-align: right; }
@@ -176,7 +177,7 @@ dd { margin: 0; grid-column: 2; }
 @media print {
   @page { margin: 16mm; }
   body { max-width: none; padding: 0; font-size: 10pt; }
-  nav, details, button, #what-if, #reach, #own-panel { display: none; }
+  nav, details, button, #what-if, #reach, .ask { display: none; }
   .sign { display: block; margin-top: 1.5rem !important; white-space: pre-wrap; }
   .wide { overflow: visible; }
   table { font-size: 8.5pt; }

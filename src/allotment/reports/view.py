@@ -309,7 +309,7 @@ def _ask_own(given: PageValues) -> list[PageBlock]:
     instance = (given.get("what_if") or {}).get("instance")
     if instance is None or len(instance["tasks"]) > MOST_TASK_COLUMNS:
         return []
-    return [Note(words.NOTES["yours"]), Panel("own-panel")]
+    return [Panel("own-panel", words.NOTES["yours"])]
 
 
 def _name_plan(plan: str) -> Html:
@@ -434,7 +434,7 @@ def _list_points(curve: PageValues) -> PageTable | None:
         columns.append(
             HtmlColumn(words.HEADS[key], [words.say_figure(point[place]) for point in points])
         )
-    return PageTable(words.HEADINGS["curves"], columns)
+    return PageTable(f"{words.HEADINGS['curves']}: {curve['task']}", columns)
 
 
 def _view_worths(given: PageValues) -> list[PageBlock]:

@@ -52,7 +52,8 @@
   function download(name, text, type) {
     const link = make("a", {href: URL.createObjectURL(new Blob([text], {type})), download: name});
     link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    // a busy machine may begin with it only seconds later
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
   }
 
   function copy(text, button) {
@@ -411,7 +412,8 @@
       put(row.weight, mine.weight ?? String(task.weight));
       put(row.least, mine.least ?? (task.least ? String(task.least) : ""));
       put(row.most, mine.most ?? (task.most ?? "") + "");
-      row.hold.checked = mine.hold !== undefined;
+      row.hold.checked = mine.hold !== undefined || task.frozen !== null;
+      row.hold.disabled = task.frozen !== null; // decided already
       for (const field of FIELDS) row[field].classList.toggle("changed", mine[field] !== undefined);
     });
   }
@@ -541,7 +543,6 @@
     const list = values.reach;
     const choice = make("select", {"aria-label": words.task, onchange: () => { field.value = ""; show(); }},
       ...list.map((each, at) => make("option", {value: at}, `${nameOf(each.task)} (${nameOf(each.metric)})`)));
-    choice.style.maxWidth = "100%"; // its longest name may be wider than a phone
     const field = make("input", {type: "text", inputmode: "decimal", class: "money", "aria-label": words.score, oninput: () => show()});
     const said = make("p", {"aria-live": "polite"});
     place.append(make("div", {class: "knobs"}, choice, make("label", {}, words.score, " ", field)), said);
