@@ -16,6 +16,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from socketserver import BaseServer
 from typing import Any
 
 import pytest
@@ -44,6 +45,11 @@ def type_in(command: str, monkeypatch: pytest.MonkeyPatch) -> str:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.stdout + result.stderr
+
+
+def press_ctrl_c(*_: object, **__: object) -> None:
+    """As somebody does who has seen enough of what `allot serve` shows."""
+    raise KeyboardInterrupt
 
 
 def plain(line: str) -> str:
@@ -80,6 +86,7 @@ def test_the_guide_leads_through_two_rounds(
     for name in ("COLUMNS", "FORCE_COLOR", "ALLOT_LEARNER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(BaseServer, "serve_forever", press_ctrl_c)
     (tmp_path / "mine.py").write_text(MINE)
     printed = ""
     typed: list[str] = []
