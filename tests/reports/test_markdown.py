@@ -82,6 +82,12 @@ def test_the_words_and_tables_of_the_page() -> None:
     assert "html_inline" not in kinds
 
 
+def test_numbers_and_money_are_written_as_on_the_page() -> None:
+    text = write_markdown(example() | {"style": {"decimal": "comma", "currency": "EUR"}})
+    assert "Buy 2.920 cls and 169 seg for 6.300 EUR" in text
+    assert "46,3 %" in text
+
+
 def test_every_block_of_a_page_can_be_written() -> None:
     assert set(BLOCK_WRITERS) == set(get_args(PageBlock))
 

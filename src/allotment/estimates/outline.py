@@ -19,7 +19,6 @@ from allotment.estimates.reduction import (
     CurvePrice,
     Unscored,
     ensemble_curve,
-    price_cross,
     price_ensemble,
     price_subsets,
     spread_sizes,
@@ -237,7 +236,7 @@ def _weigh_curves(
     if pool is not None:
         for source, target in outline.pairs:
             given = (outline.sizes[source], teachers, outline.repetitions)
-            prices.append(price_cross(learner, labels, source, target, pool, *given))
+            prices.append(price_ensemble(learner, labels, source, pool, *given, gaining=target))
     return CurvePrice(sum(each.trainings for each in prices), sum(each.steps for each in prices))
 
 

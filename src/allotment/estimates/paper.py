@@ -35,7 +35,7 @@ from allotment.estimates.outline import (
     weigh,
 )
 from allotment.estimates.probes import AHEAD, Probes, join
-from allotment.estimates.reduction import Unscored, price_cross
+from allotment.estimates.reduction import Unscored, price_ensemble
 from allotment.estimates.request import Request, Work
 from allotment.estimates.scoring import Scoring
 from allotment.estimates.stopping import allow, enough_for
@@ -148,8 +148,8 @@ class Paper:
             return 0
         (learner, labels), sizes = self._smallest, self.outline.sizes
         each = (
-            price_cross(learner, labels, *pair, self.pool, sizes[pair[0]], 0, 1)
-            for pair in self.outline.pairs
+            price_ensemble(learner, labels, source, self.pool, sizes[source], 0, 1, gaining=target)
+            for source, target in self.outline.pairs
         )
         return self.outline.repetitions * sum(price.steps // 2 for price in each)
 

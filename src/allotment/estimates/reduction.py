@@ -175,36 +175,20 @@ def price_ensemble(
     sizes: Sequence[int],
     ensemble: int = 3,
     repetitions: int = 8,
+    gaining: str | None = None,
 ) -> CurvePrice:
     """What `ensemble_curve` takes."""
     real = _real(labels, task).instances
     free = np.setdiff1d(np.asarray(list(pool), dtype=np.int64), real)
-    sizes = with_zero(sizes)
-    steps = [learner.steps(Labels({task: np.concatenate([real, free[:size]])})) for size in sizes]
-    return CurvePrice(
-        ensemble + repetitions * len(sizes), ensemble * steps[0] + repetitions * sum(steps)
-    )
-
-
-def price_cross(
-    learner: Learner,
-    labels: Labels,
-    task: str,
-    gaining: str,
-    pool: Iterable[int],
-    sizes: Sequence[int],
-    ensemble: int = 3,
-    repetitions: int = 8,
-) -> CurvePrice:
-    """What `ensemble_curve` takes with a task that is gaining."""
-    real = _real(labels, task).instances
-    free = np.setdiff1d(np.asarray(list(pool), dtype=np.int64), real)
-    sizes, teacher = with_zero(sizes), learner.steps(Labels({task: real}))
-    steps = 0
-    for size in sizes:
-        more = np.concatenate([real, free[:size]])
-        steps += 2 * learner.steps(Labels({task: more, gaining: labels[gaining]}))
-    return CurvePrice(ensemble + repetitions * len(sizes), ensemble * teacher + repetitions * steps)
+    beside = {} if gaining is None else {gaining: labels[gaining]}
+    steps = [
+        learner.steps(Labels({task: np.concatenate([real, free[:size]]), **beside}))
+        for size in with_zero(sizes)
+    ]
+    teacher = learner.steps(Labels({task: real}))
+    # a step has a mini-batch of each task
+    trained = repetitions * sum(steps) * (1 + len(beside))
+    return CurvePrice(ensemble + repetitions * len(steps), ensemble * teacher + trained)
 
 
 def price_subsets(

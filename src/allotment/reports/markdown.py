@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allotment.errors import InputError, Mistake
-from allotment.files import plainly, replace_file
 from allotment.reports import words
 from allotment.reports.blocks import (
     Chart,
@@ -28,6 +26,7 @@ from allotment.reports.blocks import (
     VerdictList,
 )
 from allotment.reports.markup import Content, Html, escape
+from allotment.reports.saving import save_report
 from allotment.reports.values import check
 from allotment.reports.view import Decision, decide, list_sections
 
@@ -56,33 +55,16 @@ def write_markdown(values: Mapping[str, Any]) -> str:
     """The report of these values, which are those of `page.render`, as Markdown."""
     given = {key: part for key, part in check(values).items() if key not in ASKED}
     parts = [GENERATED, f"# {_write(given.get('title') or words.TITLE)}"]
-    parts += _write_decision(decide(given))
-    for section in list_sections(given):
-        parts += _write_section(section)
+    with words.writing(given.get("style") or {}):
+        parts += _write_decision(decide(given))
+        for section in list_sections(given):
+            parts += _write_section(section)
     return "\n\n".join(parts) + "\n"
 
 
 def save_markdown(values: Mapping[str, Any], path: Path) -> Path:
     """The same as a file, in the place of an earlier report, but of nothing else."""
-    text = write_markdown(values)
-    with plainly(path):
-        if path.is_symlink():
-            what = "is a link, which is not followed; name another file with -o, or remove the link"
-        elif path.exists() and not path.is_file():
-            what = "is a folder, a pipe or a device; name another file with -o"
-        elif path.is_file() and not _is_ours(path):
-            what = "is there already and is no report; name another file with -o, or move it away"
-        else:
-            what = ""
-    if what:
-        raise InputError([Mistake(str(path), what)])
-    replace_file(path, text.encode())
-    return path
-
-
-def _is_ours(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(GENERATED)) == GENERATED.encode()
+    return save_report(write_markdown(values), path, GENERATED)
 
 
 def escape_markdown(text: str) -> str:

@@ -65,12 +65,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from allotment.errors import InputError, Mistake
-from allotment.files import plainly, replace_file
 from allotment.reports import words
 from allotment.reports.assets import SCRIPT, hash_inline
 from allotment.reports.figures import list_charts
 from allotment.reports.markup import Html, load_templates
+from allotment.reports.saving import save_report
 from allotment.reports.style import STYLE
 from allotment.reports.values import check
 from allotment.reports.view import PageValues, decide, list_sections
@@ -83,8 +82,6 @@ POLICY = (
 markup"""
 GENERATOR = Html('<meta name="generator" content="allotment">')
 """by which a report is known, whatever version wrote it"""
-BEGINNING = 2000
-"""bytes of a file in which that stands"""
 
 
 def render(values: PageValues) -> str:
@@ -122,25 +119,6 @@ def _write_data(given: PageValues) -> Html:
     return Html(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def is_report(path: Path) -> bool:
-    """Whether a file is a report, which a newer one may replace."""
-    with path.open("rb") as file:
-        return GENERATOR.encode() in file.read(BEGINNING)
-
-
 def write_page(values: PageValues, path: Path) -> Path:
     """The report of these values as a file, in the place of an earlier one, but of nothing else."""
-    text = render(values)
-    with plainly(path):
-        if path.is_symlink():
-            what = "is a link, which is not followed; name another file with -o, or remove the link"
-        elif path.exists() and not path.is_file():
-            what = "is a folder, a pipe or a device; name another file with -o"
-        elif path.is_file() and not is_report(path):
-            what = "is there already and is no report; name another file with -o, or move it away"
-        else:
-            what = ""
-    if what:
-        raise InputError([Mistake(str(path), what)])
-    replace_file(path, text.encode())
-    return path
+    return save_report(render(values), path, GENERATOR)
