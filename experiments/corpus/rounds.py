@@ -20,7 +20,7 @@ from allotment.plan import allocate
 from allotment.problem import Problem
 from corpus.campaigns import ALONE, Campaign
 
-CAMPAIGNS_OF_ROUNDS = CAMPAIGNS_OF_TABA = 2
+CAMPAIGNS_OF_ROUNDS, CAMPAIGNS_OF_TABA = 2, 1
 """campaigns of a setting in which what takes longest is done"""
 
 
@@ -65,12 +65,12 @@ def _plan_in_rounds(kept: Kept, campaign: Campaign, rounds: int) -> dict[str, An
         now = plan.counts if left == 1 else propose(plan, plan.outlook, whole.budget).counts
         bought = {name: bought[name] + now[name] for name in bought}
         rest = problem.budget - problem.price(now)
-        if rest < min(setting.costs):
-            break
         tasks = []
         for task in problem.tasks:
             pool = None if task.pool is None else task.pool - now[task.name]
             tasks.append(replace(task, have=task.have + now[task.name], pool=pool))
+        if not any(task.pool != 0 and task.cost <= rest for task in tasks):
+            break
         problem = Problem(tasks, budget=rest)
     return {"counts": list(order_counts(setting, bought))}
 

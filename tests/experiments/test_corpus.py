@@ -171,6 +171,21 @@ def test_the_best_is_not_picked_by_what_scores_it(tmp_path: Path) -> None:
     assert surface.best[0] < picked  # the highest of many noisy means flatters itself
 
 
+def test_the_best_is_near_the_truly_best_where_trainings_are_noisy(tmp_path: Path) -> None:
+    noisy, luck = [], []
+    for place in range(12):
+        setting = make_setting("tox21", place)
+        exact = open_surface(setting, CAMPAIGNS, fill(tmp_path / "exact", setting, 0.0, place))
+        given = open_surface(setting, CAMPAIGNS, fill(tmp_path / "noisy", setting, 0.02, place))
+        assert exact is not None
+        assert given is not None
+        truth = exact.means - exact.means.max()
+        picked = given._read_from(given.means, given.plans, range(len(given.plans)))
+        noisy.append(truth[picked.argmax()])
+        luck.append(truth[given.means.argmax()])
+    assert np.mean(noisy) > np.mean(luck)
+
+
 def test_any_way_is_judged_by_what_is_kept(tmp_path: Path) -> None:
     surfaces = fill_all(tmp_path / "kept", noise=0.003)[:4]
     mine = tmp_path / "mine.py"

@@ -215,6 +215,16 @@ def test_mini_batches_depend_on_seed_task_and_number_only() -> None:
     assert len(batch_places(3, 16, 0, 1, "a")) == 16
 
 
+@pytest.mark.parametrize("count", [1, 3, 7, 48, 1000])
+def test_one_epoch_of_mini_batches_follows_another(count: int) -> None:
+    stream = np.concatenate([batch_places(count, 5, number, 1, "a") for number in range(420)])
+    whole = len(stream) // count * count
+    for epoch in stream[:whole].reshape(-1, count):
+        assert sorted(epoch.tolist()) == list(range(count))
+    first = [batch_places(count, 5, number, 1, "a").tolist() for number in (419, 33, 0)]
+    assert first == [stream[5 * number :][:5].tolist() for number in (419, 33, 0)]
+
+
 def test_batch_norm_of_one_task_does_not_touch_another() -> None:
     learner, labels = TestTable().make()
     state = learner.start(labels, 0)

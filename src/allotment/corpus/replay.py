@@ -47,6 +47,8 @@ class JudgedWay:
     """of each setting, D_T meant over its campaigns"""
     beside: dict[str, dict[str, float]] = field(default_factory=dict)
     """of each base plan and setting, that base's D_T in the same campaigns"""
+    by_curves: dict[str, float] = field(default_factory=dict)
+    """of each setting, the lead over neutral with both read from curves through all plans"""
     regrets: dict[str, float] = field(default_factory=dict)
     """in % of the range, against the best that is picked in one half of the purchases"""
     chances: list[float] = field(default_factory=list)
@@ -106,30 +108,37 @@ def _time(way: Callable[[Knowledge], Choice], known: Knowledge) -> Choice:
 
 
 def find_value(surface: Surface, campaign: int, plan: Counts) -> tuple[float, bool]:
-    """D_T of a plan in a campaign, and whether it was really trained there.
-
-    What is read between trained plans is a mean over campaigns, so the campaign's own level comes
-    on top.
-    """
+    """D_T of a plan in a campaign, and whether it was really trained there."""
     found = surface.gain(campaign, plan)
     if np.isfinite(found):
         return found, True
+    return read_value(surface, campaign, plan), False
+
+
+def read_value(surface: Surface, campaign: int, plan: Counts) -> float:
+    """D_T of a plan in a campaign, read between trained ones.
+
+    What is read is a mean over campaigns, so the campaign's own level comes on top.
+    """
     place = surface.campaigns.index(campaign)
-    level = float(surface.values[place].mean() - surface.values.mean())
-    return surface.read(plan) + level, False
+    return surface.read(plan) + float(surface.values[place].mean() - surface.values.mean())
 
 
-def judge(name: str, surfaces: Sequence[Surface], trained_only: bool = False) -> JudgedWay:
-    """What a way reaches in all settings; `trained_only` leaves out what was not trained out."""
+def judge(name: str, surfaces: Sequence[Surface]) -> JudgedWay:
+    """What a way reaches in all settings. A plan that was not trained out is held against base
+    plans that are read as it is."""
     found, way = JudgedWay(name), find_planner(name, surfaces)
     for surface in surfaces:
         bases = {each: list_baselines(surface.setting)[each] for each in BASES}
         rows: list[JudgedCampaign] = []
         for number, choice in list_choices(surface, name, way).items():
             value, is_trained = find_value(surface, number, choice.counts)
-            if trained_only and not is_trained:
-                continue
-            beside = {each: find_value(surface, number, plan)[0] for each, plan in bases.items()}
+            beside = {
+                each: find_value(surface, number, plan)[0]
+                if is_trained
+                else read_value(surface, number, plan)
+                for each, plan in bases.items()
+            }
             rows.append(JudgedCampaign(number, choice.counts, value, is_trained, beside))
             found.seconds.append(choice.seconds)
             _hold(found, choice, value - beside[EQUAL_BUDGET], surface.error_of_lead)
@@ -162,11 +171,12 @@ def _add(found: JudgedWay, surface: Surface, rows: Sequence[JudgedCampaign]) -> 
     for base in BASES:
         mean = float(np.mean([each.beside[base] for each in rows]))
         found.beside.setdefault(base, {})[name] = mean
+    neutral = surface.read(list_baselines(surface.setting)[NEUTRAL_PLAN])
+    read = {each.counts: surface.read(each.counts) - neutral for each in rows}
+    found.by_curves[name] = float(np.mean([read[each.counts] for each in rows]))
     # neutral is in every campaign, so that a way which is judged in some of them is held against
     # the best at their level
-    level = found.beside[NEUTRAL_PLAN][name] - surface.read(
-        list_baselines(surface.setting)[NEUTRAL_PLAN]
-    )
+    level = found.beside[NEUTRAL_PLAN][name] - neutral
     best = surface.best[0] + level
     if surface.range > 0:
         found.regrets[name] = (best - found.values[name]) / surface.range * 100

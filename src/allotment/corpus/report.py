@@ -68,9 +68,9 @@ def order_ways() -> list[str]:
 def show_ways(found: Sequence[JudgedWay], surfaces: Sequence[Surface]) -> str:
     """A row for each way: how far it is ahead, what it misses, and what it said."""
     lines = [
-        "| way | over neutral | over equal budget | regret, % of range | chance stated, won |"
-        " span held, widened | CPU s beside trainings | settings | trained, read |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| way | over neutral | by curves | over equal budget | regret, % of range | chance stated,"
+        " won | span held, widened | CPU s beside trainings | settings | trained, read |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for each in found:
         if not each.values:
@@ -79,12 +79,8 @@ def show_ways(found: Sequence[JudgedWay], surfaces: Sequence[Surface]) -> str:
             base: compare_settings(each.values, each.beside[base], surfaces)
             for base in (NEUTRAL_PLAN, EQUAL_BUDGET)
         }
-        regret = compare(
-            {
-                one.setting.name: (one.setting.cluster, each.regrets[one.setting.name])
-                for one in surfaces
-                if one.setting.name in each.regrets
-            }
+        regret, by_curves = (
+            _mean_over(values, surfaces) for values in (each.regrets, each.by_curves)
         )
         figures = summarise(each)
         stated = "-"
@@ -94,11 +90,22 @@ def show_ways(found: Sequence[JudgedWay], surfaces: Sequence[Surface]) -> str:
         if figures["held"] is not None:
             held = f"{figures['held']:.0%}, {figures['held, widened']:.0%}"
         lines.append(
-            f"| {each.name} | {_mark(over[NEUTRAL_PLAN])} | {_mark(over[EQUAL_BUDGET])} |"
-            f" {_round(regret)} | {stated} | {held} |"
+            f"| {each.name} | {_mark(over[NEUTRAL_PLAN])} | {_mark(by_curves)} |"
+            f" {_mark(over[EQUAL_BUDGET])} | {_round(regret)} | {stated} | {held} |"
             f" {figures['seconds']:.1f} | {len(each.values)} | {each.trained}, {each.read} |"
         )
     return "\n".join(lines)
+
+
+def _mean_over(values: Mapping[str, float], surfaces: Sequence[Surface]) -> Difference:
+    """Of a value of each setting."""
+    return compare(
+        {
+            each.setting.name: (each.setting.cluster, values[each.setting.name])
+            for each in surfaces
+            if each.setting.name in values
+        }
+    )
 
 
 def show_setting(found: Sequence[JudgedWay], surface: Surface) -> str:

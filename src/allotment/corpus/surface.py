@@ -91,15 +91,18 @@ class Surface(ABC):
     @cached_property
     def best(self) -> tuple[float, float]:
         """(best, worst) plan of the surface, picked by one half of the campaigns and scored in the
-        other, as many points above and below all plans' mean there; not numbers with one
-        campaign."""
+        other, as many points above and below all plans' mean there; not numbers with one campaign.
+
+        It is picked by the curves through all plans, since of many plans that are trained once the
+        best is so by luck.
+        """
         if len(self.campaigns) < HALVES:
             return float("nan"), float("nan")
         centred = self.values - self.values.mean(axis=1, keepdims=True)
         halves = [centred[half::HALVES].mean(axis=0) for half in range(HALVES)]
         best, worst = [], []
         for half in range(HALVES):
-            others = halves[1 - half]
+            others = self._read_from(halves[1 - half], self.plans, range(len(self.plans)))
             best.append(halves[half][others.argmax()])
             worst.append(halves[half][others.argmin()])
         level = float(self.values.mean())
@@ -111,27 +114,29 @@ class Surface(ABC):
         return self.best[0] - self.best[1]
 
     def read(self, plan: Counts, without: int | None = None) -> float:
-        """D_T of any plan, meant over campaigns: its own where it is one of the surface, else by
-        curves for each task that are fitted to all, and what they leave of the plans nearby.
+        """D_T of any plan, meant over campaigns, by curves for each task that are fitted to all
+        plans, and what they leave of those nearby: plans of the surface are read as well, so that
+        two plans can be compared without the luck of either.
 
         `without` leaves out one plan of the surface, to see how far off that is.
         """
-        if without is None and plan in self.plans:
-            return float(self.means[self.plans.index(plan)])
         kept = [place for place in range(len(self.plans)) if place != without]
-        weights = self._fit(kept)
-        rows, money = self._rows(self.plans), self._money(self.plans)
-        left = self.means[kept] - rows[kept] @ weights
-        apart = np.abs(money[kept] - self._money([plan])).sum(axis=1) / 2
-        near = np.exp(-((apart / NEAR) ** 2))
-        shift = float(near @ left / (near.sum() + 1.0))
-        return float((self._rows([plan]) @ weights)[0]) + shift
+        return float(self._read_from(self.means, [plan], kept)[0])
 
-    def _fit(self, kept: Sequence[int]) -> Array:
-        rows = self._rows([self.plans[place] for place in kept])
-        size = RIDGE * np.eye(rows.shape[1]) * len(kept)
+    def _read_from(self, values: Array, plans: Sequence[Counts], kept: Sequence[int]) -> Array:
+        """What these plans are worth by values of the surface's, of which some are kept."""
+        rows, money = self._rows(self.plans)[kept], self._money(self.plans)[kept]
+        weights = self._fit(rows, values[kept])
+        left = values[kept] - rows @ weights
+        apart = np.abs(money - self._money(plans)[:, None]).sum(axis=2) / 2
+        near = np.exp(-((apart / NEAR) ** 2))
+        return np.asarray(self._rows(plans) @ weights + near @ left / (near.sum(axis=1) + 1.0))
+
+    @staticmethod
+    def _fit(rows: Array, values: Array) -> Array:
+        size = RIDGE * np.eye(rows.shape[1]) * len(rows)
         size[0, 0] = 0.0
-        return np.asarray(np.linalg.solve(rows.T @ rows + size, rows.T @ self.means[kept]))
+        return np.asarray(np.linalg.solve(rows.T @ rows + size, rows.T @ values))
 
     def _rows(self, plans: Iterable[Counts]) -> Array:
         more = np.array(list(plans), dtype=float) / np.array(self.setting.have)
