@@ -27,17 +27,22 @@ $(VENV)/.ok: pyproject.toml constraints.txt
 	$(PIP) --editable '.[train,data,xlsx,dev]'
 	@touch $@
 
+# what only tests of clusters need: a newcomer's demo does without its 250 MB
+$(VENV)/.clusters: $(VENV)/.ok
+	$(PIP) --editable '.[train,data,xlsx,ray,slurm,dev]'
+	@touch $@
+
 $(VENV)/.bench: $(VENV)/.ok
-	$(PIP) --editable '.[train,data,xlsx,dev,bench]'
+	$(PIP) --editable '.[train,data,xlsx,ray,slurm,dev,bench]'
 	@touch $@
 
 demo: install
 	@$(BIN)/allot demo build/demo
 
-test: install
+test: $(VENV)/.clusters
 	$(BIN)/python -m pytest -n auto
 
-test-long: install
+test-long: $(VENV)/.clusters
 	$(BIN)/python -m pytest -n auto -m long
 
 test-slow: install
@@ -61,6 +66,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/wide_table.py
 	$(BIN)/python benchmarks/pictures.py
 	$(BIN)/python benchmarks/times.py
+	$(BIN)/python benchmarks/clusters.py
 
 pictures: install
 	$(BIN)/python docs/page_pictures.py build/pictures

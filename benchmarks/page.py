@@ -21,13 +21,14 @@ from planner import random_problem
 import allotment as al
 import allotment.reports
 from allotment.advice.plain_problem import write_plain_problem
+from allotment.reports.assets import PLANNER
 
 STEPS = 50
 WARM = 20
 """steps before those that are timed: a page has drawn a frontier when somebody moves a slider"""
 LIMIT = 100.0
 """milliseconds of the slowest step"""
-SOLVER = Path(allotment.reports.__file__).parent / "assets" / "solver.js"
+ASSETS = Path(allotment.reports.__file__).parent / "assets"
 
 
 def geometric_problem(seed: int) -> tuple[al.Problem, dict[str, al.Curve]]:
@@ -63,9 +64,11 @@ def limited_problem(seed: int) -> tuple[al.Problem, dict[str, al.Curve]]:
 def time_steps(node: str, folder: Path, problem: al.Problem, gains: Any) -> dict[str, Any]:
     given = {"problem": write_plain_problem(problem, gains), "steps": STEPS, "warm": WARM}
     (folder / "given.json").write_text(json.dumps(given), encoding="utf-8")
-    shutil.copy(SOLVER, folder / "solver.mjs")
+    for name in PLANNER:
+        shutil.copy(ASSETS / name, folder / name)
+    (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     script = Path(__file__).parent / "page_steps.mjs"
-    words = [node, str(script), str(folder / "solver.mjs"), str(folder / "given.json")]
+    words = [node, str(script), str(folder / "planner.js"), str(folder / "given.json")]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     return dict(json.loads(done.stdout))
 

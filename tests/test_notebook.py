@@ -116,7 +116,14 @@ def test_plans_and_frontiers_show_themselves() -> None:
     plan = al.allocate(problem, gains)
     page = read_frame(plan)
     assert page == render(collect(plan))
-    for words in ("2,920", "169", "6,300 of 6,300 are spent", "What if", "equal budget", "46.3 %"):
+    for words in (
+        "2,920",
+        "169",
+        "6,300 of 6,300 are planned",
+        "What if",
+        "equal budget",
+        "46.3 %",
+    ):
         assert words in say(page)
     assert "Equally good" not in say(page)  # which takes long to find out
     assert plan.plateau
@@ -168,7 +175,7 @@ def test_many_tasks_are_shown_without_what_takes_long() -> None:
     values = collect(plan)
     assert "frontier" not in values
     assert "plateau" not in vars(plan)
-    assert "500 of 500 are spent" in say(read_frame(plan))
+    assert "500 of 500 are planned" in say(read_frame(plan))
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,9 @@ ROOMS = (
 INSIDE = {
     "solver": ("bank", "soundness", "model", "dual", "greedy", "listing", "search", "sweep",
     "baselines", "sensitivity"),
-    "runs": ("deaths", "execution", "runner", "conformance"),
+    "runs": (
+        "deaths", "portion", "trees", "execution", "remote", "runner", "flights", "conformance",
+    ),
     "data.scenes": (
         "arrays", "scene", "drawing", "stage", "solids", "rays", "shading", "pictures", "labels",
         "album", "unrendered",
@@ -65,7 +67,7 @@ INSIDE = {
     "campaign": (
         "renaming", "beginning", "rounds", "state", "goals", "evaluation", "audit", "session",
         "sheets", "doubts", "intake", "corrections", "origins", "export", "sharing", "placing",
-        "work", "jobs", "choosing", "summary", "campaign", "starting",
+        "work", "jobs", "choosing", "gallery", "summary", "campaign", "starting",
     ),
     "experiment": (
         "case", "ground", "record", "work", "outcomes", "casebook", "entrants", "surfaces",

@@ -4,10 +4,11 @@ do."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from allotment.plan import Comparison, Plan, Score, baselines, neutral_gains
-from allotment.problem import Problem
+from allotment.problem import Problem, show_exact
 
 FEW_TASKS = 12
 """tasks up to which each has its place: a baseline of its own, ranges, a column"""
@@ -45,6 +46,21 @@ def list_tasks(plan: Plan, ranges: bool | None = None) -> list[dict[str, Any]]:
             row["bought_up_to"] = plan.break_even[task.name]
         rows.append(row)
     return rows
+
+
+def list_caps(plan: Plan) -> list[dict[str, str]]:
+    """How much of each limit on several tasks the plan takes."""
+    counts = plan.counts
+    return [
+        {
+            "name": cap.name,
+            "limit": show_exact(cap.limit),
+            "used": show_exact(
+                sum((cap.use[task] * counts[task] for task in cap.use), Fraction(0))
+            ),
+        }
+        for cap in plan.problem.caps
+    ]
 
 
 def shows_ranges(plan: Plan, wanted: bool | None) -> bool:

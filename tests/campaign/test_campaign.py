@@ -646,6 +646,10 @@ def test_estimate_plan_order_and_a_second_round_that_knows_more() -> None:
     again = fine("estimate", folder, "--workers", 0)
     assert "9 trainings of earlier rounds count, too" in again
     assert "kept but not used" not in again
+    first, _ = json.loads(fine("report", folder, "--json"))["rounds"]
+    assert sum(first["bought"].values()) == len(sheet(Path("camp/order-1.csv")))
+    assert first["scores"].keys() == {"size", "look"}  # before the round, and since
+    assert all(type(each) is float for pair in first["scores"].values() for each in pair)
     later = Campaign(folder).look().found
     assert later is not None
     rounds = [each.estimates.about["measured"]["response"] for each in (found, later)]

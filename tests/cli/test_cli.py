@@ -919,3 +919,35 @@ def test_columns_are_fitted_without_cutting_a_number() -> None:
     assert fit(columns, 5)[0].cells == ["equal images"]
     assert shorten("abcdefgh", 5) == "ab…gh"
     assert shorten("日本語のタスク", 7) == "日本…ク"
+
+
+# --- the page of a problem file ---
+
+
+def test_a_problem_file_has_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("streets.toml").write_text(fine("example"))
+    assert fine("report", "streets.toml") == "streets.html is written; open it in a browser.\n"
+    page = Path("streets.html").read_text()
+    assert "Labels for streets" in page
+    assert "worth 0.1 % more than equal budget" in page
+    values = json.loads(fine("report", "streets.toml", "--json"))
+    assert [task["count"] for task in values["plan"]["tasks"]] == [2920, 169]
+    assert len(values["curves"]) == 2
+    assert "Buy 2,920 cls and 169 seg" in fine("report", "streets.toml", "--markdown")
+    Path("mine.html").write_text("mine")
+    assert allot("report", "streets.toml", "-o", "mine.html").exit_code == 2
+    assert Path("mine.html").read_text() == "mine"
+
+
+def test_a_problem_without_gains_has_a_page_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert fine("report", "-", stdin=NO_GAINS).startswith("report.html is written")
+    page = Path("report.html").read_text()
+    assert "every task is taken to be worth the same" in page
+    assert "[red]x[/red]" in page
+    missing = allot("report", "nowhere.toml")
+    assert (missing.exit_code, "there is no such file" in missing.output) == (2, True)
+    assert allot("report", "-", stdin="budget = 1").exit_code == 2

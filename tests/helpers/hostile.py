@@ -15,8 +15,11 @@ TEXTS = (
     "\u202e\u2066abc 12\u200f", "שלום עולם", "\x00\x07\x1b[31m", "\ud800", "\ufffe\U0001ffff",
     "a\nb\tc\u2028d", "x" * 500, "很" * 500, "e" + "\u0301" * 400, "\\u202e", "</script", "%3Cb%3E",
 )  # fmt: skip
-FIXED = {"plan", "equal budget", "sound", "weak", "unusable", "task", "curve", "method", "cell",
-         "power", "geometric", "logarithmic", "table", "labels", "%"}  # fmt: skip
+FIXED = {
+    "plan", "equal budget", "equal images*", "sound", "weak", "unusable", "task", "curve", "method",
+    "cell", "power", "geometric", "logarithmic", "table", "labels", "%", "parts", "test", "nobody",
+    "picture", "label", "now", "before", "after", "classification", "segmentation",
+}  # fmt: skip
 """words that mean something where they stand"""
 MANY = "&".join(f"{place}.price=7" for place in range(1000, 6000))
 LINKS = (
@@ -45,7 +48,8 @@ def rename(value: Any, change: Callable[[str], str], names: Iterable[str]) -> An
         }
     if isinstance(value, list | tuple):
         return [rename(inner, change, known) for inner in value]
-    is_free = isinstance(value, str) and value not in FIXED and not re.fullmatch(r"[\d./]+", value)
+    kept = r"[\d./]+|#[0-9a-f]{6}|data:image/.*"  # numbers, colours and pictures
+    is_free = isinstance(value, str) and value not in FIXED and not re.fullmatch(kept, value)
     return change(value) if is_free else value
 
 

@@ -11,18 +11,21 @@ from typing import Any
 import pytest
 
 import allotment.reports
+from allotment.reports.assets import PLANNER
 
 ASSETS = Path(allotment.reports.__file__).parent / "assets"
 
 
 def run_script(folder: Path, script: Path, given: Any) -> Any:
-    """What a script prints as JSON; it finds the solver beside itself, and what is given in a
+    """What a script prints as JSON; it finds the planner beside itself, and what is given in a
     file."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("there is no node on this machine, which runs the page's planner in tests")
-    # the ending tells every version of node that it is a module
-    shutil.copy(ASSETS / "solver.js", folder / "solver.mjs")
+    for name in PLANNER:
+        shutil.copy(ASSETS / name, folder / name)
+    # by which every version of node knows that these are modules
+    (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     shutil.copy(script, folder / script.name)
     (folder / "given.json").write_text(json.dumps(given), encoding="utf-8")
     words = [node, str(folder / script.name), str(folder / "given.json")]

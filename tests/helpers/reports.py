@@ -74,7 +74,9 @@ def example() -> dict[str, Any]:
              "effect": "none of it is bought"},
         ],
         "rounds": [
-            {"number": 1, "spent": "1575", "open": 0, "expected": [0.6, 0.1, 1.1], "next": "done"},
+            {"number": 1, "bought": {"cls": 500, "seg": 20}, "scores": {"cls": [0.61, 0.65],
+            "seg": [None, 0.4]}, "spent": "1575", "open": 0, "expected": [0.6, 0.1, 1.1],
+            "next": "done"},
             {"number": 2, "spent": "2102.5", "open": {"cls": 310, "seg": 14}, "expected": 1.25,
             "next": "allot ingest"},
         ],
@@ -85,7 +87,7 @@ def example() -> dict[str, Any]:
     }  # fmt: skip
     values["plan"]["caps"] = [{"name": "hours", "used": "90", "limit": "120"}]
     values["plan"]["tasks"][0]["break_even"] = 3.5
-    values |= ask(NAMES)
+    values |= ask(NAMES) | {"pictures": look()}
     return dict(json.loads(json.dumps(values)))
 
 
@@ -104,10 +106,35 @@ def ask(names: list[str]) -> dict[str, Any]:
             "budget": "6300",
             "unit": "% of score",
             "knee": 6300.0,
+            "step": "630",
+            "more": 0.25,
+            "less": -0.5,
         },
         "reach": [reached | {"levels": [{"chance": 0.9, "points": points}]}],
         "worths": [{"task": name, "own": 1.5, "others": 0.25} for name in names],
     }
+
+
+DOT = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEANl9ng"
+    "AAAAABJRU5ErkJggg=="
+)
+"""a picture of one white pixel"""
+
+
+def look() -> dict[str, Any]:
+    """Pictures of two tasks, with what a model says of them."""
+    said = [{"what": "picture", "image": DOT}, {"what": "label", "text": "a cat"}]
+    said.append({"what": "now", "text": "a dog (62 % sure)", "is_right": False})
+    cls = {"task": "cls", "kind": "classification", "asked": 9}
+    drawn = [{"what": "picture", "image": DOT}]
+    drawn.append({"what": "label", "image": DOT, "text": "road 55 %, sky 45 %"})
+    drawn.append({"what": "now", "image": DOT, "text": "81 % of pixels right"})
+    seg = {"task": "seg", "kind": "segmentation", "asked": 2}
+    seg["legend"] = [{"name": "a road", "colour": "#4e79a7"}]
+    cls["examples"] = [{"name": "street-1", "tiles": said}]
+    seg["examples"] = [{"name": f"street-{at}", "tiles": drawn} for at in (2, 3)]
+    return {"who": "parts", "tasks": [cls, seg]}
 
 
 def rename(value: Any, change: Any) -> Any:
@@ -121,8 +148,10 @@ def rename(value: Any, change: Any) -> Any:
     if isinstance(value, list):
         return [rename(inner, change) for inner in value]
     fixed = {"plan", "equal budget", "sound", "unusable", "task", "curve", "geometric"}
-    is_free = isinstance(value, str) and value not in fixed and not re.fullmatch(r"[\d.]+", value)
-    return change(value) if is_free else value
+    fixed |= {"parts", "picture", "label", "now", "classification", "segmentation"}
+    if not isinstance(value, str) or value in fixed or re.fullmatch(r"[\d.]+|#\w{6}", value):
+        return value
+    return value if value == DOT else change(value)
 
 
 EVIL = [

@@ -80,6 +80,6 @@ def test_a_runner_that_is_not_installed_is_told_before_anything_is_done(
 ) -> None:
     for words in (("estimate", "camp"), ("evaluate", "camp"), ("demo", "new", "--quick")):
         told = allot_with(None, tmp_path, 2, *words, "--on", "fresh-python")
-        assert "runner: unknown 'fresh-python'; known: processes, here." in told
+        assert "runner: unknown 'fresh-python'; known: processes, here, ray, slurm." in told
         assert "One that a package offers must be installed first" in told
     assert not (tmp_path / "new").exists()

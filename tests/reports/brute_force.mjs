@@ -1,7 +1,7 @@
 // Small random problems, each solved by the page's planner and by looking at every plan:
 // node brute_force.mjs FILE, with {"first": index, "last": index} in the file.
 import { readFileSync } from "node:fs";
-import { solve } from "./solver.mjs";
+import { solve } from "./planner.js";
 
 /** Numbers from 0 to 1 that depend on nothing but the seed (mulberry32). */
 function makeRandom(seed) {

@@ -1,6 +1,6 @@
 // Solves a list of problems: node solve_cases.mjs FILE
 import { readFileSync } from "node:fs";
-import { frontier, reweigh, solve } from "./solver.mjs";
+import { frontier, reweigh, solve } from "./planner.js";
 
 const cases = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const answers = cases.map(({ problem, budgets, weights }) => ({

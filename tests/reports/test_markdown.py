@@ -66,19 +66,20 @@ def test_the_words_and_tables_of_the_page() -> None:
         "## What to buy",
         "| cls | 1.0 | 300 | 2,920 | 2,920 | 46.3 % | 1,460 to 2,970 | 973 to 2,990 | 3.5 |",
         "| **Together** |  |  |  | **6,300** |  |  |  |  |",
-        "| equal budget | 2,100 | 105 | 4,200 | 6,300 | 80.0 % | +1.2 (0.3 to 2.1) | 97 % |",
+        "| equal budget | 80.0 % | +1.2 (0.3 to 2.1) | 97 % | 6,300 | 2,100 | 105 | 4,200 |",
         "- equal images breaks the budget by 12",
         "<details><summary>Figures</summary>",
         "| 4,000 | 80 | 71 | 88.67 |",
         "| seg | −0.40 (−0.60 to −0.20) (harms) | 1 (by definition) | – |",
         "- ✕ not known: Curve of seg",
+        "| street-1 | a cat | ✕ a dog (62 % sure) |",
         "  - Why: scores fall; few",
         "- Fingerprint of the data: `b1946ac9`",
     ):
         assert line in text.splitlines(), line
     assert "**What to buy**" not in text  # the heading says it
     kinds = list_types(text)
-    assert kinds.count("table_open") == 12  # with the figures of charts
+    assert kinds.count("table_open") == 14  # with the figures of charts, and words beside pictures
     assert "html_inline" not in kinds
 
 

@@ -202,6 +202,16 @@ def test_a_run_is_seen_with_its_time_left_and_is_not_disturbed(server: PageServe
     assert see(server)["running"] is False
 
 
+def test_status_says_in_another_terminal_how_far_a_run_is() -> None:
+    assert "Under way" not in fine("status", "camp")
+    with Store.open(CAMPAIGN, write=True, why="allot estimate camp") as store:
+        store.note_headway(12, 30, 6000.0)
+        said = "allot estimate camp: 12 of 30 trainings, about 1.7 h left"
+        assert f"Under way: {said}." in fine("status", "camp").replace("\n", " ")
+        assert json.loads(fine("status", "camp", "--json"))["under_way"] == said
+    assert "under_way" not in json.loads(fine("status", "camp", "--json"))
+
+
 def test_trainings_tell_how_far_they_are(server: PageServer) -> None:
     """In a real run, asked in the midst of it."""
     fine("init", "real", "--root", "table.csv", "--targets", "size,look", "--cost", "size=1",
@@ -274,7 +284,7 @@ def test_data_and_settings_change_the_page_too(server: PageServer) -> None:
     settings.write_text(settings.read_text().replace("budget = 90", "budget = 80"))
     marks.append(see(server)["page"])
     assert len(set(marks)) == 3
-    assert "80 of 80 are spent" in ask(server, "/report")[2]
+    assert "80 of 80 are planned" in ask(server, "/report")[2]
 
 
 def test_what_is_wrong_is_said_until_it_is_right_again(server: PageServer) -> None:

@@ -30,7 +30,7 @@ class TestHere(RunnerTests):
 
 
 def test_the_built_in_runners_are_found_by_their_files() -> None:
-    assert list(RUNNERS) == [PROCESSES, HERE]
+    assert list(RUNNERS) == [PROCESSES, HERE, "ray", "slurm"]
     with pytest.raises(InputError, match=r"unknown 'proceses'; did you mean 'processes'\?"):
         RUNNERS.load("proceses")
 

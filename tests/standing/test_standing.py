@@ -16,7 +16,7 @@ import allotment as al
 from allotment.advice.doctor import Diagnosis
 from allotment.campaign.summary import tell_outlook
 from allotment.plan import Outlook
-from allotment.reports.words import decide
+from allotment.reports.words import say_decision
 
 MEANS = (-2.0, -0.05, 0.0, 0.05, 0.0999, 0.1, 0.3, 40.0)
 WIDTHS = ((0.0, 0.0), (0.01, 0.01), (0.5, 0.5), (3.0, 0.2))
@@ -68,7 +68,7 @@ def say_everywhere(look: Outlook, unit: str) -> dict[str, str]:
     plan = al.allocate(PROBLEM, Told(look, {"unit": unit}))
     numbers = {key: getattr(look, key) for key in ("mean", "low", "high", "level", "chance")}
     tasks = [{"name": name, "count": count} for name, count in plan.counts.items()]
-    sentence = decide({"tasks": tasks, "spent": "6300"}, numbers | {"unit": unit}, EQUAL)
+    sentence = say_decision({"tasks": tasks, "spent": "6300"}, numbers | {"unit": unit}, EQUAL)
     return {
         "doctor": str(Diagnosis(plan.counts, EQUAL, look, unit, ())).splitlines()[0],
         "report": html.unescape(re.sub("<[^>]*>", "", sentence)),

@@ -1,4 +1,4 @@
-"""A planning problem as plain data: what the page's own planner (assets/solver.js) solves.
+"""A planning problem as plain data: what the page's own planner (assets/planner.js) solves.
 
     {"schema": 1,
      "unit": text,             exact money of one unit, such as "0.01"; all money below is in units

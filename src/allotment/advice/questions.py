@@ -4,6 +4,7 @@ what a score costs, where the gains come from. All of it as plain values."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from allotment.errors import Infeasible, InputError
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.forecast import find_score_level
 from allotment.learners.metrics import title_metric
-from allotment.plan import Plan, allocate
+from allotment.plan import Plan, allocate, floors_of
 from allotment.problem import Problem, show_exact
 
 BUDGETS_SHOWN = 24
@@ -46,18 +47,38 @@ def trace_frontier(plan: Plan) -> dict[str, Any] | None:
     if problem.budget <= 0:
         return None
     source = plan.gains if evidence is None else evidence
-    points, whole = [], 2 * problem.budget
-    for place in range(BUDGETS_SHOWN + 1):
+    points: list[list[float | None]] = []
+    whole = 2 * problem.budget
+    if not problem.price(floors_of(problem)):
+        nothing = None if not isinstance(evidence, Estimates) else 0.0
+        points.append([0.0, 0.0, nothing, nothing])
+    for place in range(1, BUDGETS_SHOWN + 1):
         budget = whole * place / BUDGETS_SHOWN
         try:
             best = allocate(problem.with_budget(budget), source)
         except Infeasible:
-            continue  # it buys nothing, or less than what must be bought
+            continue  # it buys less than what must be bought
         points.append([float(budget), *_find_gain(problem, best, evidence)])
     if len(points) < 3:
         return None
     return {"points": points, "budget": show_exact(problem.budget), "level": LEVEL_SHOWN,
-            "knee": find_knee(points)}  # fmt: skip
+            "knee": find_knee(points)} | _step_aside(plan)  # fmt: skip
+
+
+def _step_aside(plan: Plan) -> dict[str, Any]:
+    """What a tenth of the money more would bring, and a tenth less would cost."""
+    problem, evidence = plan.problem, plan.evidence
+    now, _, _ = _find_gain(problem, plan, evidence)
+    step = problem.budget / 10
+    found: dict[str, Any] = {"step": show_exact(step)}
+    for key, budget in (("less", problem.budget - step), ("more", problem.budget + step)):
+        source = plan.gains if evidence is None else evidence
+        with suppress(Infeasible):  # what must be bought may cost more
+            gain, _, _ = _find_gain(
+                problem, allocate(problem.with_budget(budget), source), evidence
+            )
+            found[key] = gain - now
+    return found
 
 
 def _find_gain(

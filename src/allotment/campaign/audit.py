@@ -248,6 +248,8 @@ def _read_scores(needs: Any, body: Any) -> None:
         len(body["scores"]) == len(needs["seeds"]) and len(body["higher"]) == len(tasks), "scores"
     )
     _expect(all(len(row) == len(tasks) for row in body["scores"]), "scores")
+    for shown in body.get("shown", {}).values():
+        _read_shown(shown)
 
 
 def _read_answers(needs: Any, body: Any) -> None:
@@ -258,13 +260,28 @@ def _read_answers(needs: Any, body: Any) -> None:
             _expect(all(type(each) is int for each in answers["instances"]), "instances")
             kept = [answers["said"]] if "said" in answers else list(answers["tallies"].values())
             _expect(all(len(each) == count for each in kept), "answers")
+            if "shown" in answers:
+                _read_shown(answers["shown"])
+
+
+def _read_shown(shown: Any) -> None:
+    """Answers that are kept for people to look at."""
+    _expect(len(shown["instances"]) == len(shown["said"]), "shown answers")
+    _expect(all(type(each) in (int, str) for each in shown["instances"]), "shown instances")
+
+
+def _read_evaluation(body: Any) -> None:
+    Evaluation.from_dict(body).rows()
+    for tasks in body.get("shown", {}).values():
+        for shown in tasks.values():
+            _read_shown(shown)
 
 
 _READ: dict[str, Callable[[Any], object]] = {
     "estimates": _read_estimates,
     "plan": _read_plan,
     "diagnosis": _read_diagnosis,
-    "evaluation": lambda body: Evaluation.from_dict(body).rows(),
+    "evaluation": _read_evaluation,
     "order": _read_order,
 }
 _READ_RESULT: dict[str, Callable[[Any, Any], object]] = {

@@ -7,10 +7,11 @@ import hashlib
 import math
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,13 @@ from allotment.campaign.evaluation import (
     whole_problem,
 )
 from allotment.campaign.export import Exported, choose_format, export
+from allotment.campaign.gallery import KeptAnswers, collect_pictures
 from allotment.campaign.intake import Intake, compare_with_data, list_guessed, note_strange
 from allotment.campaign.jobs import (
     Answers,
     Inquiry,
     combine_evaluations,
+    combine_examples,
     combine_validations,
     count_left_over,
     find_earlier,
@@ -46,6 +49,7 @@ from allotment.campaign.jobs import (
     list_validations,
     name_estimates,
     size_of,
+    sort_longest_first,
 )
 from allotment.campaign.origins import Origin, trace
 from allotment.campaign.placing import (
@@ -79,6 +83,7 @@ from allotment.campaign.work import (
     Bench,
     count_folds,
     list_training,
+    list_trees,
     make_card,
     make_context,
     set_up,
@@ -98,7 +103,7 @@ from allotment.estimates.forecast import describe_forecasts
 from allotment.estimates.request import FOLDS
 from allotment.files import check_free, place_file, replace_file
 from allotment.job import JSON, Job
-from allotment.learners.choice import find_learner, is_stepless
+from allotment.learners.choice import find_learner, is_code, is_stepless
 from allotment.learners.learner import BUILT_IN, Learner, train
 from allotment.learners.validation import Scoreboard, check_scorable
 from allotment.ledger import archive
@@ -118,7 +123,17 @@ from allotment.orders.sheet import Sheet
 from allotment.orders.strategy import RANDOM, SHARING
 from allotment.plan import baselines, check_counts
 from allotment.progress import Progress
-from allotment.runs.runner import PROCESSES, RUNNERS, Done, run_jobs
+from allotment.renames import rename_keys
+from allotment.runs.runner import (
+    PROCESSES,
+    RUNNERS,
+    ClusterRunner,
+    Done,
+    Runner,
+    find_runner,
+    name_runner,
+    run_jobs,
+)
 from allotment.settings.settings import (
     DIFFERENT,
     HOLD,
@@ -135,6 +150,8 @@ from allotment.stock.stock import OWN
 
 MACHINE = "machine"
 """kind of the result that names a CPU on which some of the trainings were done"""
+PLACE = "place"
+"""kind of the result that says on which machine of a cluster a job was done"""
 REPEATS = 10
 """of an evaluation, as in the paper (P16)"""
 
@@ -212,15 +229,15 @@ class Campaign:
     """The verbs, each of which reads the folder anew unless they are used within `once`.
 
     `learner` is the name of an installed one, or FILE.py:FUNCTION for code of the user's own; it
-    goes before the one of the settings. `on` names the runner that trains, local processes if left
-    out.
+    goes before the one of the settings. `on` names the runner that trains, as in "ray" or
+    "ray://head:10001"; local processes do if left out.
     """
 
     def __init__(self, folder: str | Path, learner: str | None = None, on: str | None = None):
         self.folder = Path(folder)
         self.learner = find_learner(learner)
         self.on = PROCESSES if on is None else on
-        self._runner = RUNNERS.load(self.on)
+        find_runner(self.on)  # what can't be had is said before anything is done
         self._session: Session | None = None
 
     def __repr__(self) -> str:
@@ -454,7 +471,9 @@ class Campaign:
             store.put_result(job, body)
             done[job.key] = size_of(job)
 
-        if todo:
+        if enough is None:  # otherwise those that come first may be all that is needed
+            todo = sort_longest_first(todo)
+        if todo and not self._is_elsewhere:
             store.put_result(_name_machine(describe_cpu()), {})
         with showing(progress) as shown:
             meter = shown if isinstance(shown, Meter) else None
@@ -469,7 +488,8 @@ class Campaign:
 
             tell(0, len(todo))
             count = self.count_workers(state, workers)
-            self._run(state, todo, count, keep, progress=tell, enough=enough)
+            note = partial(_note_place, store)
+            self._run(state, todo, count, keep, progress=tell, enough=enough, note=note)
             if len(done) < len(todo):
                 shown(total - left + sum(done.values()), total - left + sum(done.values()))
         return set(done)
@@ -496,7 +516,23 @@ class Campaign:
         if workers is not None:
             return workers
         on_cpu = state.settings.training.get("device", "cpu") == "cpu"
-        return self._runner.count_workers() if on_cpu else 1
+        if not on_cpu and not self._is_elsewhere:
+            return 1
+        return self._find_runner(state).count_workers()
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether a cluster trains, whose machines may be of other kinds and have GPUs to share."""
+        return isinstance(RUNNERS.load(name_runner(self.on)), ClusterRunner)
+
+    def _find_runner(self, state: CampaignState) -> Runner:
+        return find_runner(self.on, state.settings.cluster)
+
+    def count_places(self) -> dict[str, int]:
+        """How many jobs were done on which machines of clusters, by their names."""
+        with self._open() as store:
+            hosts = [body["host"] for _, _, body in store.results(PLACE)]
+        return dict(Counter(hosts).most_common())
 
     def _run(
         self, state: CampaignState, jobs: Sequence[Job], workers: int, done: Done, **told: Any
@@ -504,10 +540,12 @@ class Campaign:
         self._check_begun(state)
         kept = state.as_kept
         context = make_context(kept.settings, kept.stock, self._choose_learner(state))
-        with RUNNERS.calling(self.on):
-            run_jobs(
-                jobs, PERFORM, context, runner=self._runner, workers=workers, done=done, **told
-            )
+        if self._is_elsewhere:
+            told["trees"] = list_trees(kept.settings, kept.stock, context)
+        runner = self._find_runner(state)
+        _check_seen(self._choose_learner(state), runner)
+        with RUNNERS.calling(name_runner(self.on)):
+            run_jobs(jobs, PERFORM, context, runner=runner, workers=workers, done=done, **told)
 
     # Planning and buying
 
@@ -920,7 +958,8 @@ class Campaign:
             self._do(store, state, [job for row in jobs for job in row], workers, progress)
             found = combine_evaluations(store, state.as_kept, trials, jobs)
             key = Job("evaluated", {"jobs": [[job.key for job in row] for row in jobs]}).key
-            value = store.add_value("evaluation", found.to_dict(), key)
+            body = found.to_dict() | combine_examples(store, state.as_kept, jobs)
+            value = store.add_value("evaluation", body, key)
             return value, found.rename(state.settings.renames.now)
 
     # Keeping
@@ -963,7 +1002,7 @@ class Campaign:
             state, status = self.summarise()
             ready = state.can_buy and (not state.measures or state.found is not None)
             proposal = state.propose() if ready else None
-            return collect(
+            values = collect(
                 state,
                 proposal,
                 store.latest("plan"),
@@ -972,6 +1011,35 @@ class Campaign:
                 store.orders(),
                 status,
             )
+            pictures = self.show_pictures()
+            return values if pictures is None else values | {"pictures": pictures}
+
+    def show_pictures(self) -> JSON:
+        """A few pictures of each task with their labels and with what is on record of what models
+        said of them; None where the instances have none. It trains nothing."""
+        with self._open() as store:
+            state, evaluation = self.look(), store.latest("evaluation")
+            kept = KeptAnswers(self._find_answers(store, state), _find_shown(state, evaluation))
+            return collect_pictures(state, kept)
+
+    def _find_answers(self, store: Store, state: CampaignState) -> list[dict[str, JSON]]:
+        """What models said of the labels at hand as they are now, each of a part that it did not
+        see; nothing unless all of that is on record."""
+        try:
+            jobs = self._list_validations(state)
+        except InputError:  # too few labels
+            return []
+        bodies: list[JSON] = [store.result(job.key) for job in jobs]
+        if any(body is None for body in bodies):
+            return []
+        names = state.settings.renames.now
+        return [rename_keys(part, names) for body in bodies for part in body]
+
+
+def _find_shown(state: CampaignState, evaluation: Value | None) -> dict[str, dict[str, JSON]]:
+    """What models of the last plans that were tried said of test pictures, by today's names."""
+    shown = {} if evaluation is None else evaluation.body.get("shown", {})
+    return {when: rename_keys(each, state.settings.renames.now) for when, each in shown.items()}
 
 
 def _combine_scores(store: Store, state: CampaignState, jobs: Sequence[Job]) -> Scoreboard:
@@ -1034,6 +1102,26 @@ def _tell_faults(folder: Path, faults: Sequence[str]) -> str:
         f"is not sound, so that it is not packed: {message}. See all of it with: allot verify"
         f" {quote(folder)}"
     )
+
+
+def _note_place(store: Store, job: Job, where: JSON) -> None:
+    """On what machine of a cluster a job was done, and what kind this is, on record once."""
+    store.put_result(_name_machine(where["cpu"]), {})
+    place = Job(PLACE, {"job": job.key})
+    if store.result(place.key) is None:  # done again, it may have been elsewhere
+        store.put_result(place, where)
+
+
+def _check_seen(learner: str, runner: Runner) -> None:
+    """Raises InputError where machines would need a file with code of the user's own, which does
+    not travel."""
+    if is_code(learner) and not getattr(runner, "sees_files", True):
+        what = (
+            f"{learner} is a file of this machine, and code does not travel; offer it as a package"
+            " that is installed on the cluster (docs/extending.md), or write shared = true below"
+            " [cluster] if its machines see the file at the same path"
+        )
+        raise InputError([Mistake("learner", what)])
 
 
 def _name_machine(cpu: str) -> Job:

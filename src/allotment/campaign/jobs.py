@@ -10,7 +10,7 @@ import numpy as np
 
 from allotment.campaign.evaluation import Evaluation, Trial
 from allotment.campaign.state import CampaignState
-from allotment.campaign.work import VALIDATION, Bench, count_folds, make_request
+from allotment.campaign.work import FIRST_SEED, VALIDATION, Bench, count_folds, make_request
 from allotment.data.source import STEPS
 from allotment.errors import InputError, Mistake
 from allotment.estimates.estimates import Estimates
@@ -34,8 +34,6 @@ JOBS_OF_LONG_RUNS = 30
 EVALUATION_TRAININGS = 60
 """trainings that an evaluation is taken to be: the names of its jobs don't depend on how many plans
 are tried"""
-FIRST_SEED = 1000
-"""of evaluations, so that no training of them repeats one of the estimates"""
 VALIDATION_SEED = 3000
 """likewise of cross-validations"""
 
@@ -173,6 +171,17 @@ def size_of(job: Job) -> int:
     return len(job.needs["seeds"]) if job.kind == "evaluation" else count_trainings(job.needs)
 
 
+def sort_longest_first(jobs: Sequence[Job]) -> list[Job]:
+    """The same jobs with those first that take long, as far as their names tell: begun at the end,
+    one of them would keep all workers but its own waiting."""
+    return sorted(jobs, key=_weigh, reverse=True)
+
+
+def _weigh(job: Job) -> float:
+    bought = sum(job.needs["counts"].values()) if job.kind == "evaluation" else 0
+    return float(size_of(job) * (1 + bought))
+
+
 class Answers:
     """What the jobs of an inquiry gave, of which those are needed that come before its method says
     that they are enough.
@@ -298,6 +307,21 @@ def combine_evaluations(
         base=scores[0][:, order],
         scores=scores[1:][:, :, order],
     )
+
+
+def combine_examples(
+    store: Store, state: CampaignState, jobs: Sequence[Sequence[Job]]
+) -> dict[str, JSON]:
+    """What the models of the labels at the start and of the plan said of a few test pictures, by
+    the names of these; nothing where it was not kept."""
+    found = {}
+    for key, row in zip(("before", "after"), jobs, strict=False):
+        body: JSON = store.result(row[0].key)
+        found[key] = {
+            task: each | {"instances": [state.stock.ids[place] for place in each["instances"]]}
+            for task, each in body.get("shown", {}).items()
+        }
+    return {"shown": found} if all(found.values()) else {}
 
 
 def count_left_over(

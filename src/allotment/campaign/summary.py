@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from allotment.estimates.forecast import (
     ScoreLevel,
     describe_forecasts,
     find_score_level,
+    forecast,
 )
 from allotment.estimates.response import Response
 from allotment.estimates.scoring import tell_scoring
@@ -39,7 +39,8 @@ from allotment.job import installed
 from allotment.learners.metrics import title_metric
 from allotment.learners.validation import FEWEST_SCORED
 from allotment.ledger.store import Value
-from allotment.overview import few_baselines, shows_ranges
+from allotment.orders.order import Order
+from allotment.overview import few_baselines, list_caps, shows_ranges
 from allotment.plan import Outlook, Plan, unit_of
 from allotment.problem import show_exact
 from allotment.settings.settings import SETTINGS_FILE, quote
@@ -446,6 +447,8 @@ def _tell_done(state: CampaignState, plan: Plan) -> str:
     price = show_exact(plan.problem.price(plan.counts))
     why = f" {'; '.join(state.clashes)}." if state.clashes else ""
     last = f"The last plan was: {_list_labels(plan.counts) or 'nothing'} for {price}."
+    if dict(plan.counts) == dict(state.account.came):
+        last = "That is what the plan said."
     return f"{said[:1].upper()}{said[1:]} (budget {state.tell_money()}).{why} {last}"
 
 
@@ -469,18 +472,8 @@ def _plan(plan: Plan, have: Mapping[str, int] | None) -> dict[str, Any]:
             row["low"], row["high"] = look.counts[task.name]
         rows.append(row)
     spent = plan.problem.price(plan.counts)
-    caps = [
-        {
-            "name": cap.name,
-            "limit": show_exact(cap.limit),
-            "used": show_exact(
-                sum((cap.use[task] * plan.counts[task] for task in cap.use), Fraction(0))
-            ),
-        }
-        for cap in plan.problem.caps
-    ]
     money = {"budget": show_exact(plan.problem.budget), "spent": show_exact(spent)}
-    return {"tasks": rows, "caps": caps} | money
+    return {"tasks": rows, "caps": list_caps(plan)} | money
 
 
 def _add_scores(plan: dict[str, Any], forecasts: Mapping[str, Forecast]) -> None:
@@ -604,14 +597,31 @@ def _rounds(state: CampaignState, orders: Sequence[Value], status: Status) -> li
         waiting.setdefault(number, {}).setdefault(task, 0)
         waiting[number][task] += 1
     rounds: list[dict[str, Any]] = []
+    have = {task: len(state.stock.start[task]) for task in state.settings.names}
+    scores = _find_scores(state, have)
     for order in orders:
+        bought = Order.from_dict(order.body["order"]).rename(state.settings.renames.now).counts
         rounds.append({"number": order.number, "open": waiting.get(order.number, {})})
+        rounds[-1]["bought"] = {task: bought[task] for task in have if bought.get(task)}
+        have = {task: count + bought.get(task, 0) for task, count in have.items()}
+        before, scores = scores, _find_scores(state, have)
+        pairs = {task: [before.get(task), score] for task, score in scores.items()}
+        rounds[-1] |= {"scores": pairs} if pairs else {}
         if state.paid is not None and order.number in state.paid:
             rounds[-1]["spent"] = show_exact(state.paid[order.number][0])
     rounds.append({"number": len(orders) + 1, "open": {}, "next": status.next})
     if status.expected:
         rounds[-1]["expected"] = status.expected
     return rounds
+
+
+def _find_scores(state: CampaignState, have: Mapping[str, int]) -> dict[str, float]:
+    """What each task scored with so many labels, by the estimates that were made of just these."""
+    for value in reversed(state.estimates):
+        estimates = state.read_estimates(value)
+        if dict(zip(estimates.tasks, estimates.have, strict=True)) == dict(have):
+            return {task: each.now.middle for task, each in forecast(estimates, have, have).items()}
+    return {}
 
 
 def _about(state: CampaignState) -> dict[str, Any]:

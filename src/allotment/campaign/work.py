@@ -15,7 +15,9 @@ import numpy as np
 
 from allotment.advice.price import price, time_training
 from allotment.data.dataset import Dataset
+from allotment.data.embedded import EMBEDDED_FOLDER
 from allotment.data.labels import Labels, Split, draw, shuffle
+from allotment.data.source import SOURCES
 from allotment.errors import InputError, Mistake
 from allotment.estimates.method import METHODS, SHARED
 from allotment.estimates.request import FOLDS, Request
@@ -24,15 +26,19 @@ from allotment.job import JSON, installed
 from allotment.learners.built_in import USUAL_NETWORK, make_built_in
 from allotment.learners.choice import build_learner, fingerprint_learner, is_own
 from allotment.learners.implying import add_implied, imply
-from allotment.learners.learner import BUILT_IN, Learner, train_many
+from allotment.learners.learner import BUILT_IN, Learner, State, train_many
+from allotment.learners.shown_answers import keep_examples
 from allotment.learners.validation import Scoreboard, answer_parts
+from allotment.ledger.disk import MASK_FOLDER
 from allotment.models.card import Card
 from allotment.models.model import describe_learner
 from allotment.problem import Problem, Task
+from allotment.runs.trees import Tree, take_all
 from allotment.settings.settings import (
     ANY,
     DIFFERENT,
     Settings,
+    find_data,
     find_path,
     find_root,
     parse_settings,
@@ -45,6 +51,10 @@ it is told"""
 PERFORM = "allotment.campaign.work:perform"
 VALIDATION = "validation"
 """kind of the job that asks models about labels which they did not see"""
+FIRST_SEED = 1000
+"""of evaluations, so that no training of them repeats one of the estimates"""
+SHOWN_OF_THE_TEST = 4
+"""test pictures of which the first model of each plan is asked, for people to look at"""
 PACE = "pace"
 """kind of the job that times a training"""
 TIMED_IN = "timed_in"
@@ -66,6 +76,8 @@ class Context:
     """the file or folder of the data, of a source that has one"""
     weights: str | None
     """the file of trained weights, where the settings name one"""
+    options: Mapping[str, str] = field(compare=False, repr=False)
+    """other files that the settings name below [data], by their keys"""
     given: LabelValues = field(compare=False, repr=False)
     """delivered labels; jobs name them by their fingerprint, which tells one set from another"""
     corrected: Mapping[str, Sequence[str]] = field(default_factory=dict, compare=False, repr=False)
@@ -82,10 +94,38 @@ def make_context(settings: Settings, stock: Stock, learner: str) -> JSON:
         folder=str(folder),
         data=None if root is None else os.path.abspath(root),
         weights=None if weights is None else os.path.abspath(find_path(folder, weights)),
+        options=_find_options(settings, folder),
         given=stock.given,
         corrected={task: sorted(names) for task, names in stock.corrected.items()},
     )
     return vars(context)
+
+
+def _find_options(settings: Settings, folder: Path) -> dict[str, str]:
+    """Keys below [data] that name files, and where these lie."""
+    names = [key.name for key in settings.source.keys if key.is_path and key.name in settings.data]
+    return {name: os.path.abspath(find_path(folder, settings.data[name])) for name in names}
+
+
+def list_trees(settings: Settings, stock: Stock, context: JSON) -> dict[str, Tree]:
+    """The files that jobs read, by the keys of the context that name them: machines that do not see
+    them get copies."""
+    folder = context["folder"]
+    found = {"folder": Tree(folder, folder, (MASK_FOLDER, EMBEDDED_FOLDER))}
+    if context["data"] is not None:
+        found["data"] = _take_data(settings, stock, Path(context["data"]))
+    if context["weights"] is not None:
+        found["weights"] = take_all(context["weights"])
+    return found | {f"options.{key}": take_all(path) for key, path in context["options"].items()}
+
+
+def _take_data(settings: Settings, stock: Stock, root: Path) -> Tree:
+    with SOURCES.calling(settings.data["name"]):
+        files = settings.source.list_files(find_data(settings, stock.folder))
+    if root.is_dir():
+        return take_all(root)
+    parts = [os.path.relpath(os.path.abspath(path), root.parent) for path in files]
+    return Tree(str(root.parent), str(root), tuple(parts))
 
 
 def perform(context: JSON, kind: str, needs: JSON) -> JSON:
@@ -164,7 +204,7 @@ def _set_up(context: Context, known: tuple[str, str, str], test: bool) -> Bench:
 
 def _settle_paths(settings: Settings, context: Context) -> Settings:
     """The settings with their files where the context says that these lie."""
-    data = {"root": context.data} if context.data is not None else {}
+    data = dict(context.options) | ({"root": context.data} if context.data is not None else {})
     training = {"weights": context.weights} if context.weights is not None else {}
     return replace(
         settings, data={**settings.data, **data}, training={**settings.training, **training}
@@ -267,14 +307,29 @@ def _evaluate(bench: Bench, needs: JSON) -> JSON:
         both = {task: bench.labels[task].join(new[task]) for task in bench.labels}
         runs.append((Labels(both), seed))
     tasks = bench.learner.tasks
-    scores = [
-        [bench.learner.score(state, task) for task in tasks]
-        for state in train_many(bench.learner, runs)
-    ]
-    return {
+    states = train_many(bench.learner, runs)
+    scores = [[bench.learner.score(state, task) for task in tasks] for state in states]
+    found = {
         "tasks": list(tasks),
         "scores": [
             [each.metric if np.isfinite(each.metric) else None for each in row] for row in scores
         ],
         "higher": [each.higher_is_better for each in scores[0]],
     }
+    if needs["seeds"][0] != FIRST_SEED:
+        return found
+    return found | {"shown": _show_answers(bench, states[0])}
+
+
+def _show_answers(bench: Bench, state: State) -> JSON:
+    """What a model says of a few pictures of the test part; nothing where there are none."""
+    data, test = bench.stock.whole(), bench.stock.parts.test
+    if not len(test) or data.picture(int(test[0])) is None:
+        return {}
+    shown = {}
+    for target in data.targets:
+        known = test[data.known(target.name)[test]]
+        if target.name in bench.learner.tasks and len(known):
+            given = (bench.learner, state, data, target, known, SHOWN_OF_THE_TEST)
+            shown[target.name] = keep_examples(*given)
+    return shown

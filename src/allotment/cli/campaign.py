@@ -31,7 +31,9 @@ learner_option = click.option(
     help="What trains: sklearn:NAME, an installed one, or code of your own; also ALLOT_LEARNER.",
 )
 on_option = click.option(
-    "--on", metavar="NAME", help="Where trainings run. [default: processes of this machine]"
+    "--on",
+    metavar="NAME",
+    help="Where trainings run: ray, ray://HOST:PORT, slurm. [default: processes of this machine]",
 )
 workers_option = click.option(
     "--workers",
@@ -176,7 +178,7 @@ def init(folder: str, **given: Any) -> None:
     from allotment.terminal.page import Page
 
     for key, option in _PAIRED.items():
-        given[key] = _pairs(f"--{option}", given[key])
+        given[key] = pair_options(f"--{option}", given[key])
     given["metrics"] = _read_lists("--metric", given["metrics"])
     given["options"] = read_settings(given["options"])
     given["estimates"] = _read_options(given["estimates"])
@@ -239,7 +241,7 @@ def _read_options(texts: Iterable[str]) -> dict[str, Any]:
     """Options of a method, `KEY=VALUE` each."""
     from allotment.estimates.options import read_option
 
-    return {key: read_option(text) for key, text in _pairs("--option", texts).items()}
+    return {key: read_option(text) for key, text in pair_options("--option", texts).items()}
 
 
 _PAIRED = {
@@ -532,7 +534,7 @@ def evaluate(
     if now or not (asks or has_labels):
         _evaluate_now(campaign, quote(folder), workers, as_json)
         return
-    yours = [_pairs("--plan", plan.split(",")) for plan in plans]
+    yours = [pair_options("--plan", plan.split(",")) for plan in plans]
     for warning in campaign.judge_prices(yours):
         say(f"note: {warning}", err=True)
     note_machine(campaign)
@@ -579,55 +581,81 @@ def _evaluate_now(campaign: Campaign, folder: str, workers: int | None, as_json:
 @folder_argument
 @json_option
 def status(folder: str, as_json: bool) -> None:
-    """Where a campaign stands, and the next command to type.
+    """Where a campaign stands, how far a run is that is under way, and the next command to type.
 
     \b
     Example:  allot status my-campaign
     """
+    from allotment.ledger.lock import find_writer, tell_run
     from allotment.terminal.campaigns import show_status
     from allotment.terminal.page import Page
 
-    found = _open(folder).summarise()[1]
+    found, page = _open(folder).summarise()[1], Page()
+    run = find_writer(Path(folder))
     if as_json:
-        print_json(found.to_dict())
-    else:
-        show_status(Page(), found)
+        print_json(found.to_dict() | ({} if run is None else {"under_way": tell_run(run)}))
+        return
+    if run is not None:
+        page.text(f"Under way: {tell_run(run)}.")
+    show_status(page, found)
 
 
 @click.command()
-@folder_argument
+@click.argument("path", metavar="CAMPAIGN|PROBLEM.toml")
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
-    help="[default: report.html in the campaign; Markdown goes to the terminal]",
+    help="[default: report.html in the campaign, PROBLEM.html beside the file; Markdown goes to the"
+    " terminal]",
 )
 @click.option(
     "--markdown", "as_markdown", is_flag=True, help="As Markdown, for an issue or a wiki."
 )
 @json_option
-def report(folder: str, output: str | None, as_markdown: bool, as_json: bool) -> None:
-    """One page: the decision, what if, tables, curves, verdicts.
+def report(path: str, output: str | None, as_markdown: bool, as_json: bool) -> None:
+    """One page: the decision, what if, tables, pictures, curves, verdicts.
+
+    It takes the folder of a campaign or a problem file.
 
     \b
     Example:  allot report my-campaign -o report.html
               allot report my-campaign --markdown -o report.md
+              allot report problem.toml
     """
     from allotment.reports.page import write_page
 
     if as_markdown and as_json:
         raise click.UsageError("Give --markdown or --json, not both.")
-    campaign = _enter(folder)
-    values = campaign.report()
+    clashes: Iterable[str]
+    if path == "-" or path.endswith(".toml") or Path(path).is_file():
+        values, usual, clashes = _collect_problem(path), _name_page(path), ()
+    else:
+        campaign = _enter(path)
+        values, usual = campaign.report(), Path(path) / "report.html"
+        clashes = campaign.look().clashes
     if as_json:
         print_json(values)
-        return
-    if as_markdown:
+    elif as_markdown:
         _write_markdown(values, output)
-        return
-    path = write_page(values, Path(output) if output is not None else Path(folder) / "report.html")
-    say(f"{path} is written; open it in a browser.")
-    _tell_clashes(campaign.look().clashes)
+    else:
+        written = write_page(values, usual if output is None else Path(output))
+        say(f"{written} is written; open it in a browser.")
+        _tell_clashes(clashes)
+
+
+def _collect_problem(path: str) -> dict[str, Any]:
+    import allotment as al
+    from allotment.cli.inputs import read_given
+    from allotment.reports.plans import collect_problem
+
+    given = read_given(path)
+    title = "Labels" if path == "-" else f"Labels for {Path(path).stem}"
+    return collect_problem(al.allocate(given.problem, given.gains), title, given.neutral)
+
+
+def _name_page(path: str) -> Path:
+    return Path("report.html") if path == "-" else Path(path).with_suffix(".html")
 
 
 def _write_markdown(values: dict[str, Any], output: str | None) -> None:
@@ -810,12 +838,12 @@ def _read_lists(option: str, texts: Iterable[str]) -> dict[str, list[str]]:
     """`NAME=VALUE` in parts, where a name may be given several times."""
     found: dict[str, list[str]] = {}
     for text in texts:
-        for name, value in _pairs(option, [text]).items():
+        for name, value in pair_options(option, [text]).items():
             found.setdefault(name, []).append(value)
     return found
 
 
-def _pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
+def pair_options(option: str, texts: Iterable[str]) -> dict[str, str]:
     """`NAME=VALUE` in parts; a name may hold an equals sign itself."""
     pairs: dict[str, str] = {}
     for text in texts:

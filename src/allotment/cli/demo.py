@@ -96,9 +96,9 @@ def demo(
 
 
 def _choose_workers(on: str | None) -> int:
-    from allotment.runs.runner import PROCESSES, RUNNERS
+    from allotment.runs.runner import find_runner
 
-    return min(RUNNERS.load(on or PROCESSES).count_workers(), DEMO_WORKERS)
+    return min(find_runner(on).count_workers(), DEMO_WORKERS)
 
 
 def _run(folder: str, quick: bool, seed: int, on: str | None, workers: int) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from allotment.cli.campaign import on_option, stoppable, workers_option
+from allotment.cli.campaign import on_option, pair_options, stoppable, workers_option
 from allotment.cli.group import say
 from allotment.errors import InputError, Mistake, suggest
 from allotment.formatting import several
@@ -83,6 +83,10 @@ _pictures = click.option("--no-pictures", is_flag=True, help="Tables alone, with
 )
 @workers_option
 @on_option
+@click.option(
+    "--cluster", multiple=True, metavar="KEY=VALUE",
+    help="What a job gets there: cpus, gpus, memory (GB), minutes, shared; --cluster gpus=0.5.",
+)  # fmt: skip
 @_pictures
 @click.pass_context
 def run(
@@ -96,6 +100,7 @@ def run(
     check: int | None,
     workers: int | None,
     on: str | None,
+    cluster: tuple[str, ...],
     no_pictures: bool,
 ) -> None:
     """Train what tables and figures need, and write them; what is on record is not done again.
@@ -114,8 +119,10 @@ def run(
     from allotment.experiment.running import guess_seconds
     from allotment.experiment.running import run as run_exhibits
     from allotment.experiment.work import make_site
+    from allotment.runs.portion import read_portion
     from allotment.settings.settings import quote
 
+    portion = read_portion(pair_options("--cluster", cluster))
     exhibits, case = _find(names, config)
     record = Record(name_record(out, case.data, config))
     if dry_run:
@@ -126,7 +133,8 @@ def run(
         raise InputError([Mistake("--root", what)])
     site = make_site(case, root, weights)
     if check is not None:
-        is_right = _repeat(list(exhibits.values()), site, record, check, workers, on)
+        where = {"workers": workers, "on": on, "portion": portion}
+        is_right = _repeat(list(exhibits.values()), site, record, check, where)
         ctx.exit(0 if is_right else REPEATED_OTHERWISE)
 
     def watch(jobs: Sequence[Job]) -> Meter:
@@ -137,7 +145,13 @@ def run(
 
     with stoppable(f"allot experiment run {' '.join(names)} --root {quote(root)}"):
         book = run_exhibits(
-            list(exhibits.values()), site, record, workers=workers, on=on, watch=watch
+            list(exhibits.values()),
+            site,
+            record,
+            workers=workers,
+            on=on,
+            portion=portion,
+            watch=watch,
         )
     _write(exhibits, book, out, not no_pictures)
 
@@ -147,8 +161,7 @@ def _repeat(
     site: Site,
     record: Record,
     count: int,
-    workers: int | None,
-    on: str | None,
+    where: Mapping[str, Any],
 ) -> bool:
     """Say of trainings on record what comes out the second time; whether that is as promised."""
     from allotment.experiment.casebook import Casebook
@@ -160,7 +173,7 @@ def _repeat(
         what = "has no training of these yet; begin without --check"
         raise InputError([Mistake(str(record.path), what)])
     with Meter("trainings") as meter:
-        found = repeat(jobs, site, record, workers=workers, on=on, progress=meter)
+        found = repeat(jobs, site, record, progress=meter, **where)
     for each in found:
         say(str(each))
     say(judge_all(found))

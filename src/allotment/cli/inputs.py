@@ -70,7 +70,7 @@ def takes_problem(command: Command) -> Command:
     def wrapped(
         *args: Any, path: str, budget: str | None, count_implied: bool, **kwargs: Any
     ) -> Any:
-        return command(*args, given=_read_given(path, budget, count_implied), **kwargs)
+        return command(*args, given=read_given(path, budget, count_implied), **kwargs)
 
     return wrapped  # type: ignore[return-value]
 
@@ -99,7 +99,9 @@ def _read_campaign(path: str, budget: str | None, count_implied: bool) -> Given:
     )
 
 
-def _read_given(path: str, budget: str | None, count_implied: bool) -> Given:
+def read_given(path: str, budget: str | None = None, count_implied: bool = False) -> Given:
+    """The problem in a file, on standard input or of a campaign; ends the command where it is
+    wrong."""
     import allotment as al
 
     if is_campaign(path):

@@ -171,6 +171,9 @@ class Dataset(Protocol):
     def image(self, instance: int) -> NDArray[Any]:
         """One input in its own size."""
 
+    def picture(self, instance: int) -> NDArray[Any] | None:
+        """What people see of it (3, height, width), as bytes; None where there is no picture."""
+
     def label(self, task: str, instance: int) -> NDArray[Any]:
         """One label in the form of its kind, as large as the instance's own picture."""
 
@@ -213,6 +216,9 @@ class BaseData:
 
     def image(self: Dataset, instance: int) -> NDArray[Any]:
         return np.asarray(self.inputs(np.array([instance]))[0])
+
+    def picture(self: Dataset, instance: int) -> NDArray[Any] | None:
+        return None if self.picture_size(instance) is None else self.image(instance)
 
     def label(self: Dataset, task: str, instance: int) -> NDArray[Any]:
         return np.asarray(self.values(task, np.array([instance]))[0])
@@ -267,6 +273,9 @@ class Overlaid(BaseData):
 
     def image(self, instance: int) -> NDArray[Any]:
         return self._base.image(instance)
+
+    def picture(self, instance: int) -> NDArray[Any] | None:
+        return self._base.picture(instance)
 
     def label(self, task: str, instance: int) -> NDArray[Any]:
         given = self._given.get(task, {})

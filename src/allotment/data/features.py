@@ -23,7 +23,7 @@ from allotment.data.columns import Column, check_commas, finite_numbers
 from allotment.data.dates import DATE_FORMS, circle, find_phase, list_varying, read_moments
 from allotment.data.embedded import embed_column
 from allotment.data.embedding import Embedding, SeenPictures
-from allotment.data.pictures import PICTURE_SUFFIXES, load_images
+from allotment.data.pictures import PICTURE_SUFFIXES, load_images, read_picture
 from allotment.data.roles import Roles
 from allotment.data.sums import add_exactly
 from allotment.data.table_file import TableFile
@@ -88,10 +88,39 @@ class TableInputs:
         """Whether a learner sees pictures as they are rather than numbers."""
         return self._seen is None and self.survey.columns[0].form == "image"
 
+    def read_picture(self, row: int) -> NDArray[np.uint8] | None:
+        """What people see of a row (3, height, width): the picture that its first column of images
+        names; None where there is no such column, or the file can't be read."""
+        if self._source.images is not None:
+            return np.asarray(self._source.images[row])
+        column = self._picture_column
+        return None if column is None else read_picture(column.texts[row], self._root)
+
+    @cached_property
+    def _picture_column(self) -> Column | None:
+        roles = self._roles
+        said = {name for name in roles.features if roles.forms.get(name) == "image"}
+        # else a wide table would be read for pictures that it can't have: they are learned from
+        # alone unless it is said how they are seen
+        if not said and self._seen is None and len(roles.features) > 1:
+            return None
+        return next((column for column in self._read() if self._form(column) == "image"), None)
+
+    @property
+    def _root(self) -> Path | None:
+        return Path(self._folder) if self._folder is not None else self._source.folder
+
     @cached_property
     def array(self) -> NDArray[Any]:
         """All feature columns side by side; images that are not embedded are learned from alone."""
         return self._told(self._encode)
+
+    def list_pictures(self) -> list[str]:
+        """The paths of all pictures that the table names, as it does."""
+        if self._source.images is not None:
+            return []
+        columns = [column for column in self._read() if self._form(column) == "image"]
+        return list(dict.fromkeys(text for column in columns for text in column.texts if text))
 
     def _told(self, make: Callable[[], Told]) -> Told:
         try:
@@ -143,7 +172,7 @@ class TableInputs:
             return self._source.images
         survey, held = self.survey, {column.name: column for column in self._read()}
         self._source.forget(self._roles.features)  # so that each is free once it is encoded
-        root = Path(self._folder) if self._folder is not None else self._source.folder
+        root = self._root
         if self.are_pictures:
             return load_images(held[survey.columns[0].name], root, self._size)
         rows = len(next(iter(held.values())).missing)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PureWindowsPath
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,8 @@ from allotment.errors import InputError, Mistake
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm")
 """of files that a column may name as pictures"""
 PICTURE_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
+PICTURE_SIDE = 128
+"""pixels along the longer side of a picture that is shown to people"""
 MOST_MEASURED = 50
 """images of a column whose size is looked at before all of them are read"""
 
@@ -58,6 +62,20 @@ def read_images(
             yield row, image
     if wrong:
         raise InputError(column.mistakes(wrong, wrong.__getitem__))
+
+
+def read_picture(text: str, root: Path | None) -> NDArray[np.uint8] | None:
+    """One image as people see it (3, height, width), at most PICTURE_SIDE along a side; None where
+    it can't be read, which is explained where it is learned from."""
+    if root is None:
+        return None
+    try:
+        with warnings.catch_warnings(), _opened(_inside(root, text), PICTURE_SIDE) as image:
+            warnings.simplefilter("ignore")
+            image.thumbnail((PICTURE_SIDE, PICTURE_SIDE))
+            return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
+    except (InputError, ImportError):
+        return None
 
 
 def find_folder(column: Column, root: Path | None) -> Path:
@@ -120,6 +138,17 @@ def _inside(root: Path, text: str) -> Path:
 
 
 def _load_image(path: Path, size: int) -> NDArray[np.uint8]:
+    from PIL import Image
+
+    with _opened(path, size) as image:
+        small = image.resize((size, size), Image.Resampling.BILINEAR)
+        return np.ascontiguousarray(np.asarray(small).transpose(2, 0, 1))
+
+
+@contextmanager
+def _opened(path: Path, size: int) -> Iterator[Any]:
+    """The image upright and in colours, not much larger than needed; raises InputError if it can't
+    be read."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
@@ -131,8 +160,7 @@ def _load_image(path: Path, size: int) -> NDArray[np.uint8]:
             upright = ImageOps.exif_transpose(image)
             if upright.mode.startswith("I;16"):
                 upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
-            small = upright.convert("RGB").resize((size, size), Image.Resampling.BILINEAR)
-            return np.ascontiguousarray(np.asarray(small).transpose(2, 0, 1))
+            yield upright.convert("RGB")
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise InputError(
             [Mistake("", f"has more than {MOST_PIXELS // 10**6} million pixels; make it smaller")]

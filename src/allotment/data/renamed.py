@@ -77,6 +77,9 @@ class Renamed(BaseData):
     def image(self, instance: int) -> NDArray[Any]:
         return self.base.image(instance)
 
+    def picture(self, instance: int) -> NDArray[Any] | None:
+        return self.base.picture(instance)
+
     def label(self, task: str, instance: int) -> NDArray[Any]:
         return self.base.label(self._own[task], instance)
 

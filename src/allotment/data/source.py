@@ -223,6 +223,11 @@ class Source:
         each."""
         return {}, ()
 
+    def list_files(self, given: DataSettings) -> Sequence[Path]:
+        """The files and folders that the data are read from, the root first and the others in the
+        same folder: machines that do not see them get copies."""
+        return () if given.root is None else (given.root,)
+
     def rows(self, given: DataSettings) -> Rows | None:
         """The table that the data are read from, if they are."""
         return None
@@ -232,7 +237,7 @@ ATTRIBUTES = (
     *("name", "about", "keys", "root", "complete", "tasks", "kinds", "budget", "recipe"),
     "networks",
 )
-SOURCE_VERBS = ("open", "list_names", "check", "guess_kind", "settle", "rows")
+SOURCE_VERBS = ("open", "list_names", "list_files", "check", "guess_kind", "settle", "rows")
 """what a source must do"""
 SOURCES: Registry[Source] = Registry(
     "sources",

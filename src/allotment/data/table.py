@@ -90,6 +90,9 @@ class TableData(BaseData):
     def picture_size(self, instance: int) -> Size | None:
         return self.arrays.picture_size(instance) if self.table.are_pictures else None
 
+    def picture(self, instance: int) -> NDArray[Any] | None:
+        return self.table.read_picture(instance)
+
     def with_labels(self, known: Known, given: LabelArrays, fingerprint: str) -> TableData:
         labels = {task: lay_over(self.labels[task], given.get(task, {})) for task in known}
         missing = {task: ~there for task, there in known.items()}

@@ -86,28 +86,43 @@ class Outlay:
         )
 
 
+@dataclass(frozen=True)
+class Toil:
+    """Seconds of each training that is still to be done."""
+
+    measured: tuple[float, ...]
+    """of methods; plans wait for them"""
+    trained: tuple[float, ...]
+    """of plans, those that are measured included"""
+
+
 def weigh(exhibits: Sequence[Exhibit], case: Case, record: Record) -> Outlay:
     """What exhibits take beyond what is on record."""
+    toil = list_seconds(exhibits, case, record)
+    hours = (sum(toil.measured) + sum(toil.trained)) / 3600
+    return Outlay(len(toil.trained), len(toil.measured), hours, SPEEDS[case.setup])
+
+
+def list_seconds(exhibits: Sequence[Exhibit], case: Case, record: Record) -> Toil:
+    """What each training takes that exhibits need beyond what is on record."""
     book = Casebook(case, _assume_pool(case, record))
     jobs = dict.fromkeys(job for each in exhibits for job in each.list_trainings(book))
     missing = [job for job in jobs if job.kind == TRAINING_JOB and not record.has(job)]
     speed = SPEEDS[case.setup]
-    seconds = sum(_time(case, speed, job.needs["counts"]) for job in missing)
-    trainings, measured = len(missing), 0
+    trained = [_time(case, speed, job.needs["counts"]) for job in missing]
     open_ = [
         asked
         for asked in list_questions(exhibits, case)
         if not record.has(name_estimates(case, asked))
     ]
-    once = _time(case, speed, {})
+    once, measured = _time(case, speed, {}), list[float]()
     for takes, count in _list_measured(open_, case):
-        measured += count
-        seconds += takes * count * once
+        measured += [takes * once] * count
     # each plan that is measured is trained out at every price, in every purchase
     plans = len(open_) * len(case.prices) * case.purchases
     even = dict.fromkeys(case.tasks, case.have)
-    seconds += plans * _time(case, speed, even)
-    return Outlay(trainings + plans, measured, seconds / 3600, speed)
+    trained += [_time(case, speed, even)] * plans
+    return Toil(tuple(measured), tuple(trained))
 
 
 def _list_measured(asked: Sequence[Question], case: Case) -> list[tuple[float, int]]:

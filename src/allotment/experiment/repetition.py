@@ -16,12 +16,14 @@ from allotment.experiment.work import (
     PERFORM_EXPERIMENT,
     TRAINING_JOB,
     Site,
+    list_trees,
     name_machine,
 )
 from allotment.formatting import several
 from allotment.job import JSON, Job
 from allotment.progress import Progress
-from allotment.runs.runner import RUNNERS, run_jobs
+from allotment.runs.portion import Portion
+from allotment.runs.runner import find_runner, run_jobs
 
 CAME_SAME, CAME_CLOSE, CAME_DIFFERENT = "same", "close", "different"
 SEEDS_APART = 3.0
@@ -89,14 +91,14 @@ def repeat(
     *,
     workers: int | None = None,
     on: str | None = None,
+    portion: Portion | None = None,
     progress: Progress | None = None,
 ) -> list[Repetition]:
     """Do trainings once more, and put nothing on record."""
     after: dict[Job, JSON] = {}
-    runner = None if on is None else RUNNERS.load(on)
     run_jobs(
-        jobs, PERFORM_EXPERIMENT, site.to_dict(), runner=runner, workers=workers,
-        done=after.__setitem__, progress=progress,
+        jobs, PERFORM_EXPERIMENT, site.to_dict(), runner=find_runner(on, portion), workers=workers,
+        done=after.__setitem__, progress=progress, trees=list_trees(site),
     )  # fmt: skip
     tolerance = find_tolerance(Outcomes(site.case, record))
     machines = [needs for needs, _ in record.list_results(MACHINE_KIND)]

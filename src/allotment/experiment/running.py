@@ -20,12 +20,14 @@ from allotment.experiment.work import (
     TRAINING_JOB,
     Question,
     Site,
+    list_trees,
     name_machine,
     open_ground,
 )
 from allotment.job import Job, canonical
 from allotment.progress import Progress
-from allotment.runs.runner import RUNNERS, run_jobs
+from allotment.runs.portion import Portion
+from allotment.runs.runner import find_runner, run_jobs
 
 
 def list_questions(exhibits: Iterable[Exhibit], case: Case) -> list[Question]:
@@ -37,13 +39,20 @@ def list_questions(exhibits: Iterable[Exhibit], case: Case) -> list[Question]:
 
 
 def list_missing(exhibits: Sequence[Exhibit], book: Casebook) -> list[Job]:
-    """Jobs that are not on record: first measurements, since plans wait for them."""
+    """Jobs that are not on record, in the order in which they are best begun."""
     jobs: list[Job] = []
     for asked in list_questions(exhibits, book.case):
         jobs += book.list_measurings(asked)
     for each in exhibits:
         jobs += each.list_trainings(book)
-    return [job for job in dict.fromkeys(jobs) if not book.record.has(job)]
+    missing = [job for job in dict.fromkeys(jobs) if not book.record.has(job)]
+    return sorted(missing, key=_weigh, reverse=True)
+
+
+def _weigh(job: Job) -> tuple[bool, int]:
+    """What comes first: measurements, since plans wait for them, and then trainings on many labels,
+    since all other workers would wait for one of these at the end."""
+    return job.kind == MEASURING_JOB, sum(job.needs.get("counts", {}).values())
 
 
 def guess_seconds(jobs: Sequence[Job], record: Record) -> float | None:
@@ -69,10 +78,12 @@ def run(
     *,
     workers: int | None = None,
     on: str | None = None,
+    portion: Portion | None = None,
     watch: Callable[[Sequence[Job]], AbstractContextManager[Progress | None]] | None = None,
 ) -> Casebook:
     """Do what is missing, stage after stage: plans that are measured are trained out once they are
-    known. `watch` is told what each stage has to do, and gives what its progress is told to."""
+    known, and those that take long are begun first. `portion` is what a job gets on a cluster.
+    `watch` is told what each stage has to do, and gives what its progress is told to."""
     book = Casebook(site.case, record, open_ground(site))
     _ = book.pool  # on record from now on, so that others can plan without the data
     while missing := list_missing(exhibits, book):
@@ -82,10 +93,11 @@ def run(
                 missing,
                 PERFORM_EXPERIMENT,
                 site.to_dict(),
-                runner=None if on is None else RUNNERS.load(on),
+                runner=find_runner(on, portion),
                 workers=workers,
                 done=record.put,
                 progress=progress,
+                trees=list_trees(site),
             )
         for asked in list_questions(exhibits, site.case):
             book.conclude(asked)

@@ -33,6 +33,7 @@ from allotment.job import JSON, Job, canonical, parse
 from allotment.learners.learner import Learner, train
 from allotment.learners.setups import Setup, find_setup
 from allotment.machine import describe_cpu
+from allotment.runs.trees import Tree, take_all
 
 PERFORM_EXPERIMENT = "allotment.experiment.work:perform"
 TRAINING_JOB, MEASURING_JOB = "training", "measuring"
@@ -59,6 +60,12 @@ class Site:
 
     def to_dict(self) -> dict[str, Any]:
         return {"case": self.case.to_dict(), "root": self.root, "weights": self.weights}
+
+
+def list_trees(site: Site) -> dict[str, Tree]:
+    """The files that jobs read, by the keys of the context that name them."""
+    trees = {"root": take_all(site.root)}
+    return trees | ({} if site.weights is None else {"weights": take_all(site.weights)})
 
 
 def make_site(case: Case, root: str | Path, weights: str | Path | None) -> Site:

@@ -16,6 +16,7 @@ from allotment.errors import InputError, Mistake, reading
 from allotment.formatting import number
 from allotment.learners.learner import Learner, State, train_many
 from allotment.learners.metrics import LOSS, METRICS, Metric, title_metric
+from allotment.learners.shown_answers import keep_examples, shorten_answers
 from allotment.quantiles import student
 
 PARTS = 5
@@ -38,8 +39,8 @@ PICTURES_LOOKED_AT = 200
 """pictures whose pixels say which constant answer is best"""
 ANSWERED_AT_ONCE = 64
 """pictures whose answers are held at a time"""
-DIGITS = 7
-"""of an answer that are kept: as many as a 32-bit number has"""
+SHOWN_OF_A_PART = 2
+"""pictures of each part whose answers are kept for people to look at"""
 
 
 @dataclass(frozen=True)
@@ -220,8 +221,9 @@ def _answer(
     plain: dict[str, Any] = {"instances": asked.tolist()}
     if target.kind in PIXEL_KINDS:
         plain |= _tally(learner, state, data, target, asked, constants)
+        plain["shown"] = keep_examples(learner, state, data, target, asked, SHOWN_OF_A_PART)
     else:
-        plain["said"] = _shorten(learner.predict(state, target.name, asked))
+        plain["said"] = shorten_answers(learner.predict(state, target.name, asked))
     if hasattr(learner, "with_validation"):
         twin = learner.with_validation(Labels({target.name: asked}))
         plain["loss"] = _plain(twin.score(state, target.name).loss)
@@ -313,15 +315,6 @@ def _repeat(answer: AnyArray, values: AnyArray) -> AnyArray:
     pixels = values.shape[-2:] if values.ndim >= 3 else ()
     shaped = answer.reshape(1, *answer.shape, *(1,) * len(pixels))
     return np.broadcast_to(shaped, (len(values), *answer.shape, *pixels))
-
-
-def _shorten(answers: AnyArray) -> list[Any]:
-    """Answers as JSON keeps them."""
-    flat = [_plain(float(f"{each:.{DIGITS}g}")) for each in answers.ravel().tolist()]
-    if answers.ndim == 1:
-        return flat
-    width = answers.shape[1]
-    return [flat[at : at + width] for at in range(0, len(flat), width)]
 
 
 def _plain(value: Any) -> Any:

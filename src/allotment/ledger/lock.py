@@ -17,6 +17,7 @@ from typing import Any
 
 from allotment.errors import InputError, Mistake, visible
 from allotment.files import plainly
+from allotment.meter import spell
 
 LOCK_FILE = "campaign.lock"
 """in a campaign's folder"""
@@ -28,6 +29,7 @@ MOST_PROCESSES = 2**31
 FIELDS = {"pid": int, "host": str, "command": str, "since": str}
 MOST_COUNTED = 10**15
 """trainings or seconds that a lock may speak of"""
+LINE_OF_TRAININGS = "{done} of {total} trainings"
 
 
 class Busy(InputError):
@@ -184,6 +186,19 @@ def find_writer(folder: Path) -> Holder | None:
     """Who writes to a campaign just now, as far as that can be told without touching its lock."""
     holder = read_holder(folder / LOCK_FILE)
     return holder if holder is not None and holder.is_alive else None
+
+
+def tell_run(run: Holder) -> str:
+    """What is under way and how far it is: `allot estimate homes: 12 of 30 trainings, about 2 min
+    left`."""
+    headway, what = run.headway, visible(run.command)
+    if headway is None:
+        return f"{what} is under way"
+    said = LINE_OF_TRAININGS.format(done=headway.done, total=headway.total)
+    if headway.done == headway.total:
+        return f"{what}: {said}, adding up"
+    left = headway.find_left()
+    return f"{what}: {said}" if left is None else f"{what}: {said}, {spell(left)} left"
 
 
 def _read_headway(said: Any) -> Headway | None:

@@ -135,7 +135,43 @@ class VerdictList:
     block = "verdicts"
 
 
-PageBlock = PageTable | Note | Paragraph | Chart | Charts | Panel | Items | Pairs | VerdictList
+@dataclass(frozen=True)
+class Tile:
+    """A small picture, or words in its place."""
+
+    image: str
+    """a link that holds it; "" where there is none"""
+    alt: str
+    said: str
+    """what it shows, for those who do not see it"""
+    text: Content
+    """below it"""
+
+
+@dataclass(frozen=True)
+class GalleryRow:
+    head: str
+    tiles: Sequence[Tile]
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Pictures of a task side by side: of each a column, and below it what belongs to it."""
+
+    title: Content
+    label: str
+    kind: str
+    """what its labels are, in words"""
+    heads: Sequence[Content]
+    rows: Sequence[GalleryRow]
+    legend: Sequence[tuple[str, Content]] = ()
+    """colours and what they mean"""
+    block = "gallery"
+
+
+PageBlock = (
+    PageTable | Note | Paragraph | Chart | Charts | Panel | Items | Pairs | VerdictList | Gallery
+)
 
 
 @dataclass(frozen=True)

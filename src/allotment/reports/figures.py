@@ -35,7 +35,7 @@ def list_charts(given: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
                 "rows": shown,
                 "own": words.OWN_PART,
                 "others": words.OTHERS_PART,
-                "unit": _find_unit(given),
+                "unit": words.find_gain_unit(given),
                 "name": words.HEADINGS["worths"],
             }
         ]
@@ -56,15 +56,11 @@ def _describe_outcomes(
         }
         for row in outcomes
     ]
-    return {"rows": rows, "unit": _find_unit(given), "name": words.OUTCOMES}
+    return {"rows": rows, "unit": words.find_gain_unit(given), "name": words.OUTCOMES}
 
 
 def _name(text: str) -> str:
     return shorten(clean(text), LONGEST_BESIDE)
-
-
-def _find_unit(given: Mapping[str, Any]) -> str:
-    return (given.get("what_if") or {}).get("unit") or words.OF_SCORE
 
 
 def _describe_curve(curve: Mapping[str, Any], task: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -106,7 +102,7 @@ def _describe_frontier(frontier: Mapping[str, Any], given: Mapping[str, Any]) ->
     return {
         "points": frontier["points"],
         "marks": marks,
-        "unit": frontier.get("unit") or _find_unit(given),
+        "unit": frontier.get("unit") or words.find_gain_unit(given),
         "money": words.MONEY_AXIS,
         "name": words.HEADINGS["frontier"],
     }

@@ -11,10 +11,9 @@ from typing import Any
 
 from allotment.campaign.campaign import Campaign
 from allotment.errors import AllotmentError, visible
-from allotment.ledger.lock import Holder, find_writer
+from allotment.ledger.lock import find_writer, tell_run
 from allotment.ledger.schema import STORE_FILE, list_row_tables
 from allotment.ledger.store import Store
-from allotment.meter import spell
 from allotment.reports.markup import load_templates
 from allotment.reports.page import render
 from allotment.settings.settings import SETTINGS_FILE, find_root, parse_settings
@@ -23,7 +22,6 @@ UNSHOWN_TABLE = "results"
 """rows of which come with every training and change nothing on the page before their run is over"""
 FileStamp = tuple[int, int, int] | None
 """by which it is seen that a file is another; None where there is none"""
-LINE_OF_TRAININGS = "{done} of {total} trainings"
 
 
 @dataclass(frozen=True)
@@ -122,19 +120,6 @@ class LiveCampaign:
 
 _FILES = (STORE_FILE, f"{STORE_FILE}-wal", SETTINGS_FILE)
 """of which one changes when a campaign does"""
-
-
-def tell_run(run: Holder) -> str:
-    """What is under way and how far it is: `allot estimate homes: 12 of 30 trainings, about 2 min
-    left`."""
-    headway, what = run.headway, visible(run.command)
-    if headway is None:
-        return f"{what} is under way"
-    said = LINE_OF_TRAININGS.format(done=headway.done, total=headway.total)
-    if headway.done == headway.total:
-        return f"{what}: {said}, adding up"
-    left = headway.find_left()
-    return f"{what}: {said}" if left is None else f"{what}: {said}, {spell(left)} left"
 
 
 def _stamp(path: Path | None) -> FileStamp:

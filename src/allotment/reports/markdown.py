@@ -15,6 +15,8 @@ from allotment.reports import words
 from allotment.reports.blocks import (
     Chart,
     Charts,
+    Gallery,
+    HtmlColumn,
     Items,
     Note,
     PageTable,
@@ -121,6 +123,8 @@ def _write_decision(found: Decision) -> Iterator[str]:
         )
     if found.chart is not None:
         yield from _write_chart(found.chart)
+    for block in found.scores:
+        yield from BLOCK_WRITERS[type(block)](block)
     for line in (found.note, found.order):
         if line:
             yield _begin(_write(line))
@@ -207,6 +211,16 @@ def _list_verdict(verdict: ShownVerdict) -> Iterator[str]:
     yield from (f"  {line}" for line in _list_pairs(verdict.reasons))
 
 
+def _write_gallery(block: Gallery) -> Iterator[str]:
+    """What stands beside the pictures, which a text has not: a line for each of them."""
+    rows = [row for row in block.rows if any(tile.said for tile in row.tiles)]
+    if rows:
+        yield f"### {_write(block.title)}"
+        said = [HtmlColumn(row.head, [tile.said for tile in row.tiles], "text") for row in rows]
+        heads = HtmlColumn(words.HEADS["instance"], block.heads, "name")
+        yield from _write_table(PageTable(block.label, [heads, *said]))
+
+
 BLOCK_WRITERS: dict[type, Callable[[Any], Iterator[str]]] = {
     PageTable: _write_table,
     Note: _write_line,
@@ -217,5 +231,6 @@ BLOCK_WRITERS: dict[type, Callable[[Any], Iterator[str]]] = {
     Items: _write_items,
     Pairs: _write_pairs,
     VerdictList: _write_verdicts,
+    Gallery: _write_gallery,
 }
 """of each block of a page, how it is written"""

@@ -71,14 +71,7 @@ def escape(text: Content) -> Html:
 
 def join(parts: Sequence[Content], between: Content = "") -> Html:
     """The parts one after the other."""
-    return Html("").join([part for each in _interleave(parts, between) for part in (escape(each),)])
-
-
-def _interleave(parts: Sequence[Content], between: Content) -> list[Content]:
-    found: list[Content] = []
-    for part in parts:
-        found += [between, part] if found and between else [part]
-    return found
+    return escape(between).join([escape(part) for part in parts])
 
 
 def fill(sentence: str, **parts: Content) -> Html:

@@ -8,33 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from allotment.advice.questions import (
-    LEVEL_SHOWN,
-    ask_what_if,
-    find_knee,
-    list_reach,
-    list_worths,
-    trace_frontier,
-)
-from allotment.campaign.summary import (
-    UNITS,
-    compare_plans,
-    describe_outlook,
-    describe_transfer,
-    trace_curves,
-)
+from allotment.advice.questions import LEVEL_SHOWN, find_knee
+from allotment.campaign.summary import describe_transfer, trace_curves
 from allotment.estimates.estimates import Estimates
 from allotment.formatting import several
 from allotment.frontiers import Frontier
-from allotment.overview import FEW_TASKS, compare_few
-from allotment.plan import Plan, unit_of
+from allotment.plan import Plan
 from allotment.problem import show_exact
 from allotment.reports.page import render
+from allotment.reports.plans import collect_plan, find_unit
 
 FRAME_HEIGHT = 640
 """pixels; what is longer is scrolled"""
-GIVEN_UNIT = "of value"
-"""of gains that somebody wrote down, whose unit is theirs"""
 FRONTIER_TITLE, ESTIMATES_TITLE = "What budgets bring", "What labels are worth"
 FRONTIER_POINTS = 48
 UNNAMED_METRIC = "score"
@@ -56,46 +41,6 @@ def collect(value: Plan | Frontier | Estimates) -> dict[str, Any]:
     return collect_frontier(value) if isinstance(value, Frontier) else collect_plan(value)
 
 
-def collect_plan(plan: Plan) -> dict[str, Any]:
-    """A plan that is of no campaign; nothing that takes long to find out."""
-    evidence = plan.evidence
-    values: dict[str, Any] = {"plan": _describe_plan(plan), "worths": list_worths(plan)}
-    if plan.outlook is not None:
-        values["outlook"] = describe_outlook(plan.outlook, unit_of(evidence))
-    if isinstance(evidence, Estimates):
-        values["comparison"] = compare_plans(plan, evidence)
-        values["reach"] = list_reach(evidence, {})
-    else:
-        values["comparison"] = [row.to_dict() for row in compare_few(plan).rows]
-    if (instance := ask_what_if(plan)) is not None:
-        values["what_if"] = {"instance": instance, "unit": _find_unit(evidence)}
-    is_quick = len(plan.counts) <= FEW_TASKS
-    if is_quick and (found := trace_frontier(plan)) is not None:
-        values["frontier"] = found | {"unit": _find_unit(evidence)}
-    return values
-
-
-def _find_unit(evidence: object) -> str:
-    unit = unit_of(evidence)
-    return UNITS.get(unit, unit) if isinstance(evidence, Estimates) else GIVEN_UNIT
-
-
-def _describe_plan(plan: Plan) -> dict[str, Any]:
-    look, rows = plan.outlook, []
-    plateau = vars(plan).get("plateau") if look is None else look.plateau  # if it is known already
-    for task in plan.problem.tasks:
-        count = plan.counts[task.name]
-        row: dict[str, Any] = {"name": task.name, "cost": show_exact(task.cost), "have": task.have}
-        row |= {"count": count, "spend": show_exact(task.price(count))}
-        if plateau is not None:
-            row["plateau"] = list(plateau[task.name])
-        if look is not None:
-            row["low"], row["high"] = look.counts[task.name]
-        rows.append(row)
-    spent, budget = plan.problem.price(plan.counts), plan.problem.budget
-    return {"tasks": rows, "spent": show_exact(spent), "budget": show_exact(budget)}
-
-
 def collect_frontier(frontier: Frontier) -> dict[str, Any]:
     """What every budget brings, and what the whole one buys."""
     points, budget = _list_points(frontier), show_exact(frontier.problem.budget)
@@ -105,7 +50,7 @@ def collect_frontier(frontier: Frontier) -> dict[str, Any]:
         "decision": f"All of {budget} buys {bought}; frontier.at(budget) is the plan for less.",
     }
     if len(points) > 1:
-        unit, knee = _find_unit(frontier.evidence), find_knee(points)
+        unit, knee = find_unit(frontier.evidence), find_knee(points)
         shown = {"points": points, "budget": budget, "level": LEVEL_SHOWN}
         values["frontier"] = shown | {"unit": unit, "knee": knee}
     return values

@@ -8,6 +8,7 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
 
     {"title": text,
      "decision": text,  in place of the sentence that is made of plan and outlook
+     "basis": "given" | "neutral",  what the plan rests on, where nothing was measured
      "plan": {"tasks": [{"name": text, "count": int,
                          "cost": money, "have": int, "spend": money,
                          "low": int, "high": int,  range of the count over the draws' own best plans
@@ -32,7 +33,8 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
                  "unit": text,       of gains
                  "is_mean": bool},   whether these are told in the mean over tasks
      "frontier": {"points": [[money, mean, low, high]], "budget": money, "unit": text,
-                  "level": 0.9, "knee": x},
+                  "level": 0.9, "knee": x,
+                  "step": money, "less": x, "more": x},  what a step of the budget would change
      "reach": [{"task": text, "metric": text, "rises": bool, "have": int, "now": x,
                 "levels": [{"chance": share, "points": [[labels, score]]}]}],
      "worths": [{"task": text, "own": x, "others": x}],
@@ -48,11 +50,20 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
                    "kind": "method" | "task" | "curve" | "cell",        as the doctor's findings
                    "share": share}],        of the money that would go elsewhere without it
      "rounds": [{"number": int, "spent": money, "open": int | {task: int},
-                 "expected": x | text | [mean, low, high], "next": text}],
+                 "expected": x | text | [mean, low, high], "next": text,
+                 "bought": {task: int}, "scores": {task: [before, after]}}],
      "evaluation": {"tasks": [text], "repeats": int, "level": 0.9,
                     "rows": [{"name": text, "gains": {task: [mean, deviation]},
                               "total": [mean, deviation],
                               "ahead": [mean, low, high] | None}]},  D_T(plan) - D_T(row), paired
+     "pictures": {"who": "nobody" | "parts" | "test",           whom the answers are from
+                  "tasks": [{"task": text, "kind": text, "asked": int,
+                             "legend": [{"name": text, "colour": "#rrggbb"}],
+                             "examples": [{"name": text,        all with the same tiles
+                                           "tiles": [{"what": "picture" | "label" | "now" |
+                                                              "before" | "after",
+                                                      "image": "data:image/png;base64,...",
+                                                      "text": text, "is_right": bool}]}]}]},
      "about": {key: anything}}  method, trainings, seed, fingerprint, versions, command, ...
 
 Only `name`, `count`, `counts`, `task`, `tasks`, `cells`, `grade`, `number`, `rows` and an outlook's

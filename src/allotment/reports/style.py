@@ -7,6 +7,7 @@ LIGHT = {
     "text": "#1b1f24",
     "muted": "#57606a",
     "rule": "#d0d7de",
+    "shade": "#00000038",
     "accent": "#0b5cad",
     "mark": "#a04a00",
     "help-1": "#e3f0fb",
@@ -28,6 +29,7 @@ DARK = {
     "text": "#e6e8eb",
     "muted": "#a3abb3",
     "rule": "#3a4149",
+    "shade": "#000000d0",
     "accent": "#6cb2ff",
     "mark": "#f2a65a",
     "help-1": "#12304a",
@@ -47,7 +49,7 @@ DARK = {
 CSS_RULES = """
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
-body { margin: 0 auto; max-width: 72rem; padding: 1.5rem 1.25rem 4rem; background: var(--ground);
+body { margin: 0 auto; max-width: 75rem; padding: 1.5rem 1.25rem 4rem; background: var(--ground);
   color: var(--text);
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
   overflow-wrap: anywhere; }
@@ -63,11 +65,22 @@ code { font: .9em ui-monospace, Menlo, Consolas, monospace; }
   padding: 1rem 1.25rem; }
 .decision p { margin: 0 0 .5rem; }
 .decision .sentence { font-size: 1.3rem; line-height: 1.4; }
+.decision tbody th { background: none; overflow-wrap: break-word; }
 .sign { display: none; }
+@media (min-width: 62rem) {
+  .beside { display: grid; grid-template-columns: minmax(0, 1fr) max-content; gap: 0 2.5rem; }
+  .beside .note { max-width: 27rem; }
+  .beside .sign { grid-column: 1 / -1; }
+}
 nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1rem; list-style: none; margin: 1rem 0 0;
   padding: 0;
   font-size: .875rem; }
-.wide { overflow-x: auto; margin: .75rem 0; }
+/* a shade at the edge beyond which a table goes on; at its end a cover hides it */
+.wide { overflow-x: auto; margin: .75rem 0;
+  background:
+    linear-gradient(to left, var(--ground) 1rem, transparent 2.5rem) right / 2.5rem no-repeat local,
+    linear-gradient(to left, var(--shade), transparent) right / 1rem no-repeat scroll; }
+.decision .wide { background: none; }
 .wide:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 table { border-collapse: separate; border-spacing: 0; font-size: .9375rem;
   font-variant-numeric: tabular-nums;
@@ -89,7 +102,8 @@ td.text { min-width: 10rem; max-width: 26rem; overflow-wrap: anywhere; }
 .bar { display: block; height: .25rem; width: 100%; min-width: 3rem; margin-top: .2rem;
   background: var(--panel); }
 .bar rect { fill: var(--accent); }
-td small { display: block; color: inherit; font-size: .87em; }
+td small, tbody th small { display: block; color: inherit; font-size: .87em; }
+tbody th small { color: var(--muted); }
 .set { color: var(--muted); }
 .help-1 { background: var(--help-1); } .help-2 { background: var(--help-2);
   } .help-3 { background: var(--help-3); }
@@ -135,6 +149,22 @@ input[type="range"] { flex: 1 1 14rem; max-width: 30rem; padding: 0; accent-colo
 td.strong { font-weight: 600; }
 .legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; list-style: none;
   margin: .5rem 0 1rem; padding: 0; }
+.gallery { display: inline-block; vertical-align: top; width: min(33rem, 100% - 1.5rem);
+  margin: .75rem 1.5rem 1rem 0; }
+.gallery h3 small { font-weight: 400; color: var(--muted); margin-left: .35rem; }
+.gallery table { table-layout: fixed; width: 100%; font-size: .8125rem; }
+.gallery th, .gallery td { padding: .15rem .3rem .15rem 0; border: 0; text-align: left;
+  vertical-align: top; position: static; min-width: 0; }
+.gallery thead th { font-weight: 400; font-size: .75rem; color: var(--muted); }
+.gallery thead td, .gallery tbody th { width: 5.5rem; }
+.gallery tbody th { color: var(--muted); background: none; }
+.gallery img { display: block; width: 100%; max-width: 6.5rem; aspect-ratio: 1;
+  object-fit: contain; background: var(--panel); border-radius: .2rem;
+  image-rendering: pixelated; }
+.gallery span { display: block; line-height: 1.3; }
+.gallery .legend { font-size: .8125rem; margin: .35rem 0 0; }
+.swatch { width: .8rem; height: .8rem; border: 1px solid var(--rule); border-radius: .15rem;
+  margin-right: .35rem; vertical-align: -.08rem; }
 summary { cursor: pointer; }
 .verdicts { list-style: none; margin: 0; padding: 0; }
 .verdicts > li { padding: .75rem 0; border-bottom: 1px solid var(--rule); }
@@ -154,9 +184,9 @@ dd { margin: 0; grid-column: 2; }
 .tiles dd { font-size: 1.3rem; font-weight: 600; }
 .tiles small { display: block; font-size: .875rem; font-weight: 400; color: var(--muted); }
 @media screen and (max-width: 34rem) {
-  .cards { overflow: visible; }
+  .cards { overflow: visible; background: none; }
   .cards table, .cards tbody, .cards tfoot, .cards tr { display: block; }
-  .cards thead, .cards tfoot td:empty { display: none; }
+  .cards thead, .cards tfoot td:empty, .cards .zero { display: none; }
   .cards tr { padding: .5rem 0; border-bottom: 1px solid var(--rule); }
   .cards th, .cards td { display: block; border: 0; padding: .1rem 0; max-width: none;
     position: static; text-align: right; white-space: normal; }
@@ -171,6 +201,8 @@ dd { margin: 0; grid-column: 2; }
   .decision .sentence { font-size: 1.1rem; }
   tbody th { min-width: 6rem; max-width: 8rem; }
   th, td { padding: .35rem .5rem; }
+  .gallery { width: 100%; margin-right: 0; }
+  .gallery thead td, .gallery tbody th { width: 3.6rem; max-width: none; }
   dl { grid-template-columns: minmax(0, 1fr); gap: 0; }
   dd { margin-bottom: .5rem; grid-column: 1; }
 }
@@ -179,13 +211,16 @@ dd { margin: 0; grid-column: 2; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav, details, button, #what-if, #reach, .ask { display: none; }
   .sign { display: block; margin-top: 1.5rem !important; white-space: pre-wrap; }
-  .wide { overflow: visible; }
+  .wide { overflow: visible; background: none; }
   table { font-size: 8.5pt; }
   th, td { padding: .2rem .4rem; }
   tbody th { position: static; }
-  h2 { break-after: avoid; }
-  figure, tr, li, .decision { break-inside: avoid; }
-  .decision, .badge, td, svg { print-color-adjust: exact;
+  h2, h2 + .note, p:has(+ figure), .legend:has(+ .charts) { break-after: avoid; }
+  .gallery { width: 47%; margin-right: 2%; }
+  .gallery table { font-size: 7.5pt; }
+  .gallery thead td, .gallery tbody th { width: 3.2rem; }
+  figure, tr, li, .decision, .gallery, .note { break-inside: avoid; }
+  .decision, .badge, .key, td, svg, img { print-color-adjust: exact;
   -webkit-print-color-adjust: exact; }
 }
 """

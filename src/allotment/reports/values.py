@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ from allotment.errors import InputError, Mistake, suggest
 ValueCheck = Callable[[Any, str], Iterator[Mistake]]
 """takes a value and where it stands, and yields what is wrong with it"""
 
+_IMAGE = re.compile(r"data:image/(png|jpeg);base64,[A-Za-z0-9+/]+={0,2}")
+_COLOUR = re.compile(r"#[0-9a-f]{6}")
 LARGEST_VALUE = 1e15
 """numbers beyond this are mistakes, and would not fit anywhere"""
 
@@ -60,6 +63,25 @@ def share(value: Any, where: str) -> Iterator[Mistake]:
     yield from wrong
     if not wrong and not 0 <= value <= 1:
         yield Mistake(where, f"{short(value)} is not between 0 and 1")
+
+
+def image(value: Any, where: str) -> Iterator[Mistake]:
+    """A picture within the page: nothing else is ever loaded."""
+    if not isinstance(value, str) or not _IMAGE.fullmatch(value):
+        yield Mistake(where, f"{short(value)} is not data:image/png;base64,... or the same of jpeg")
+
+
+def colour(value: Any, where: str) -> Iterator[Mistake]:
+    if not isinstance(value, str) or not _COLOUR.fullmatch(value):
+        yield Mistake(where, f"{short(value)} is not a colour such as #4e79a7")
+
+
+def one_of(*allowed: str) -> ValueCheck:
+    def check(value: Any, where: str) -> Iterator[Mistake]:
+        if value not in allowed:
+            yield Mistake(where, f"{short(value)} is not one of {', '.join(allowed)}")
+
+    return check
 
 
 def anything(value: Any, where: str) -> Iterator[Mistake]:
@@ -159,6 +181,21 @@ def square(value: Any, where: str) -> Iterator[Mistake]:
             )
 
 
+def pictures(value: Any, where: str) -> Iterator[Mistake]:
+    """Pictures of each task, all of them with the same tiles."""
+    task = record(
+        {"task": text, "kind": text, "examples": each(EXAMPLE)},
+        {"asked": count, "legend": each(record({"name": text, "colour": colour}, {}))},
+    )
+    form = record({"who": one_of("nobody", "parts", "test"), "tasks": each(task)}, {})
+    wrong = list(form(value, where))
+    yield from wrong
+    for place, shown in enumerate(value["tasks"] if not wrong else ()):
+        tiles = {tuple(tile["what"] for tile in one["tiles"]) for one in shown["examples"]}
+        if len(tiles) > 1:
+            yield Mistake(f"{where}.tasks[{place}].examples", "must all have the same tiles")
+
+
 INTERVAL = row(number, number, number)
 QUESTIONED = record(
     {"schema": count, "unit": text, "budget": count, "tasks": each(record({"name": text}, {})),
@@ -185,10 +222,16 @@ TASK = record(
     },
 )
 CAP = record({"name": text, "used": money, "limit": money}, {})
+TILE = record(
+    {"what": one_of("picture", "label", "now", "before", "after")},
+    {"image": image, "text": text, "is_right": truth},
+)
+EXAMPLE = record({"name": text, "tiles": each(TILE)}, {})
 MEASURED = row(maybe(number), maybe(number))
 PART_CHECKS: dict[str, ValueCheck] = {
     "title": text,
     "decision": text,
+    "basis": one_of("given", "neutral"),
     "plan": record(
         {"tasks": each(TASK)},
         {"budget": money, "spent": money, "caps": each(CAP)},
@@ -216,7 +259,14 @@ PART_CHECKS: dict[str, ValueCheck] = {
     ),
     "frontier": record(
         {"points": each(row(labels, number, maybe(number), maybe(number))), "budget": money},
-        {"unit": text, "level": share, "knee": number},
+        {
+            "unit": text,
+            "level": share,
+            "knee": number,
+            "step": money,
+            "less": number,
+            "more": number,
+        },
     ),
     "reach": each(
         record(
@@ -258,6 +308,8 @@ PART_CHECKS: dict[str, ValueCheck] = {
                 "open": either("a whole number, or a dict from task to one", count, by_name(count)),
                 "expected": either("a number, text, or [mean, low, high]", number, text, INTERVAL),
                 "next": text,
+                "bought": by_name(count),
+                "scores": by_name(row(maybe(number), number)),
             },
         )
     ),
@@ -272,6 +324,7 @@ PART_CHECKS: dict[str, ValueCheck] = {
         },
         {"tasks": each(text), "repeats": count, "level": share},
     ),
+    "pictures": pictures,
     "about": by_name(anything),
 }
 

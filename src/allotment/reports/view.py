@@ -25,11 +25,14 @@ from allotment.reports.blocks import (
     ShownVerdict,
     VerdictList,
 )
-from allotment.reports.markup import NARROW, Content, Html, escape, fill, name
+from allotment.reports.gallery import show_gallery
+from allotment.reports.markup import NARROW, Content, Html, escape, fill, join, name, small
 from allotment.reports.matrix import show_matrix
 
 MOST_TASK_COLUMNS = 12
 """tasks that get a column each"""
+MOST_DECIDED = 8
+"""tasks whose scores stand beside the decision; of more, they stand below"""
 LITTLE_MONEY = 0.05
 """share of the money below which a verdict that moves no more is folded away"""
 
@@ -46,6 +49,8 @@ class Decision:
     tiles: Sequence[tuple[str, Content, Content]] = ()
     """figures that stand out: what it is, the figure, what more there is to it"""
     chart: Chart | None = None
+    scores: Sequence[PageBlock] = ()
+    """what tasks score now and with the plan"""
     note: Content = ""
     order: Content = ""
     copy: str = ""
@@ -56,21 +61,29 @@ class Decision:
 def decide(given: PageValues) -> Decision:
     plan, outlook = given.get("plan"), given.get("outlook")
     is_planned = "decision" not in given
-    scores = words.say_scores(plan["tasks"]) if plan and is_planned else Html()
-    lines = [line for line in (_warn(given), scores, _sum_up_bought(given)) if line]
+    stale = f"{words.OUT_OF_DATE}: {words.mark_all(given['stale'])}" if "stale" in given else ""
+    lines = [line for line in (_warn(given), _sum_up_bought(given)) if line]
     return Decision(
         sentence=_find_sentence(given),
-        before=[f"{words.OUT_OF_DATE}: {words.mark_all(given['stale'])}"]
-        if "stale" in given
-        else [],
-        lines=lines,
+        before=[stale] if stale and is_planned else [],
+        # it matters less where nothing is left to decide
+        lines=[*lines, stale] if stale and not is_planned else lines,
         tiles=_list_tiles(given) if is_planned else (),
         chart=_show_span(outlook) if outlook and is_planned else None,
+        scores=_view_scores(_list_decided(given)),
         note=words.explain_unit(outlook) if outlook else "",
         order=f"{words.ORDER_NOW}: {words.mark_all(given['order'])}." if "order" in given else "",
         copy=words.write_order(plan["tasks"]) if plan and is_planned else "",
         is_to_sign=bool(plan) or not is_planned,
     )
+
+
+def _list_decided(given: PageValues) -> list[PageValues]:
+    """Tasks whose scores stand beside the decision: all that are scored, or none if they are
+    many."""
+    tasks = (given.get("plan") or {}).get("tasks", ()) if "decision" not in given else ()
+    scored = [task for task in tasks if task.get("score")]
+    return scored if len(scored) <= MOST_DECIDED else []
 
 
 def _show_span(outlook: PageValues) -> Chart:
@@ -84,8 +97,11 @@ def _find_sentence(given: PageValues) -> Html:
     if not plan or not plan["tasks"]:
         return escape(words.NOTHING_TO_DECIDE)
     others = given.get("comparison", ())[1:]
-    equal = next((row["counts"] for row in others if row["name"] == words.EQUAL), None)
-    return words.decide(plan, given.get("outlook"), equal)
+    equal = next((row for row in others if row["name"] == words.EQUAL), None)
+    if (basis := given.get("basis")) is not None:
+        values = None if equal is None else (given["comparison"][0]["value"], equal["value"])
+        return words.say_given(plan, basis, values)
+    return words.say_decision(plan, given.get("outlook"), equal and equal["counts"])
 
 
 def _warn(given: PageValues) -> str:
@@ -136,6 +152,7 @@ def _view_plan(given: PageValues) -> list[PageBlock]:
     plan, tasks = given["plan"], given["plan"]["tasks"]
     if not tasks:
         return [Note(words.NO_TASKS)]
+    scored = [task for task in tasks if task.get("score")]
     spent = plan.get("spent")
     shares = _find_shares([task.get("spend") for task in tasks])
     columns = [
@@ -176,7 +193,7 @@ def _view_plan(given: PageValues) -> list[PageBlock]:
         PageTable(words.HEADINGS["plan"], shown),
         *([Paragraph(money)] if money else []),
         *_note(" ".join(words.NOTES[key] for key in explained)),
-        *_view_scores([task for task in tasks if task.get("score")]),
+        *([] if _list_decided(given) else _view_scores(scored)),
         *_view_caps(plan.get("caps") or ()),
     ]
 
@@ -186,20 +203,24 @@ def _view_scores(tasks: Sequence[PageValues]) -> list[PageBlock]:
     if not tasks:
         return []
     scores = [task["score"] for task in tasks]
-    metrics = [title_metric(each["metric"]) for each in scores]
-    columns = [
-        HtmlColumn(words.HEADS["task"], [name(task["name"]) for task in tasks], "name"),
-        HtmlColumn(words.HEADS["metric"], metrics, "name"),
+    heads = [
+        join([name(task["name"]), small(title_metric(task["score"]["metric"]))]) for task in tasks
     ]
+    columns = [HtmlColumn(words.HEADS["task"], heads, "name")]
     for when in ("now", "after"):
         columns.append(HtmlColumn(words.HEADS[when], [_say_span(each, when) for each in scores]))
     return [PageTable(words.SCORE_TABLE, columns), Note(words.NOTES["scores"])]
 
 
-def _say_span(score: PageValues, when: str) -> str:
+def _say_span(score: PageValues, when: str) -> Html:
+    """A score and, below it, its interval: side by side they would be too wide for a phone."""
     span, places = score[when], words.find_score_places(score)
     middle = words.say_number(span["middle"], places)
-    return f"{middle} ({words.say_range(span['low'], span['high'], places)})"
+    return _stack(middle, words.say_range(span["low"], span["high"], places))
+
+
+def _stack(figure: str, interval: str) -> Html:
+    return join([figure, " ", small(f"({interval})")])
 
 
 def _view_caps(caps: Sequence[PageValues]) -> list[PageBlock]:
@@ -266,8 +287,11 @@ def _view_frontier(given: PageValues) -> list[PageBlock]:
             HtmlColumn(words.HEADS[key], [words.say_figure(each[place]) for each in points])
         )
     figures = PageTable(words.HEADINGS["frontier"], _drop_unknown(columns))
-    said = words.NOTES["frontier"].format(level=words.say_level_of(found))
-    return [Note(said), Chart("frontier", table=figures)]
+    banded = any(each[2] is not None for each in points)
+    band = words.NOTES["band"].format(level=words.say_level_of(found)) if banded else ""
+    said = words.NOTES["frontier"].format(band=band)
+    steps = words.say_steps(found, found.get("unit") or words.find_gain_unit(given))
+    return [Note(said), *([Paragraph(steps)] if steps else []), Chart("frontier", table=figures)]
 
 
 def _view_reach(given: PageValues) -> list[PageBlock]:
@@ -278,17 +302,20 @@ def _view_comparison(given: PageValues) -> list[PageBlock]:
     rows = given["comparison"]
     tasks = list(rows[0]["counts"])
     outlooks = [row.get("outlook") for row in rows]
-    columns = [HtmlColumn(words.HEADS["plan"], [_name_plan(row["name"]) for row in rows], "name")]
-    for task in tasks if len(tasks) <= MOST_TASK_COLUMNS else ():
-        columns.append(
-            HtmlColumn(name(task, NARROW), [_say_optional(row["counts"].get(task)) for row in rows])
-        )
-    columns += [
-        HtmlColumn(words.HEADS["spent"], _say_amounts([row.get("spent") for row in rows])),
+    # what matters first: on a narrow screen the counts are further to the right
+    columns = [
+        HtmlColumn(words.HEADS["plan"], [_name_plan(row["name"]) for row in rows], "name"),
         *_list_worth(rows),
         HtmlColumn(words.HEADS["ahead"], [_say_outlook(each) for each in outlooks]),
         HtmlColumn(words.HEADS["chance"], [_say_chance(each) for each in outlooks]),
+        HtmlColumn(words.HEADS["spent"], _say_amounts([row.get("spent") for row in rows])),
     ]
+    for task in tasks if len(tasks) <= MOST_TASK_COLUMNS else ():
+        counts = [row["counts"].get(task) for row in rows]
+        # a card of a phone leaves out what is not bought
+        kinds = ["zero" if count == 0 else "" for count in counts]
+        cells = [_say_optional(count) for count in counts]
+        columns.append(HtmlColumn(name(task, NARROW), cells, classes=kinds))
     broken = [
         fill("{plan} breaks {limit}", plan=name(row["name"]), limit=limit)
         for row in rows
@@ -334,12 +361,13 @@ def _list_worth(rows: Sequence[PageValues]) -> list[HtmlColumn]:
     return [HtmlColumn(words.HEADS["worth"], worths), HtmlColumn(words.HEADS["of"], shares)]
 
 
-def _say_outlook(outlook: PageValues | None) -> str:
-    return (
-        words.say_interval(outlook["mean"], outlook["low"], outlook["high"])
-        if outlook
-        else words.NOT_KNOWN
-    )
+def _say_outlook(outlook: PageValues | None) -> Content:
+    """With its interval below it, or ten columns would not fit beside each other."""
+    if not outlook:
+        return words.NOT_KNOWN
+    places = find_places(outlook["high"] - outlook["low"])
+    mean = words.say_number(outlook["mean"], places, sign=True)
+    return _stack(mean, words.say_range(outlook["low"], outlook["high"], places))
 
 
 def _say_chance(outlook: PageValues | None) -> str:
@@ -374,6 +402,7 @@ def _view_evaluation(given: PageValues) -> list[PageBlock]:
         *([Paragraph(summed)] if summed else []),
         PageTable(words.HEADINGS["evaluation"], _drop_unknown(columns), strong={0}),
         Note(words.NOTES["evaluation"]),
+        *_note(words.NOTES["same"] if any(row["name"] == words.ON_SAME for row in rows) else ""),
         *_note(words.NOTES["many"] if len(tasks) > MOST_TASK_COLUMNS else ""),
         *_view_outcome(given),
     ]
@@ -407,10 +436,12 @@ def _say_measured(pairs: Sequence[Sequence[Any] | None]) -> list[str]:
 def _view_curves(given: PageValues) -> list[PageBlock]:
     curves = given["curves"]
     level = next((curve["level"] for curve in curves if curve.get("level") is not None), 0.9)
+    points = [point for curve in curves for point in curve.get("points") or ()]
+    banded = any(point[2] is not None for point in points)
     keys = [
         ("line", words.LINE),
-        ("band", words.BAND.format(level=words.say_level(level))),
-        ("dots", words.DOTS),
+        *([("band", words.BAND.format(level=words.say_level(level)))] if banded else []),
+        *([("dots", words.DOTS)] if any(curve.get("seen") for curve in curves) else []),
         ("hand", words.MARK_HAND),
         ("buy", words.MARK_PLAN),
     ]
@@ -480,7 +511,13 @@ def _view_rounds(given: PageValues) -> list[PageBlock]:
         HtmlColumn(
             words.HEADS["number"], [words.say_count(each["number"]) for each in rounds], "name"
         ),
+        HtmlColumn(
+            words.HEADS["bought"], [_say_open(each.get("bought")) for each in rounds], "text"
+        ),
         HtmlColumn(words.HEADS["spent"], _say_amounts([each.get("spent") for each in rounds])),
+        HtmlColumn(
+            words.HEADS["scores"], [words.say_scores(each.get("scores")) for each in rounds], "text"
+        ),
         HtmlColumn(words.HEADS["open"], [_say_open(each.get("open")) for each in rounds], "text"),
         HtmlColumn(
             words.HEADS["expected"],
@@ -514,6 +551,7 @@ VIEWS = {
     "comparison": _view_comparison,
     "evaluation": _view_evaluation,
     "reach": _view_reach,
+    "pictures": lambda given: show_gallery(given["pictures"]),
     "curves": _view_curves,
     "worths": _view_worths,
     "transfer": lambda given: show_matrix(given["transfer"]),

@@ -14,8 +14,7 @@ from typing import Any
 
 from allotment.amounts import exact, show
 from allotment.formatting import find_places, percent
-from allotment.learners.metrics import title_metric
-from allotment.reports.markup import Content, Html, fill, join, name
+from allotment.reports.markup import Content, Html, escape, fill, join, name
 from allotment.standing import PERCENT, Standing
 
 TITLE = "Label plan"
@@ -33,6 +32,7 @@ HEADINGS = {
     "reach": "What a score costs",
     "comparison": "Beside other plans",
     "evaluation": "What it brought",
+    "pictures": "What labels look like",
     "curves": "What more labels bring",
     "worths": "Where the gains come from",
     "transfer": "What tasks do for each other",
@@ -72,6 +72,7 @@ NOTES = {
         " retrainings; D_T: the mean over tasks. Ahead: D_T of this plan less that of the other, on"
         " the same draws."
     ),
+    "same": "equal images*: as many of each task, all on the same instances.",
     "labels": (
         "What one label of the row's task is worth to the column's task, in labels of the column's"
         " own; the diagonal is 1 by definition."
@@ -90,9 +91,10 @@ NOTES = {
         " what you changed."
     ),
     "frontier": (
-        "The best plan of every budget. The band is the {level} interval of what was measured; the"
-        " knee is where money begins to bring less than on the whole."
+        "The best plan of every budget. {band}The knee is where money begins to bring less than on"
+        " the whole."
     ),
+    "band": "The band is the {level} interval of what was measured. ",
     "reach": (
         "By labels of the task itself, everything else as it is; what other tasks' labels add is"
         " left out."
@@ -120,6 +122,7 @@ HEADS = {
     "plateau": "Equally good",
     "break_even": "Bought up to",
     "cap": "Limit",
+    "instance": "Instance",
     "used": "Taken",
     "limit": "Of",
     "beside": "Ahead of",
@@ -128,7 +131,6 @@ HEADS = {
     "plan": "Plan",
     "spent": "Spent",
     "worth": "Mean gain",
-    "metric": "Metric",
     "now": "Score now",
     "after": "With the plan",
     "of": "Of this plan",
@@ -138,6 +140,8 @@ HEADS = {
     "from": "Label of",
     "number": "Round",
     "open": "Labels open",
+    "bought": "Ordered",
+    "scores": "Scored since",
     "expected": "Expected",
     "next": "Next",
     "labels": "Labels",
@@ -145,6 +149,40 @@ HEADS = {
     "low": "Low",
     "high": "High",
 }
+GALLERY_TABLE = "Pictures and labels of {task}"
+TILE_WORDS = {
+    "picture": "Picture",
+    "label": "Label",
+    "now": "Model now",
+    "before": "Model before",
+    "after": "Model after",
+}
+GALLERY_NOTES = {
+    "nobody": (
+        "Some of the labels at hand. What a model says of such pictures stands here once it was"
+        " asked (allot evaluate --now)."
+    ),
+    "parts": (
+        "Model now: what a model says that never saw this label (allot evaluate --now). From left"
+        " to right: the worst answer of those on record to the best."
+    ),
+    "test": (
+        "Pictures kept for the test: what a model says with the labels of the start, and what one"
+        " says with those of the plan as well. From left to right: the worst answer to the best."
+    ),
+}
+"""by who was asked"""
+KIND_WORDS = {
+    "classification": "one class",
+    "multilabel": "any of several classes",
+    "regression": "a number",
+    "segmentation": "a class for each pixel",
+    "depth": "a distance for each pixel",
+    "normals": "a direction for each pixel",
+    "edges": "edges",
+    "keypoints": "points that stand out",
+}
+RIGHT_SIGNS = {True: "✓", False: "✕"}
 GRADE_SIGNS = {"sound": "✓ known", "weak": "! not sure", "unusable": "✕ not known"}
 CALLS = {1: "helps", -1: "harms", 0: "unclear"}
 FINDING_TITLES = {
@@ -156,6 +194,7 @@ FINDING_TITLES = {
 FINDING_PARTS = {"why": "Why", "effect": "What it does to the plan", "mend": "What helps"}
 SCRIPT_WORDS = {
     "csv": "CSV",
+    "table": "Table: {label}",
     "copied": "copied",
     "whatIf": "What if",
     "task": "Task",
@@ -227,7 +266,7 @@ NO_TASKS = "There are no tasks to buy labels for."
 NOT_MEASURED = "Nothing was measured here."
 OF_SCORE = "% of score"
 """the unit of gains over all tasks, as on every other page"""
-EQUAL = "equal budget"
+EQUAL, ON_SAME = "equal budget", "equal images*"
 BY_DEFINITION = "(by definition)"
 NOT_KNOWN = "–"
 AT_HAND, WITH_PLAN = "at hand: {count}", "with the plan: {count}"
@@ -235,6 +274,8 @@ AXIS = "labels"
 LINE, BAND, DOTS = "expected", "{level} interval", "single trainings"
 MARK_HAND, MARK_PLAN = "labels at hand", "with the plan"
 FIGURES = "Figures"
+OF_A_TABLE = SCRIPT_WORDS["table"]
+"""what a table that can be scrolled is called: not as the part that it stands in"""
 MARKS = {"point": ".,", "comma": ",."}
 """by the decimal mark: what stands for the point, and for the comma at thousands"""
 _TOLD_NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+)(?!\w|\.\d)")
@@ -420,7 +461,7 @@ def list_counts(counts: Mapping[str, int]) -> Html:
     return join([join(parts[:-1], ", "), " and ", parts[-1]])
 
 
-def decide(
+def say_decision(
     plan: Mapping[str, Any], outlook: Mapping[str, Any] | None, equal: Mapping[str, int] | None
 ) -> Html:
     """What to do, in a sentence to sign; `equal` are the counts of equal budget, where they are
@@ -443,28 +484,35 @@ def decide(
     return fill(_SAME if counts == equal else _SENTENCES[find_standing(outlook)], **parts)
 
 
-def say_scores(tasks: Sequence[Mapping[str, Any]]) -> Html:
-    """What tasks score in their own metrics, now and with the plan; nothing of those of which that
-    is not known."""
-    known = [task for task in tasks if task.get("score")]
-    parts = []
-    for task in known[:MOST_TASKS_NAMED]:
-        score, places = task["score"], find_score_places(task["score"])
-        after = score["after"]
-        parts.append(
-            fill(
-                "{task} {metric} {now} now, {middle} ({range}) with the plan",
-                task=name(task["name"], 40),
-                metric=title_metric(score["metric"]),
-                now=say_number(score["now"]["middle"], places),
-                middle=say_number(after["middle"], places),
-                range=say_range(after["low"], after["high"], places),
-            )
+def say_given(plan: Mapping[str, Any], basis: str, values: tuple[float, float] | None) -> Html:
+    """What to do where nothing was measured, so that nothing says how sure it is; `values` are
+    those of the plan and of equal budget."""
+    counts = {task["name"]: task["count"] for task in plan["tasks"]}
+    if not any(counts.values()):
+        return fill("Buy nothing: no label is worth its price.")
+    money = "" if plan.get("spent") is None else f" for {_say_sum(plan['spent'])}"
+    buy = fill("Buy {what}{money}", what=list_counts(counts), money=money)
+    if basis == "neutral":
+        return fill(_GIVEN["neutral"], buy=buy)
+    if values is None or values[1] <= 0:
+        return fill(_GIVEN["alone"], buy=buy)
+    more = values[0] / values[1] - 1
+    key = "same" if more < LITTLE_MORE else "more"
+    return fill(_GIVEN[key], buy=buy, more=say_percent(more))
+
+
+def say_scores(scores: Mapping[str, Sequence[float | None]] | None) -> Html:
+    """What tasks scored before a round and after it, in a line."""
+    parts = [
+        fill(
+            "{task} {before}{after}",
+            task=name(task, 40),
+            before="" if before is None else f"{say_figure(before)} → ",
+            after=say_figure(after),
         )
-    if not parts:
-        return Html()
-    more = "; the others below" if len(known) > MOST_TASKS_NAMED else ""
-    return fill("{scores}{more}.", scores=join(parts, "; "), more=more)
+        for task, (before, after) in (scores or {}).items()
+    ]
+    return join(parts, "; ") if parts else escape(NOT_KNOWN)
 
 
 def write_order(tasks: Sequence[Mapping[str, Any]]) -> str:
@@ -492,6 +540,21 @@ def find_score_places(score: Mapping[str, Any]) -> int:
     return find_places(min(score[each]["high"] - score[each]["low"] for each in ("now", "after")))
 
 
+_BUDGET_STEPS = {
+    "more": "{money} more would bring {change} {unit}",
+    "less": "{money} less would bring {change} {unit}",
+}
+LITTLE_MORE = 0.0005
+"""share of a plan's value that is told as none"""
+_GIVEN = {
+    "neutral": (
+        "{buy}. Nothing says what labels are worth, so that every task is taken to be worth the"
+        " same."
+    ),
+    "alone": "{buy}, by the gains that were written down.",
+    "same": "{buy}: by the gains that were written down, as much as equal budget.",
+    "more": "{buy}: by the gains that were written down, worth {more} more than equal budget.",
+}
 _SENTENCES = {
     Standing.BETTER: "{buy}; expected to beat equal budget by {by} ({range}), {chance}.",
     Standing.LIKELY_BETTER: (
@@ -533,6 +596,26 @@ def _places_of(outlook: Mapping[str, Any]) -> int:
     return find_places(outlook["high"] - outlook["low"] or outlook["mean"])
 
 
+def find_gain_unit(given: Mapping[str, Any]) -> str:
+    """What gains of plans are counted in."""
+    return (given.get("what_if") or {}).get("unit") or OF_SCORE
+
+
+def say_steps(frontier: Mapping[str, Any], unit: str) -> str:
+    """What a little more money would bring, and a little less would cost."""
+    changes = {key: frontier.get(key) for key in ("more", "less")}
+    known = {key: change for key, change in changes.items() if change is not None}
+    if not known or frontier.get("step") is None:
+        return ""
+    places = find_places(min((abs(each) for each in known.values() if each), default=1.0))
+    parts = {"money": _say_sum(frontier["step"]), "unit": unit}
+    said = [
+        _BUDGET_STEPS[key].format(change=say_number(change, places, sign=True), **parts)
+        for key, change in known.items()
+    ]
+    return f"{'; '.join(said)}."
+
+
 def find_unit(outlook: Mapping[str, Any]) -> str:
     """What gains are counted in."""
     return OF_SCORE if outlook.get("unit") in (None, PERCENT) else str(outlook["unit"])
@@ -566,7 +649,7 @@ def sum_up_money(plan: Mapping[str, Any]) -> str:
     left = exact(budget) - exact(spent)
     rest = f"; {_say_sum(left)} stay unspent" if left > 0 else ""
     over = f"; that is {_say_sum(-left)} too much" if left < 0 else ""
-    return f"{_say_sum(spent)} of {_say_sum(budget)} are spent{rest}{over}."
+    return f"{_say_sum(spent)} of {_say_sum(budget)} are planned{rest}{over}."
 
 
 def sum_up_evaluation(evaluation: Mapping[str, Any]) -> Html:

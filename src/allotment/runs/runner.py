@@ -5,16 +5,18 @@ from __future__ import annotations
 import heapq
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from allotment.amounts import short
-from allotment.errors import AllotmentError, InputError, Mistake, visible
+from allotment.errors import AllotmentError, InputError, Mistake, cut, visible
 from allotment.job import JSON, Job
 from allotment.plugins import Registry, find_modules
 from allotment.progress import Progress
 from allotment.runs.execution import write_common, write_job
+from allotment.runs.portion import Portion
+from allotment.runs.trees import Tree
 
 Done: TypeAlias = Callable[[Job, JSON], None]
 
@@ -54,6 +56,9 @@ class Backlog:
     job is among the next ones once more, and is then given up. Both may end the run sooner, by an
     error or by results that are enough: then it has no more, and `wants` says of one that is under
     way whether it is still worth waiting for. A reply that comes twice is taken once.
+
+    `trees` are the files that jobs read, by the keys of the context that name them: a runner whose
+    machines do not see these puts them there, and tells `execute` where (`relocate`).
     """
 
     def __init__(
@@ -64,11 +69,14 @@ class Backlog:
         done: Done,
         progress: Progress | None = None,
         enough: Callable[[], bool] | None = None,
+        trees: Mapping[str, Tree] | None = None,
+        note: Done | None = None,
     ):
         self.work = work
+        self.trees = trees or {}
         self.common = write_common(work, context)
         self._jobs = jobs
-        self._results = _Results(jobs, done, progress, enough)
+        self._results = _Results(jobs, done, progress, enough, note)
         self._left = list(range(len(jobs)))  # a heap: a job that is tried again comes first
         self._end = len(jobs)
         self._trouble: AllotmentError | None = None
@@ -88,12 +96,17 @@ class Backlog:
         number = heapq.heappop(self._left)
         return number, write_job(self._jobs[number])
 
+    def give_back(self, number: int) -> None:
+        """A job that was begun, but of which nothing can be said, is among the next ones again."""
+        if not self._results.has(number):
+            heapq.heappush(self._left, number)
+
     def wants(self, number: int) -> bool:
         """Whether the result of a job is still needed."""
         return number < self._end
 
-    def take(self, number: int, reply: str) -> None:
-        """What `execute` replied to a job."""
+    def take(self, number: int, reply: str, where: JSON = None) -> None:
+        """What `execute` replied to a job, and on what machine, if that is another one."""
         if self._results.has(number):
             return
         try:
@@ -103,7 +116,7 @@ class Backlog:
             if self.wants(number):
                 self._end, self._trouble = number, error
             return
-        self._results.take(number, body)
+        self._results.take(number, body, where)
         # what went wrong beyond its end would not have been begun by a single process
         if self._results.closed:
             self._end, self._trouble = self._results.next, None
@@ -156,11 +169,40 @@ class Runner(Protocol):
     def run(self, backlog: Backlog, workers: int) -> None: ...
 
 
+@runtime_checkable
+class ClusterRunner(Runner, Protocol):
+    """Where jobs run on other machines.
+
+    `at` gives the runner for an address, which may be empty, and for what each job is to get;
+    raises InputError where it can't work. Nothing is begun and nobody asked before the others are
+    called.
+    """
+
+    def at(self, address: str, portion: Portion) -> Runner: ...
+
+
 _OWN = find_modules("allotment.runs.runners", "RUNNER")
 RUNNERS: Registry[Runner] = Registry(
     "runners", "runner", ("count_workers", "run"), {PROCESSES: _OWN[PROCESSES], **_OWN}
 )
 """by name, the default first"""
+
+
+def find_runner(on: str | None = None, portion: Portion | None = None) -> Runner:
+    """The runner of a name, or of `name://address`; local processes if None."""
+    name, mark, address = (PROCESSES if on is None else on).partition("://")
+    runner = RUNNERS.load(name)
+    if isinstance(runner, ClusterRunner):
+        return runner.at(address, portion or Portion())
+    if mark:
+        what = f"{cut(repr(on), 60)}: {name} has no address; write --on {name}"
+        raise InputError([Mistake("runner", what)])
+    return runner
+
+
+def name_runner(on: str | None) -> str:
+    """Of a runner with an address, the name alone."""
+    return PROCESSES if on is None else on.partition("://")[0]
 
 
 def run_jobs(
@@ -173,6 +215,8 @@ def run_jobs(
     done: Done,
     progress: Progress | None = None,
     enough: Callable[[], bool] | None = None,
+    trees: Mapping[str, Tree] | None = None,
+    note: Done | None = None,
 ) -> None:
     """Execute `work(context, job.kind, job.needs)` ("module:function") for each job; hand results
     to `done` in order.
@@ -181,14 +225,16 @@ def run_jobs(
     says itself if left out; with 0 this process does, for a debugger. After Ctrl-C or a failure,
     results that were waiting for an earlier one are handed on too, and the one that `done` was busy
     with is handed on again: `done` must take the same result twice. `enough` is asked after each
-    result; once it says yes no other job is begun, and one that is under way is given up.
+    result; once it says yes no other job is begun, and one that is under way is given up. `trees`
+    are files that jobs read, by the keys of the context that name them; `note` is told of each job
+    on which other machine it was done, once `done` has its result.
     """
     if runner is None:
         runner = RUNNERS.load(PROCESSES)
     count = runner.count_workers() if workers is None else _check_workers(workers)
     if not count:
         runner = RUNNERS.load(HERE)
-    backlog = Backlog(jobs, work, context, done, progress, enough)
+    backlog = Backlog(jobs, work, context, done, progress, enough, trees, note)
     if not jobs:
         return
     try:
@@ -228,8 +274,11 @@ class _Results:
         done: Done,
         progress: Progress | None,
         enough: Callable[[], bool] | None,
+        note: Done | None = None,
     ):
         self.jobs, self.done, self.progress, self.enough = jobs, done, progress, enough
+        self.note = note
+        self.places: dict[int, JSON] = {}
         self.waiting: dict[int, JSON] = {}
         self.answered: set[int] = set()
         """those that came, and those that never will"""
@@ -240,8 +289,10 @@ class _Results:
     def has(self, index: int) -> bool:
         return index in self.answered
 
-    def take(self, index: int, body: JSON) -> None:
+    def take(self, index: int, body: JSON, where: JSON = None) -> None:
         self.waiting[index] = body
+        if where is not None and self.note is not None:
+            self.places[index] = where
         self.answered.add(index)
         self.finished += 1
         self.hand_on()
@@ -268,6 +319,8 @@ class _Results:
     def _give(self, index: int) -> None:
         try:
             self.done(self.jobs[index], self.waiting[index])
+            if self.note is not None and index in self.places:
+                self.note(self.jobs[index], self.places.pop(index))
         except Exception:
             self.refused = True  # a full disk, say: it would refuse the others too
             raise

@@ -37,6 +37,7 @@ from allotment.mistakes import Place, Placed
 from allotment.orders.strategy import RANDOM, STRATEGIES
 from allotment.problem import Cap, Problem, Task
 from allotment.renames import Renames, rename_keys
+from allotment.runs.portion import Portion, check_portion
 from allotment.toml import find_lines, parse_toml, read_text, refuse_nesting
 
 SETTINGS_FILE = "campaign.toml"
@@ -82,7 +83,8 @@ WAS = "was"
 """the key of a task that had another name before: that name"""
 TOP = (
     *("budget", "method", "trainings", "seed", "strategy", "conflicts", "odd_labels"),
-    *("instances", "count_implied", "data", "training", "estimates", "report", "task", "cap"),
+    *("instances", "count_implied", "data", "training", "estimates", "report", "cluster"),
+    *("task", "cap"),
 )
 NAMES = {
     str: "a text in quotes",
@@ -117,6 +119,8 @@ class Settings:
     """options of the method"""
     report: Mapping[str, str] = field(default_factory=dict)
     """how the report writes money and numbers: currency, decimal"""
+    cluster: Portion = field(default_factory=Portion)
+    """what one job gets where trainings run on a cluster; no result depends on it"""
     seed: int = 0
     strategy: str = RANDOM
     """by which instances are chosen for an order"""
@@ -357,6 +361,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     _check_steps(training, str(method), found, wrong)
     estimates = _read_estimates(plain.get("estimates", {}), str(method), found, wrong)
     report = _read_report(plain.get("report", {}), wrong)
+    cluster = _read_cluster(plain.get("cluster", {}), wrong)
     seed = plain.get("seed", 0)
     if type(seed) is not int or seed < 0:
         wrong.add(("seed",), "seed", f"{short(seed)} is not a whole number of 0 or more")
@@ -395,6 +400,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         trainings=plain.get("trainings"),
         estimates=estimates,
         report=report,
+        cluster=cluster,
         seed=plain.get("seed", 0),
         strategy=str(strategy),
         conflicts=plain.get("conflicts", "first"),
@@ -446,6 +452,18 @@ def _read_report(given: Any, wrong: Placed) -> dict[str, str]:
             what = f"{short(value)} is not a text of up to {LONGEST_CURRENCY} letters, such as EUR"
             wrong.add(("report", key), "report: currency", what)
     return {key: value for key, value in given.items() if isinstance(value, str)}
+
+
+def _read_cluster(given: Any, wrong: Placed) -> Portion:
+    """What one job gets of a cluster."""
+    if not isinstance(given, Mapping):
+        wrong.add(("cluster",), "cluster", "is not a table; write [cluster]")
+        return Portion()
+    mistakes = list(check_portion(given))
+    for mistake in mistakes:
+        where = f"cluster: {cut(mistake.where, 60)}"
+        wrong.add(("cluster", mistake.where), where, mistake.what)
+    return Portion() if mistakes else Portion(**given)
 
 
 def _is_currency(value: Any) -> bool:

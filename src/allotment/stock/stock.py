@@ -228,6 +228,14 @@ class Stock:
                 found[self.place[name]] = label
         return found
 
+    def read_label(self, task: str, place: int) -> NDArray[Any]:
+        """A label at hand in the form of its kind, as large as its picture."""
+        target, value = self.targets[task], self.given.get(task, {}).get(self.ids[place], OWN)
+        if value == OWN:
+            return np.asarray(self.data.label(task, place))
+        size = self.data.picture_size(place) if target.kind in PIXEL_KINDS else None
+        return to_array(target, value, folder=self.folder / MASK_FOLDER, size=size)
+
     def read_own(self, task: str, places: Instances) -> list[JSON]:
         """What the data themselves say of these instances, in the form in which labels are kept; a
         map of pixels stays where it is."""

@@ -28,10 +28,10 @@ _DEPTHS = colours("fff3c9 f9b45c dd5f55 8a2f73 33205c 0d0d26")
 
 
 def make_scenes(
-    count: int = 2000, size: int = 64, seed: int = 0, by_colour: bool = False
+    count: int = 2000, size: int = 64, seed: int = 0, by_colour: bool = False, first: int = 0
 ) -> ArrayData:
-    """Pictures of `size` x `size` pixels with all labels; picture i depends on i and on the
-    arguments after `count`.
+    """Pictures of `size` x `size` pixels with all labels, beginning with the `first`; picture i
+    depends on i and on the arguments after `count`.
 
     With `by_colour` every kind of solid has a colour of its own, which a small network learns
     within minutes; without, kinds differ in their shape alone.
@@ -48,7 +48,8 @@ def make_scenes(
     if mistakes:
         raise InputError(mistakes)
     step = max(1, _BATCH // (size * size))
-    batches = [range(start, min(start + step, count)) for start in range(0, count, step)]
+    end = first + count
+    batches = [range(start, min(start + step, end)) for start in range(first, end, step)]
     rendered = [_render(seed, batch, size, by_colour) for batch in batches]
     pictures, *labels = (np.concatenate(part) for part in zip(*rendered, strict=True))
     return ArrayData(
@@ -56,7 +57,7 @@ def make_scenes(
         targets=SCENE_TARGETS,
         features=pictures,
         labels={target.name: part for target, part in zip(SCENE_TARGETS, labels, strict=True)},
-        ids=name_scenes(count),
+        ids=name_scenes(end)[first:],
     )
 
 

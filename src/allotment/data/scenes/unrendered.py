@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ class UnrenderedScenes(BaseData):
     by_colour: bool = False
     targets: tuple[Target, ...] = SCENE_TARGETS
     name: str = "scenes"
+    _drawn: dict[int, ArrayData] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def size(self) -> int:
@@ -52,6 +53,19 @@ class UnrenderedScenes(BaseData):
 
     def picture_size(self, instance: int) -> Size:
         return self.side, self.side
+
+    def image(self, instance: int) -> NDArray[Any]:
+        return np.asarray(self._draw(instance).features[0])
+
+    def label(self, task: str, instance: int) -> NDArray[Any]:
+        return np.asarray(self._draw(instance).labels[task][0])
+
+    def _draw(self, instance: int) -> ArrayData:
+        """One scene alone: whoever looks at a few does not wait for all."""
+        if instance not in self._drawn:
+            given = (self.side, self.seed, self.by_colour)
+            self._drawn[instance] = make_scenes(1, *given, first=instance)
+        return self._drawn[instance]
 
     def loaded(self) -> ArrayData:
         return self._rendered

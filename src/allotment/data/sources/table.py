@@ -76,6 +76,13 @@ class Table(Source):
         except InputError:
             return ()
 
+    def list_files(self, given: DataSettings) -> Sequence[Path]:
+        """The table, and pictures that it names."""
+        from allotment.data.features import TableInputs
+
+        inputs = TableInputs(given.once(_open_file), _assign(given), None, IMAGE_SIZE, True)
+        return [given.path, *(given.path.parent / each for each in inputs.list_pictures())]
+
     def check(self, given: DataSettings) -> Sequence[tuple[Place, Mistake]]:
         """That the table's head has the columns that are named, and that what is to be seen of
         pictures is clear."""

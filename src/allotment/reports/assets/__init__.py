@@ -12,8 +12,13 @@ import hashlib
 import re
 from importlib.resources import files
 
-SCRIPTS = ("plot.js", "solver.js", "charts.js", "page.js")
+PLANNER = (
+    *("curves.js", "model.js", "prices.js", "greedy.js", "lists.js", "search.js", "planner.js"),
+)
+"""the planner, in the order of src/allotment/solver: a file for each of its modules"""
+SCRIPTS = ("plot.js", *PLANNER, "charts.js", "page.js")
 """in the order in which each uses those before it"""
+MODULE_WORDS = re.compile(r'^export |^import .* from "\./\w+\.js";\n', flags=re.MULTILINE)
 PLOT_HASH = "9364c92971d788ab445f5c1025a5e5e6ffb73568ce29c0ceb8431e9ce22253bc"
 """SHA-256 of plot.js"""
 
@@ -23,11 +28,9 @@ def read_asset(name: str) -> str:
 
 
 def _join_scripts() -> str:
-    """All of them, as one that runs as it is; modules give up their `export`, since they share one
-    place."""
-    return "\n".join(
-        re.sub(r"^export ", "", read_asset(name), flags=re.MULTILINE) for name in SCRIPTS
-    )
+    """All of them, as one that runs as it is; modules give up their `export` and `import`, since
+    they share one place."""
+    return "\n".join(MODULE_WORDS.sub("", read_asset(name)) for name in SCRIPTS)
 
 
 def hash_inline(text: str) -> str:

@@ -91,7 +91,7 @@ const Charts = (() => {
   /** A difference with its interval, beside 0. */
   function interval(given, width) {
     return draw({
-      width, height: 64, marginLeft: 12, marginRight: 12, marginTop: 8, marginBottom: 30,
+      width, height: 72, marginLeft: 12, marginRight: 12, marginTop: 8, marginBottom: 38,
       x: {label: given.unit, nice: true, ticks: 5, zero: true}, y: {axis: null},
       marks: [
         Plot.ruleX([0], {stroke: "var(--muted)", strokeDasharray: "4 3"}),

@@ -1,4 +1,4 @@
-// What the page does by itself: it draws its charts, answers "what if" with the planner of solver.js,
+// What the page does by itself: it draws its charts, answers "what if" with the planner (planner.js),
 // keeps that in the link, and gives tables away as CSV. It asks nothing of any network.
 "use strict";
 
@@ -333,8 +333,9 @@
     };
     place.append(
       make("div", {class: "knobs"}, make("label", {for: "wi-budget"}, words.budget), slider, budget),
-      make("div", {class: "wide cards", role: "region", "aria-label": words.whatIf, tabindex: "0"}, table),
-      parts.wrong, parts.said, parts.changes,
+      parts.wrong, parts.said, // where the eye is while the slider moves, also on a phone
+      make("div", {class: "wide cards", role: "region", "aria-label": fill(words.table, {label: words.whatIf}), tabindex: "0"}, table),
+      parts.changes,
       make("p", {class: "buttons"}, parts.back, parts.save, parts.link));
     return parts;
   }

@@ -1,0 +1,337 @@
+"""Jobs on a Ray cluster: one that runs elsewhere, or an instance of its own on this machine.
+
+Ray places jobs and notices what is lost; what is done is kept by whoever runs them, so that nothing
+hangs on Ray's own memory. The driver hands out texts, and files that a machine lacks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import logging
+import os
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from allotment.errors import InputError, Mistake, cut
+from allotment.job import canonical, parse
+from allotment.runs.deaths import LESS_MEMORY
+from allotment.runs.flights import Flights, Parcel
+from allotment.runs.portion import Portion
+from allotment.runs.remote import HUNG, do_jobs
+from allotment.runs.runner import MOST_WORKERS, PROCESSES, RUNNERS, Backlog, Runner
+from allotment.runs.trees import Listing, Tree, find_cache, relocate
+
+NEEDS_RAY = "is not installed: pip install 'allotment[ray]'"
+ADDRESS_VARIABLE = "RAY_ADDRESS"
+"""by which Ray tells programs where their cluster is"""
+LOOPBACK = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_worker_niceness": "0",
+}
+"""for an instance of our own: by the first it listens on 127.0.0.1 alone, as it does on macOS and
+Windows, where Ray else opens its ports to the network; by the last its workers do not wait for all
+other programs, as those of Ray do"""
+OBJECT_STORE = 200 * 2**20
+"""bytes of shared memory for an instance of our own, which has no files to hand around"""
+LONGEST_SILENCE = 5.0
+"""seconds that an address has to answer"""
+PARCEL_SECONDS = 1.0
+"""of tiny jobs that go together"""
+LOOK = 5.0
+"""seconds between two looks at what is under way, if nothing comes back"""
+DYING = 10.0
+"""seconds that jobs may take to end that nobody wants"""
+GIGABYTE = 10**9
+
+
+@dataclass(frozen=True)
+class OnRay:
+    """`at` says where and what each job gets; without an address it is the cluster that RAY_ADDRESS
+    names or, where it names none, an instance of its own."""
+
+    address: str = ""
+    portion: Portion = field(default_factory=Portion)
+
+    def at(self, address: str, portion: Portion) -> Runner:
+        if importlib.util.find_spec("ray") is None:
+            raise InputError([Mistake("ray", NEEDS_RAY)])
+        return OnRay(f"ray://{address}" if address else "", portion)
+
+    @property
+    def sees_files(self) -> bool:
+        """Whether its machines see those of this one."""
+        return self.portion.shared or _find_address(self.address) is None
+
+    def count_workers(self) -> int:
+        """As many as the cluster has room for now."""
+        ray = connect(self.address)
+        nodes = [each["Resources"] for each in ray.nodes() if each["Alive"]]
+        rooms = [self._count_room(each) for each in nodes]
+        if not any(rooms):
+            most: Mapping[str, float] = max(nodes, key=lambda each: each.get("CPU", 0), default={})
+            what = (
+                f"no machine of the cluster has room for a job with {self.portion} (the largest has"
+                f" {most.get('CPU', 0):g} CPU, {most.get('GPU', 0):g} GPU,"
+                f" {most.get('memory', 0) / GIGABYTE:.3g} GB); ask for less below [cluster], or"
+                " give --workers N to wait for machines that are still to come"
+            )
+            raise InputError([Mistake("ray", what)])
+        return min(sum(rooms), MOST_WORKERS)
+
+    def _count_room(self, resources: Mapping[str, float]) -> int:
+        """How many jobs a machine has room for."""
+        wanted = {"CPU": self.portion.cpus, "GPU": self.portion.gpus}
+        wanted["memory"] = (self.portion.memory or 0) * GIGABYTE
+        return min(int(resources.get(key, 0) / each + 1e-9) for key, each in wanted.items() if each)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What Ray is asked for. It repeats nothing by itself: what is lost is counted here."""
+        asked: dict[str, Any] = {"num_cpus": self.portion.cpus, "max_retries": 0}
+        asked |= {"num_gpus": self.portion.gpus} if self.portion.gpus else {}
+        memory = self.portion.memory
+        return asked | ({} if memory is None else {"memory": int(memory * GIGABYTE)})
+
+    def run(self, backlog: Backlog, workers: int) -> None:
+        ray = connect(self.address)
+        trees = {} if self.sees_files else backlog.trees
+        crew = _RayCrew(ray, self, Flights(backlog, workers, PARCEL_SECONDS), trees)
+        try:
+            crew.work()
+        except (ConnectionError, ray.exceptions.RaySystemError) as error:
+            what = (
+                f"the cluster does not answer any more ({cut(_first_line(error), 200)}); see that"
+                " it runs, then type the command again: what is done is kept"
+            )
+            raise InputError([Mistake("ray", what)]) from error
+        finally:
+            crew.recall()
+
+
+RUNNER = OnRay()
+
+
+class _RayCrew:
+    """What is under way on the cluster."""
+
+    def __init__(self, ray: Any, runner: OnRay, flights: Flights, trees: Mapping[str, Tree]):
+        self.ray, self.flights, self.trees, self.portion = ray, flights, trees, runner.portion
+        self.common = ray.put(flights.backlog.common.encode())
+        self.do = ray.remote(**runner.options)(do_parcel)
+        self.packs: dict[str, list[Any]] = {}
+        """by the hash of a tree that some machine lacked, its packs in Ray's memory"""
+        self.away: dict[Any, Parcel] = {}
+
+    def work(self) -> None:
+        backlog = self.flights.backlog
+        while backlog.has_more or any(map(self.flights.wants, self.away.values())):
+            while backlog.has_more and len(self.away) < self.flights.workers:
+                self._send(self.flights.next())
+            done, _ = self.ray.wait(list(self.away), timeout=LOOK)
+            for each in done:
+                self._receive(each, self.away.pop(each))
+
+    def _send(self, parcel: Parcel) -> None:
+        # one that was lost goes elsewhere, where there is another machine
+        do = self.do.options(scheduling_strategy="SPREAD") if parcel.is_retried else self.do
+        sent = do.remote(
+            self.common, list(parcel.jobs), self.listings, dict(self.packs), self.portion.seconds
+        )
+        self.away[sent] = parcel
+
+    @cached_property
+    def listings(self) -> str:
+        """What is in the trees, by their keys, as text."""
+        return canonical({key: tree.listing.to_plain() for key, tree in self.trees.items()})
+
+    def _receive(self, sent: Any, parcel: Parcel) -> None:
+        errors = self.ray.exceptions
+        try:
+            said = parse(self.ray.get(sent))
+        except (errors.NodeDiedError, errors.ObjectLostError, errors.LocalRayletDiedError) as error:
+            self.flights.lose(parcel, f"with its machine: {_first_line(error)}", is_blameless=True)
+        except errors.RayError as error:
+            self.flights.lose(parcel, self._explain(error))
+        else:
+            if "lacks" in said:
+                self._pack(said["lacks"])
+                self.flights.give_back(parcel)
+            for number, done in zip(parcel.numbers, said.get("done", ()), strict=False):
+                self.flights.take(number, done)
+
+    def _pack(self, keys: list[str]) -> None:
+        """Put trees into Ray's memory, from which machines fetch them; each once."""
+        for key in keys:
+            tree = self.trees[key]
+            if tree.listing.digest not in self.packs:
+                packs = [self.ray.put(tree.read(start)) for start in tree.listing.packs]
+                self.packs[tree.listing.digest] = packs
+
+    def _explain(self, error: Exception) -> str:
+        if isinstance(error, self.ray.exceptions.OutOfMemoryError):
+            return (
+                f"for want of memory on its machine: {LESS_MEMORY}, or more memory below [cluster]"
+            )
+        if isinstance(error, self.ray.exceptions.RayTaskError):
+            return f"of what it could not load or read: {_last_line(error)}"
+        limit = self.portion.minutes
+        if limit is not None:
+            return f"of a crash, of a kill from outside (mostly for want of memory), or {HUNG}"
+        return (
+            "of a crash in native code or killed from outside, mostly for want of memory:"
+            f" {LESS_MEMORY}; its log is among those of Ray (/tmp/ray/session_latest/logs)"
+        )
+
+    def recall(self) -> None:
+        """End what is under way."""
+        away = list(self.away)
+        with contextlib.suppress(Exception):  # the cluster may be gone
+            for each in away:
+                self.ray.cancel(each, force=True)
+            if away:
+                self.ray.wait(away, num_returns=len(away), timeout=DYING)
+
+
+def do_parcel(
+    common: bytes,
+    jobs: list[str],
+    listings: str,
+    packs: dict[str, list[Any]],
+    seconds: float | None,
+) -> str:
+    """On a machine of the cluster: what came of each job, or which trees it lacks."""
+    ray: Any = importlib.import_module("ray")
+    values, lacking, cache = {}, [], find_cache()
+    for key, plain in parse(listings).items():
+        listing = Listing.from_plain(plain)
+        value = listing.find(cache)
+        if value is None and listing.digest not in packs:
+            lacking.append(key)
+        elif value is None:
+            value = listing.put(cache, map(ray.get, packs[listing.digest]))
+        values[key] = value
+    if lacking:
+        return canonical({"lacks": lacking})
+    here = relocate(common.decode(), {key: str(value) for key, value in values.items()})
+    node = ray.get_runtime_context().get_node_id()
+    done = list(do_jobs(here, jobs, seconds, node=node))
+    sys.stdout.flush()
+    return canonical({"done": done})
+
+
+# Connecting
+
+_joined: str | None = None
+"""the address to which this process is connected by `connect`, "" for an instance of its own"""
+
+
+def connect(address: str = "") -> Any:
+    """Ray, connected: to an address, or to an instance of our own. Somebody who has connected
+    before stays connected; otherwise it lasts until this process ends."""
+    global _joined
+    if address.startswith("ray://") and importlib.util.find_spec("grpc") is None:
+        raise InputError([Mistake("ray", f"what asks for an address {NEEDS_RAY}")])
+    found = _find_address(address)
+    if found is not None and found != _joined:
+        _check_answer(found)
+    if found is None:
+        os.environ.update({key: os.environ.get(key, each) for key, each in LOOPBACK.items()})
+    ray = importlib.import_module("ray")
+    if ray.is_initialized():
+        if _joined in (None, found or ""):
+            return ray
+        ray.shutdown()
+    _joined = found or ""
+    if found is None:
+        _start(ray)
+    else:
+        _join(ray, found)
+    return ray
+
+
+def _find_address(address: str) -> str | None:
+    """Where the cluster is; None for an instance of our own."""
+    return address or os.environ.get(ADDRESS_VARIABLE) or None
+
+
+def _start(ray: Any) -> None:
+    constants: Any = importlib.import_module("ray._private.ray_constants")
+    constants.ENABLE_RAY_CLUSTER = False  # where Ray was loaded before LOOPBACK could tell it so
+    with _from_the_root():
+        ray.init(
+            address="local",
+            num_cpus=RUNNERS.load(PROCESSES).count_workers(),
+            include_dashboard=False,
+            object_store_memory=OBJECT_STORE,
+            logging_level=logging.ERROR,
+        )
+
+
+def _join(ray: Any, address: str) -> None:
+    try:
+        with _from_the_root():
+            ray.init(address=address, logging_level=logging.ERROR, **_find_loopback(address))
+    except Exception as error:  # of gRPC, of Ray, of versions that differ
+        what = (
+            f"{address} can't be joined: {cut(_first_line(error), 300)}; has it the same versions"
+            " of Ray and Python? One that asks for a token wants RAY_AUTH_MODE=token and the token"
+            " in RAY_AUTH_TOKEN"
+        )
+        raise InputError([Mistake("ray", what)]) from error
+
+
+def _find_loopback(address: str) -> dict[str, str]:
+    """A cluster within this machine is joined at its own address, which Ray would take to be that
+    of the network."""
+    host = address.rpartition(":")[0]
+    return {"_node_ip_address": host} if host.startswith("127.") else {}
+
+
+def _check_answer(address: str) -> None:
+    """Raises InputError where nobody listens: Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").partition("/")[0].rpartition(":")
+    if not host or not port.isdigit():
+        if address == "auto":
+            return
+        what = (
+            f"{cut(repr(address), 80)} is no address; write ray://HOST:PORT, as in ray://head:10001"
+        )
+        raise InputError([Mistake("ray", what)])
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), LONGEST_SILENCE).close()
+    except (OSError, OverflowError) as error:
+        what = (
+            f"nobody answers at {cut(host, 80)}:{port} ({error}); is the cluster up, and may this"
+            " machine reach it? Its head node lets others in at port 10001 unless told otherwise"
+        )
+        raise InputError([Mistake("ray", what)]) from None
+
+
+@contextlib.contextmanager
+def _from_the_root() -> Iterator[None]:
+    """While Ray connects: its workers look for modules in the folder from which that is done, and a
+    campaign's folder may be anybody's; nobody but the machine's owner writes to the root."""
+    try:
+        before = os.getcwd()
+    except OSError:  # it was removed
+        before = "/"
+    os.chdir("/")
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _last_line(error: BaseException) -> str:
+    return cut((str(error).strip().splitlines() or [type(error).__name__])[-1], 300)

@@ -1,0 +1,253 @@
+"""Jobs on a Slurm cluster, through a folder that all of its machines see.
+
+Slurm jobs read what to do from files and write replies into others, each under the key of its job:
+whoever begins again finds what was done while nobody waited.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import importlib.util
+import json
+import math
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from allotment.errors import InputError, Mistake, cut
+from allotment.files import replace_file
+from allotment.job import canonical, parse
+from allotment.runs.flights import Flights, Parcel
+from allotment.runs.portion import Portion
+from allotment.runs.remote import do_jobs
+from allotment.runs.runner import Backlog, Runner
+from allotment.runs.trees import find_cache, place_here, relocate
+
+SLURM_WORKERS = 16
+"""Slurm jobs at a time unless somebody says: how many a cluster has room for depends on who else
+waits"""
+SLURM_PARCEL = 60.0
+"""seconds of work for one Slurm job, which takes some to begin"""
+USUAL_MINUTES = 24 * 60
+"""that Slurm is asked for where the settings do not say"""
+MARGIN = 15
+"""minutes more than a job may take, for its beginning"""
+POLL = 1.0
+"""seconds between two looks at the folder"""
+ASK = 5.0
+"""seconds between two questions to Slurm"""
+GRACE = 20.0
+"""seconds after which a job is lost that Slurm knows no more and that left no reply: files may
+arrive late on a network disk"""
+
+
+@dataclass(frozen=True)
+class OnSlurm:
+    """The address is the folder: `slurm:///scratch/me/allot`; the cache of the home folder, which
+    most clusters share, if it is empty."""
+
+    folder: str = ""
+    portion: Portion = field(default_factory=Portion)
+
+    def at(self, address: str, portion: Portion) -> Runner:
+        wrong = []
+        if importlib.util.find_spec("submitit") is None:
+            wrong.append("submitit is not installed: pip install 'allotment[slurm]'")
+        if shutil.which("sbatch") is None:
+            wrong.append("there is no sbatch here; type this where Slurm jobs are handed in")
+        if portion.gpus != int(portion.gpus):
+            wrong.append(f"it gives whole GPUs, and {portion.gpus:g} are wanted; write gpus = 1")
+        if address and not os.path.isabs(address):
+            wrong.append(f"{cut(repr(address), 80)} is no folder; write slurm:///scratch/me/allot")
+        if wrong:
+            raise InputError(Mistake("slurm", each) for each in wrong)
+        return OnSlurm(address or str(find_cache() / "slurm"), portion)
+
+    @property
+    def sees_files(self) -> bool:
+        return self.portion.shared
+
+    def count_workers(self) -> int:
+        return SLURM_WORKERS
+
+    def run(self, backlog: Backlog, workers: int) -> None:
+        crew = _SlurmCrew(self, Flights(backlog, workers, SLURM_PARCEL))
+        try:
+            crew.work()
+        finally:
+            crew.cancel()
+        if not crew.has_lost:  # what is told of a loss names a log
+            shutil.rmtree(crew.folder, ignore_errors=True)
+
+
+RUNNER = OnSlurm()
+
+
+class _SlurmCrew:
+    """What is under way, and the folder of this run; the same jobs have the same folder."""
+
+    def __init__(self, runner: OnSlurm, flights: Flights):
+        self.flights, self.portion = flights, runner.portion
+        common = flights.backlog.common
+        name = hashlib.sha256(common.encode()).hexdigest()[:16]
+        self.folder = Path(runner.folder) / name
+        self.replies, self.ids = self.folder / "replies", self.folder / "slurm-jobs"
+        self.replies.mkdir(parents=True, exist_ok=True)
+        self._end_earlier()
+        trees = {} if runner.sees_files else flights.backlog.trees
+        common = relocate(common, place_here(trees, Path(runner.folder)))
+        replace_file(self.folder / "common.json", common.encode())
+        self.executor = _make_executor(self.folder / "log", self.portion)
+        self.away: dict[str, Parcel] = {}
+        """by the number of the Slurm job"""
+        self.missed: dict[str, float] = {}
+        """since when Slurm does not know it any more"""
+        self.asked = 0.0
+        self.has_lost = False
+
+    def _end_earlier(self) -> None:
+        """Jobs of a driver that was killed; what they had done is there."""
+        with contextlib.suppress(OSError):
+            _call("scancel", *self.ids.read_text().split())
+            self.ids.unlink()
+
+    def work(self) -> None:
+        backlog = self.flights.backlog
+        while backlog.has_more or any(map(self.flights.wants, self.away.values())):
+            self._send()
+            if not self._collect():
+                time.sleep(POLL)
+            self._find_lost()
+
+    def _send(self) -> None:
+        parcels: list[Parcel] = []
+        while (
+            self.flights.backlog.has_more and len(self.away) + len(parcels) < self.flights.workers
+        ):
+            parcel = self.flights.next()
+            if not self._take(parcel):
+                parcels.append(parcel)
+        if not parcels:
+            return
+        names = [self._write(parcel) for parcel in parcels]
+        jobs = self._submit(names)
+        self.away |= {job.job_id: parcel for job, parcel in zip(jobs, parcels, strict=True)}
+        with self.ids.open("a") as ids:
+            ids.write("".join(f"{job.job_id}\n" for job in jobs))
+
+    def _submit(self, names: list[str]) -> list[Any]:
+        """Hand Slurm a job for each file."""
+        count = len(names)
+        given = [str(self.folder)] * count, names, [self.portion.seconds] * count
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of accounting, which is not asked
+                return list(self.executor.map_array(do_file, *given))
+        except Exception as error:  # of sbatch, by way of submitit
+            said = cut((str(error).strip().splitlines() or [type(error).__name__])[0], 300)
+            what = (
+                f"it takes no job with {self.portion}: {said}; change [cluster], or set what sbatch"
+                " reads in the environment, such as SBATCH_PARTITION"
+            )
+            raise InputError([Mistake("slurm", what)]) from error
+
+    def _write(self, parcel: Parcel) -> str:
+        text = canonical(list(parcel.jobs))
+        name = f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+        replace_file(self.folder / name, text.encode())
+        return name
+
+    def _take(self, parcel: Parcel) -> bool:
+        """Hand on replies that are there; whether that is all of them."""
+        missing = False
+        for number, job in zip(parcel.numbers, parcel.jobs, strict=True):
+            try:
+                done = (self.replies / json.loads(job)["key"]).read_text()
+            except FileNotFoundError:
+                missing = True
+            else:
+                self.flights.take(number, done)
+        return not missing
+
+    def _collect(self) -> bool:
+        """Whether something came."""
+        os.listdir(self.replies)  # a network disk looks for new files then
+        came = [name for name, parcel in self.away.items() if self._take(parcel)]
+        for name in came:
+            del self.away[name]
+            self.missed.pop(name, None)
+        return bool(came)
+
+    def _find_lost(self) -> None:
+        now = time.monotonic()
+        if now - self.asked < ASK or (known := _list_known()) is None:
+            return
+        self.asked = now
+        for name in [name for name in self.away if name not in known]:
+            if now - self.missed.setdefault(name, now) >= GRACE:
+                del self.missed[name]
+                self._give_up(name, self.away.pop(name))
+
+    def _give_up(self, name: str, parcel: Parcel) -> None:
+        if not self._take(parcel):  # nothing came since it was looked for
+            self.has_lost = True
+            self.flights.lose(parcel, self._explain(name))
+
+    def _explain(self, name: str) -> str:
+        log = self.folder / "log" / f"{name}_0_log.err"
+        with contextlib.suppress(OSError):
+            if lines := log.read_text(errors="replace").strip().splitlines():
+                return f"or was cancelled; its log ends: {cut(lines[-1], 200)} ({log})"
+        return f"or was cancelled before it began; see: sacct -j {name}"
+
+    def cancel(self) -> None:
+        """End what is under way."""
+        if self.away:
+            _call("scancel", *self.away)
+        with contextlib.suppress(OSError):
+            self.ids.unlink()
+
+
+def do_file(folder: str, name: str, seconds: float | None) -> None:
+    """In a Slurm job: do the jobs of a file, and leave a reply for each as soon as it is done."""
+    place = Path(folder)
+    common, jobs = (place / "common.json").read_text(), parse((place / name).read_text())
+    where = {"slurm_job": os.environ.get("SLURM_JOB_ID", "")}
+    for job, done in zip(jobs, do_jobs(common, jobs, seconds, **where), strict=True):
+        replace_file(place / "replies" / json.loads(job)["key"], done.encode())
+
+
+def _make_executor(log: Path, portion: Portion) -> Any:
+    submitit: Any = importlib.import_module("submitit")
+    # without -P, Python would load what lies in the current folder in the place of its own modules
+    executor = submitit.SlurmExecutor(log, python=f"{shlex.quote(sys.executable)} -P")
+    minutes = USUAL_MINUTES if portion.minutes is None else math.ceil(portion.minutes) + MARGIN
+    asked: dict[str, Any] = {"job_name": "allot", "time": minutes, "array_parallelism": 1000}
+    asked |= {"cpus_per_task": math.ceil(portion.cpus)}
+    asked |= {"gpus_per_node": int(portion.gpus)} if portion.gpus else {}
+    asked |= {} if portion.memory is None else {"mem": f"{math.ceil(portion.memory * 1000)}M"}
+    executor.update_parameters(**asked)
+    return executor
+
+
+def _list_known() -> set[str] | None:
+    """Jobs that Slurm has or runs; None where it does not answer, as while it starts again."""
+    said = _call("squeue", "--me", "--array", "--noheader", "--format=%i")
+    return None if said is None else set(said.split())
+
+
+def _call(*command: str) -> str | None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout

@@ -1,0 +1,210 @@
+"""The same campaign on clusters: on Ray with two machines, on Slurm, undisturbed and not."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import ray_cluster, slurm
+from helpers.campaigns import rows, shorten, write
+
+from allotment.campaign.campaign import PLACE, Campaign
+from allotment.ledger.store import Store
+
+pytestmark = pytest.mark.long
+needs_ray = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="ray is not installed"
+)
+needs_slurm = pytest.mark.skipif(bool(slurm.find_lacking()), reason=slurm.find_lacking())
+JOBS = 8
+PATIENCE = 120.0
+
+
+def begin(folder: Path) -> Path:
+    """A campaign whose estimate is some jobs of a second or so."""
+    write(folder / "table.csv", rows(120))
+    prices = ("--cost", "size=1", "--cost", "look=5", "--budget", "90", "--steps", "50")
+    type_in(folder, "init", "camp", "--root", "table.csv", "--targets", "size,look", *prices)
+    shorten(folder / "camp", trainings=8 * JOBS)
+    return folder / "camp"
+
+
+def type_in(folder: Path, *words: str, **more: Any) -> str:
+    done = start(folder, *words, **more)
+    out, err = done.communicate()
+    assert done.returncode == 0, err
+    return out
+
+
+def start(
+    folder: Path, *words: str, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "allotment.cli", *words],
+        cwd=folder,
+        env=dict(environment or os.environ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def read_results(campaign: Path) -> tuple[Any, ...]:
+    """All that was measured, and what was concluded from it, as it stands in the store."""
+    with Store.open(campaign, write=False) as store:
+        return store.results("response"), [each.body for each in store.values("estimates")]
+
+
+def count_done(campaign: Path) -> int:
+    with Store.open(campaign, write=False) as store:
+        return len(store.results("response"))
+
+
+def wait_for(until: Callable[[], Any]) -> Any:
+    end = time.monotonic() + PATIENCE
+    while not (found := until()):
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.05)
+    return found
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return begin(tmp_path_factory.mktemp("campaign"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(fresh: Path) -> tuple[Any, ...]:
+    """What comes out in a process of this machine."""
+    folder = fresh.parent / "undisturbed"
+    shutil.copytree(fresh, folder)
+    type_in(fresh.parent, "estimate", "undisturbed")
+    return read_results(folder)
+
+
+@pytest.fixture
+def campaign(fresh: Path, tmp_path: Path) -> Path:
+    shutil.copy(fresh.parent / "table.csv", tmp_path)
+    shutil.copytree(fresh, tmp_path / "camp")
+    return tmp_path / "camp"
+
+
+# Ray
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ray_cluster.RayCluster]:
+    with ray_cluster.running(tmp_path_factory.mktemp("ray")) as cluster:
+        yield cluster
+
+
+def estimate(campaign: Path, cluster: ray_cluster.RayCluster) -> subprocess.Popen[str]:
+    """Begin, and wait until some of it is done."""
+    on_ray = ("estimate", "camp", "--on", "ray", "--workers", "2")
+    process = start(campaign.parent, *on_ray, environment=cluster.environment)
+    wait_for(lambda: count_done(campaign) or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
+    return process
+
+
+def list_nodes(campaign: Path) -> set[str]:
+    """The machines of which jobs say that they were done there."""
+    with Store.open(campaign, write=False) as store:
+        return {body["node"] for _, _, body in store.results(PLACE)}
+
+
+def go_on(process: subprocess.Popen[str]) -> None:
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+
+
+@needs_ray
+def test_a_machine_is_killed(
+    campaign: Path, cluster: ray_cluster.RayCluster, undisturbed: tuple[Any, ...]
+) -> None:
+    other = cluster.tell("add")
+    process = estimate(campaign, cluster)
+    wait_for(lambda: len(list_nodes(campaign)) > 1)
+    assert process.poll() is None, "it was through before anything could be killed"
+    cluster.tell("kill 1")
+    go_on(process)
+    assert read_results(campaign) == undisturbed
+    assert len(list_nodes(campaign)) > 1
+    assert other
+    assert Campaign(campaign).count_places()
+    # files went to each machine once, under their hash
+    for cache in cluster.caches:
+        tables = list(cache.glob("placed/*/table.csv"))
+        assert [each.read_bytes() for each in tables] == [
+            (campaign.parent / "table.csv").read_bytes()
+        ]
+
+
+@needs_ray
+def test_the_driver_is_killed(
+    campaign: Path, cluster: ray_cluster.RayCluster, undisturbed: tuple[Any, ...]
+) -> None:
+    process = estimate(campaign, cluster)
+    process.kill()
+    process.communicate()
+    done = count_done(campaign)
+    assert 0 < done < JOBS
+    told = type_in(campaign.parent, "status", "camp")
+    assert "allot estimate camp" in told
+    words = ("estimate", "camp", "--on", "ray")
+    type_in(campaign.parent, *words, environment=cluster.environment)
+    assert read_results(campaign) == undisturbed
+
+
+@needs_ray
+def test_a_worker_dies_as_for_want_of_memory_and_then_somebody_presses_ctrl_c(
+    campaign: Path, cluster: ray_cluster.RayCluster, undisturbed: tuple[Any, ...]
+) -> None:
+    process = estimate(campaign, cluster)
+    worker = wait_for(cluster.list_training)[0]
+    os.kill(worker, signal.SIGKILL)  # as Linux does where memory runs out
+    before = count_done(campaign)
+    wait_for(lambda: count_done(campaign) > before or process.poll() is not None)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130, err
+    assert "What is done is kept; to go on from there: allot estimate camp" in err
+    wait_for(lambda: not cluster.list_training())
+    type_in(campaign.parent, "estimate", "camp")  # on processes: it need not be Ray
+    assert read_results(campaign) == undisturbed
+
+
+# Slurm
+
+
+@needs_slurm
+def test_a_job_of_slurm_is_cancelled_from_outside(
+    campaign: Path, undisturbed: tuple[Any, ...], tmp_path: Path
+) -> None:
+    text = (campaign / "campaign.toml").read_text()
+    one_each = text.replace("[training]", "[cluster]\ngpus = 1\n\n[training]")
+    (campaign / "campaign.toml").write_text(one_each)
+    with slurm.running(tmp_path / "slurm") as environment:
+        on_slurm = ("estimate", "camp", "--on", f"slurm://{tmp_path}/shared", "--workers", "2")
+        process = start(tmp_path, *on_slurm, environment=environment)
+        wait_for(lambda: count_done(campaign) or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
+        ask = ["squeue", "--noheader", "--array", "--states=running", "--format=%i %b"]
+        said = subprocess.run(ask, env=environment, capture_output=True, text=True).stdout
+        running = [line.split() for line in said.splitlines()]
+        assert all("gpu" in gpus for _, gpus in running)
+        subprocess.run(["scancel", running[-1][0]], env=environment, check=True)
+        go_on(process)
+    assert read_results(campaign) == undisturbed
+    with Store.open(campaign, write=False) as store:
+        assert all(body["slurm_job"] for _, _, body in store.results(PLACE))

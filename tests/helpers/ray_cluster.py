@@ -1,0 +1,100 @@
+"""A Ray cluster of two machines within this one, on loopback: all have 127.0.0.2 as their address,
+since Ray takes 127.0.0.1 to be that of the network. As a program it says where it is, and does what
+it is told, a line each: `kill 1`, `add`, `quit`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LOOPBACK = "127.0.0.2"
+VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
+"""by the last, workers do not wait for all other tests"""
+
+
+class RayCluster:
+    """Two nodes of one core each, beside a head with none; every node has a cache of its own."""
+
+    def __init__(self, process: subprocess.Popen[str], address: str, folder: Path):
+        self._process, self.address, self.folder = process, address, folder
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return os.environ | VARIABLES | {"RAY_ADDRESS": self.address}
+
+    def list_training(self) -> list[int]:
+        """Its workers that are at a job."""
+        command = ["ps", "-eo", "pid,sess,stat,args"]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        rows = [line.split(None, 3) for line in said.splitlines()[1:]]
+        return [
+            int(pid)
+            for pid, session, stat, args in rows
+            if args == "ray::do_parcel" and int(session) == self._process.pid and stat[0] != "Z"
+        ]
+
+    @property
+    def caches(self) -> list[Path]:
+        return sorted(self.folder.glob("cache-*"))
+
+    def tell(self, what: str) -> str:
+        """Do as told; what it answers when that is done."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{what}\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().strip()
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[RayCluster]:
+    with (folder / "ray.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-P", __file__, str(folder)],
+            env=os.environ | VARIABLES,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,
+        )
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert address, (folder / "ray.log").read_text()[-3000:]
+        yield RayCluster(process, address, folder)
+    finally:
+        process.communicate("quit\n", timeout=60)
+
+
+def main(folder: str) -> None:
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 0, "node_ip_address": LOOPBACK, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    nodes = {}
+
+    def add() -> str:
+        number = len(nodes) + 1
+        cache = {"ALLOT_CACHE": f"{folder}/cache-{number}"}
+        nodes[number] = cluster.add_node(num_cpus=1, node_ip_address=LOOPBACK, env_vars=cache)
+        return str(nodes[number].node_id)
+
+    add(), add()
+    print(cluster.address, flush=True)
+    for line in sys.stdin:
+        what, _, number = line.strip().partition(" ")
+        if what == "quit":
+            break
+        if what == "kill":
+            cluster.remove_node(nodes[int(number)], allow_graceful=False)
+        print(add() if what == "add" else "done", flush=True)
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
