@@ -44,13 +44,13 @@ INSIDE = {
     ),
     "estimates": (
         "probes", "posterior", "transfer", "curves", "verdict", "reduction",
-        "estimates", "design", "response", "forecast", "priors", "worth", "stopping", "triples",
-        "taba",
+        "estimates", "design", "response", "forecast", "sampling", "priors", "worth", "beliefs",
+        "levels", "stopping", "triples", "taba",
         "outline", "request", "scoring", "options", "method", "chunks", "paper", "letter",
         "estimating", "conformance",
     ),
     "estimates.methods": (
-        "response", "neutral", "slopes", "taba", "taba_alone", "taba_b099", "taba_b0999", "taba_b1",
+        "response", "levels", "neutral", "slopes", "taba", "taba_alone", "taba_b099", "taba_b0999", "taba_b1",
         "taba_mended", "taba_pooled", "taba_tag",
     ),
     "advice": ("price", "doctor", "backtest", "loss_weights", "plain_problem", "questions"),

@@ -24,10 +24,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from allotment.arrays import Array, Ints
+from allotment.arrays import Array
 from allotment.estimates.beliefs import Beliefs
 from allotment.estimates.estimates import DRAWS, Estimates
 from allotment.estimates.response import Response, find_full, find_scale, find_scored
+from allotment.estimates.sampling import draw_normals, draw_surprise, pick, spread_evenly
 
 SHARED_SLOPE = 6.0
 """%, what an e-fold of labels brings a typical task: the middle of a wide prior"""
@@ -89,16 +90,18 @@ def fit(
     """
     beliefs, rng = beliefs or Beliefs(), np.random.default_rng([abs(seed), 7])
     have = np.maximum(np.array(response.have, dtype=float), 1.0)
-    sizes = (have / np.exp(np.log(have).mean())) ** -beliefs.exponent
+    typical = np.exp(np.log(have).mean())
+    sizes = (have / typical) ** -beliefs.exponent
     signs = read_signs(response, sizes, best, beliefs)
-    own = draw_own(signs, have, sizes, draws, beliefs, rng)
-    exponents = beliefs.exponent * np.exp(
-        beliefs.exponent_spread * rng.normal(size=(draws, len(have)))
-    )
-    left = draw_cells(signs, sizes, draws, rng) / beliefs.exponent
-    left[:, np.arange(len(have)), np.arange(len(have))] = np.minimum(own / exponents, signs.room)
-    bends = np.exp(beliefs.shared_bend * rng.normal(size=draws))
-    left *= (bends / bends.mean())[:, None, None]
+    rise = draw_surprise(draws, beliefs.shared_bend, rng)
+    own = draw_own(signs, have, sizes, rise, beliefs, rng)
+    exponents = draw_exponents(draws, len(have), beliefs, rng)
+    if not np.isfinite(response.scores).any():
+        own, exponents = take_turns(own / sizes, exponents)
+        own = own * (have / typical) ** -exponents
+    left = draw_cells(signs, len(own), rng) * np.resize(rise, len(own))[:, None, None]
+    left /= beliefs.exponent
+    left[:, range(len(have)), range(len(have))] = np.minimum(own / exponents, signs.room)
     about = {
         "method": "levels",
         "trainings": len(response.scores),
@@ -167,9 +170,7 @@ class _View:
         weights, _, rank, _ = np.linalg.lstsq(columns, self.seen, rcond=None)
         spare = max(len(self.seen) - int(rank), 0)
         rest = float(np.sum((self.seen - columns @ weights) ** 2)) if spare else 0.0
-        return float(
-            np.sqrt((USUAL_STRENGTH * USUAL_NOISE**2 + rest) / (USUAL_STRENGTH + spare))
-        )
+        return float(np.sqrt((USUAL_STRENGTH * USUAL_NOISE**2 + rest) / (USUAL_STRENGTH + spare)))
 
 
 def _find_typical(views: list[_View], sizes: Array) -> float:
@@ -191,7 +192,9 @@ def _regress(
     cells, errors, chances = np.zeros(len(sizes)), np.zeros(len(sizes)), np.zeros(len(sizes))
     if not len(view.seen):
         return 0.0, UNKNOWN, cells, errors, chances
-    columns = np.concatenate([view.folds, view.steps[:, [view.task]], view.steps[:, others]], axis=1)
+    columns = np.concatenate(
+        [view.folds, view.steps[:, [view.task]], view.steps[:, others]], axis=1
+    )
     noise = beliefs.noise * view.measure_noise(columns)
     known = view.folds.shape[1] + 1
     widths = beliefs.transfer * typical * sizes[others]
@@ -243,12 +246,13 @@ def draw_own(
     signs: Signs,
     have: Array,
     sizes: Array,
-    draws: int,
+    rise: Array,
     beliefs: Beliefs,
     rng: np.random.Generator,
 ) -> Array:
-    """[draw, task]: W_i. Draws of a task have the mean of its posterior, which is a sum, so that
-    no plan hangs on how they fell."""
+    """[draw, task]: W_i, all of them as much larger or smaller in a draw as `rise` says. Draws of
+    a task have the mean of its posterior, which is a sum, so that no plan hangs on how they
+    fell."""
     logs = np.log(signs.missing)
     usual = sizes * np.exp(beliefs.room * (logs - logs.mean()))
     states, own = _weigh_states(signs, have, usual, beliefs)
@@ -256,16 +260,16 @@ def draw_own(
     shared = shared + np.log(np.maximum(states.sum(axis=1), 1e-300)).sum(axis=0)
     shared = np.exp(shared - shared.max())
     shared /= shared.sum()
-    places = _spread_evenly(shared, draws, rng)
-    found = np.zeros((draws, len(have)))
+    places = spread_evenly(shared, len(rise), rng)
+    found = np.zeros((len(rise), len(have)))
     for task in range(len(have)):
         chances = states[task] / states[task].sum(axis=0)  # [state, V]
         live = own[task] / own[task].sum(axis=1, keepdims=True)  # [V, r]
         blank = np.broadcast_to(_weigh_own(beliefs), live.shape)
         rows = np.stack([live, np.zeros_like(live), blank])  # [state, V, r]
-        state = _pick(chances[:, places].T, rng)
-        ratio = _pick(np.where((state == FLAT)[:, None], blank[places], rows[state, places]), rng)
-        gains = np.exp(LOG_SHARED[places] + LOG_OWN[ratio]) * usual[task]
+        state = pick(chances[:, places].T, rng)
+        ratio = pick(np.where((state == FLAT)[:, None], blank[places], rows[state, places]), rng)
+        gains = np.exp(LOG_SHARED[places] + LOG_OWN[ratio]) * usual[task] * rise
         found[:, task] = np.where(state == FLAT, 0.0, gains)
         means = np.exp(LOG_SHARED) * np.sum(chances * (rows @ np.exp(LOG_OWN)), axis=0)
         exact, drawn = float(shared @ means) * usual[task], found[:, task].mean()
@@ -280,13 +284,11 @@ def _weigh_own(beliefs: Beliefs) -> Array:
     return np.asarray(weights)
 
 
-def _weigh_states(
-    signs: Signs, have: Array, usual: Array, beliefs: Beliefs
-) -> tuple[Array, Array]:
+def _weigh_states(signs: Signs, have: Array, usual: Array, beliefs: Beliefs) -> tuple[Array, Array]:
     """[task, state, V]: how well a task that learns, is flat or is late goes with its signs; and
     [task, V, r] if it learns."""
     learnt, nothing = _weigh_skill(signs, have, beliefs)
-    late = 2 * beliefs.flat * np.exp(-have / beliefs.late)
+    late = beliefs.flat * np.exp(-have / beliefs.late)
     bends = np.exp(-0.5 * LOG_BENDS**2) / np.exp(-0.5 * LOG_BENDS**2).sum()
     grid = LOG_SHARED[:, None, None] + LOG_OWN[:, None] + beliefs.bend * LOG_BENDS
     cell = LOG_OWN[1] - LOG_OWN[0]
@@ -320,22 +322,24 @@ def _weigh_skill(signs: Signs, have: Array, beliefs: Beliefs) -> tuple[Array, Ar
     return np.asarray((usual * near).sum(axis=1)), np.asarray(near[:, 0])
 
 
-def draw_cells(signs: Signs, sizes: Array, draws: int, rng: np.random.Generator) -> Array:
+def draw_exponents(draws: int, tasks: int, beliefs: Beliefs, rng: np.random.Generator) -> Array:
+    """[draw, task]: every task's geometric mean is the neutral exponent."""
+    logs = [draw_normals(draws, beliefs.exponent_spread, rng) for _ in range(tasks)]
+    return np.asarray(beliefs.exponent * np.exp(np.stack(logs, axis=1)))
+
+
+def take_turns(*columns: Array) -> tuple[Array, ...]:
+    """Draws [draw, task] in which every task has every other's turn, so that none differs from
+    another where nothing is known of any."""
+    turns = range(columns[0].shape[1])
+    return tuple(
+        np.concatenate([np.roll(each, turn, axis=1) for turn in turns]) for each in columns
+    )
+
+
+def draw_cells(signs: Signs, draws: int, rng: np.random.Generator) -> Array:
     """[draw, gaining task, labelled task]: T_ij, with its mean."""
     shape = (draws, *signs.cells.shape)
     real = rng.random(shape) < signs.cell_chances
     found = np.where(real, signs.cells + signs.cell_errors * rng.normal(size=shape), 0.0)
     return np.asarray(found + signs.cells * signs.cell_chances - found.mean(axis=0))
-
-
-def _pick(weights: Array, rng: np.random.Generator) -> Ints:
-    """One place of each row, with the row's weights."""
-    edges = np.cumsum(weights, axis=-1)
-    points = rng.random(len(weights))[:, None] * edges[:, -1:]
-    return np.asarray(np.minimum(np.sum(edges <= points, axis=1), weights.shape[1] - 1))
-
-
-def _spread_evenly(weights: Array, draws: int, rng: np.random.Generator) -> Ints:
-    """Places with these weights; spread evenly, they leave less to chance than single picks."""
-    points = (np.arange(draws) + rng.random()) / draws
-    return np.minimum(np.searchsorted(np.cumsum(weights), points, side="right"), len(weights) - 1)

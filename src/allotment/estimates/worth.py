@@ -18,9 +18,7 @@ any training every task has the same prior, and the mean is the neutral plan's c
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -29,6 +27,7 @@ from allotment.arrays import Array, Ints
 from allotment.estimates.estimates import DRAWS, Estimates
 from allotment.estimates.priors import Prior
 from allotment.estimates.response import Response, find_scale
+from allotment.estimates.sampling import draw_normals, draw_surprise, pick, spread_evenly
 
 LIVE, SATURATED, DEAD, LATE = range(4)
 """states, in the order of Prior.states"""
@@ -292,17 +291,17 @@ def _draw(
         total = total + np.log(np.maximum(weight.sum(axis=0), 1e-300))
     weights = np.exp(total - total.max()).ravel()
     shared: tuple[Any, ...] = np.unravel_index(
-        _spread_evenly(weights / weights.sum(), draws, rng), total.shape
+        spread_evenly(weights / weights.sum(), draws, rng), total.shape
     )
     exponents = _draw_exponents(draws, len(fits), prior, rng)
-    rise = _surprise(draws, prior.shared_surprise, rng)
+    rise = draw_surprise(draws, prior.shared_surprise, rng)
     # curves that still gather speed go on to rise more than those that slow down
     rise = rise * np.exp(-prior.gathering * prior.pasts[shared[0]])
     left = np.zeros((draws, len(fits), len(fits)))
     for each, table, chance in zip(fits, tables, chances, strict=True):
-        state = _pick(chance[(slice(None), *shared)].T, rng)
+        state = pick(chance[(slice(None), *shared)].T, rng)
         slopes, transfer = _draw_task(each, table, state, shared[:2], prior, rng)
-        slopes = slopes * _surprise(draws, prior.surprise, rng) * rise
+        slopes = slopes * draw_surprise(draws, prior.surprise, rng) * rise
         left[:, each.task, each.task] = np.minimum(
             slopes / exponents[:, each.task], prior.headroom * each.room
         )
@@ -331,15 +330,15 @@ def _draw_task(
     past, slope = shared
     low, learns = (state == SATURATED)[:, None], (state == LIVE) | (state == SATURATED)
     ratios = np.where(low, tables[1][shared], tables[0][shared])
-    ratio = _pick(np.where(learns[:, None], ratios, prior.live_chances), rng)
+    ratio = pick(np.where(learns[:, None], ratios, prior.live_chances), rng)
     # then what the curve was so far, one after the other, so that no table is large
     pasts = np.where(low, prior.saturated_past_chances, prior.own_past_chances[past])
     cells = (
         np.einsum("dtpr,dr->dtp", each.likelihood[slope], prior.bends[:, ratio].T)
         * pasts[:, None, :]
     )
-    size, own = np.unravel_index(_pick(cells.reshape(len(cells), -1), rng), cells.shape[1:])
-    before = _pick(each.likelihood[slope, size, own] * prior.bends[:, ratio].T, rng)
+    size, own = np.unravel_index(pick(cells.reshape(len(cells), -1), rng), cells.shape[1:])
+    before = pick(each.likelihood[slope, size, own] * prior.bends[:, ratio].T, rng)
     usual = each.sizes[each.task] * prior.slopes[slope]
     future = np.where(state == DEAD, 0.0, prior.ratios[ratio])
     chance = np.einsum(
@@ -353,8 +352,10 @@ def _draw_task(
 def _draw_exponents(draws: int, tasks: int, prior: Prior, rng: np.random.Generator) -> Array:
     """[draw, task]: around the shared one of each draw; every task's geometric mean is the neutral
     exponent."""
-    shared = _normals(draws, prior.exponent_spread, rng)[:, None]
-    own = np.stack([_normals(draws, prior.own_exponent_spread, rng) for _ in range(tasks)], axis=1)
+    shared = draw_normals(draws, prior.exponent_spread, rng)[:, None]
+    own = np.stack(
+        [draw_normals(draws, prior.own_exponent_spread, rng) for _ in range(tasks)], axis=1
+    )
     return np.asarray(prior.exponent * np.exp(shared + own))
 
 
@@ -366,20 +367,19 @@ def _draw_prior(
     size, typical = len(have), np.exp(np.mean(np.log(have)))
     rounds = -(-draws // size)
 
-    def pick(chances: Array) -> Ints:
-        return _pick(np.broadcast_to(chances, (rounds * size, chances.shape[-1])), rng).reshape(
-            rounds, size
-        )
+    def pick_all(chances: Array) -> Ints:
+        rows = np.broadcast_to(chances, (rounds * size, chances.shape[-1]))
+        return pick(rows, rng).reshape(rounds, size)
 
-    state = pick(prior.states)
-    ratio = np.where(state == SATURATED, pick(prior.saturated_chances), pick(prior.live_chances))
+    state = pick_all(prior.states)
+    low, usual = pick_all(prior.saturated_chances), pick_all(prior.live_chances)
+    ratio = np.where(state == SATURATED, low, usual)
     slopes = (
-        prior.slopes[_spread_evenly(prior.slope_chances, rounds, rng)][:, None]
-        * prior.ratios[ratio]
+        prior.slopes[spread_evenly(prior.slope_chances, rounds, rng)][:, None] * prior.ratios[ratio]
     )
     slopes = (
         slopes
-        * _surprise(rounds * size, prior.surprise, rng).reshape(rounds, size)
+        * draw_surprise(rounds * size, prior.surprise, rng).reshape(rounds, size)
         * (state != DEAD)
     )
     exponents = _draw_exponents(rounds, size, prior, rng)
@@ -389,32 +389,3 @@ def _draw_prior(
     slopes, exponents = (np.concatenate(each) for each in zip(*turns, strict=True))
     left = slopes / exponents * (have / typical) ** -exponents
     return left[:, :, None] * np.eye(size), exponents
-
-
-def _pick(weights: Array, rng: np.random.Generator) -> Ints:
-    """One place of each row, with the row's weights."""
-    edges = np.cumsum(weights, axis=-1)
-    points = rng.random(len(weights))[:, None] * edges[:, -1:]
-    return np.asarray(np.minimum(np.sum(edges <= points, axis=1), weights.shape[1] - 1))
-
-
-def _spread_evenly(weights: Array, draws: int, rng: np.random.Generator) -> Ints:
-    """Places with these weights; spread evenly, they leave less to chance than single picks."""
-    points = (np.arange(draws) + rng.random()) / draws
-    return np.minimum(np.searchsorted(np.cumsum(weights), points, side="right"), len(weights) - 1)
-
-
-def _normals(draws: int, spread: float, rng: np.random.Generator) -> Array:
-    """A normal distribution's quantiles in random order: their mean is 0 whatever the order."""
-    return rng.permutation(_quantiles(draws)) * spread
-
-
-@functools.cache
-def _quantiles(count: int) -> Array:
-    return np.array([NormalDist().inv_cdf((place + 0.5) / count) for place in range(count)])
-
-
-def _surprise(draws: int, spread: float, rng: np.random.Generator) -> Array:
-    """Factors whose mean is 1."""
-    factors = np.exp(_normals(draws, spread, rng))
-    return np.asarray(factors / factors.mean())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from allotment.errors import reading
 from allotment.estimates import worth
@@ -26,13 +27,17 @@ class ByResponse(InChunks):
     ) -> Estimates:
         response = join_chunks(results)
         options = {key: each for key, each in request.options.items() if key != "together"}
-        if earlier:
-            options["prior"] = (options.get("prior") or Prior()).later
         rounds = [*(adapt(_find_response(each), response) for each in earlier), response]
-        found = worth.fit(join(rounds), seed=request.seed, **options)
+        found = self.fit(join(rounds), bool(earlier), seed=request.seed, **options)
         about = dict(found.about) | {"trainings": request.trainings, "folds": request.folds}
         about |= {"unit": "%", "measured": {"response": response.to_dict()}}
         return replace(found, about=about)
+
+    def fit(self, response: Response, is_later: bool, **options: Any) -> Estimates:
+        """What all trainings say, of this round and of those before it."""
+        if is_later:
+            options["prior"] = (options.get("prior") or Prior()).later
+        return worth.fit(response, **options)
 
 
 @reading("the estimates of an earlier round")
