@@ -61,7 +61,7 @@ class Case:
 
 CLASSES, SEGMENTATION = "classes", "segmentation"
 LARGER = "1:20, larger budget"
-"""the paper's ResultTable 1"""
+"""the paper's Table 1"""
 RATIOS = {"1:3": 3, "1:20": 20, "1:30": 30}
 """of the prices of a class label and a mask"""
 TASKONOMY_COSTS = {"segmentation": 10, "normals": 3, "depth": 3, "keypoints": 2, "edges": 3}
@@ -70,7 +70,7 @@ TASKONOMY_PRICES = "10:3:3:2:3"
 
 
 def _price_voc(have: int, larger: int) -> tuple[Prices, ...]:
-    """The budget buys as many labels of each task as are there; in ResultTable 1 more (P13)."""
+    """The budget buys as many labels of each task as are there; in Table 1 more (P13)."""
     found = [
         Prices(name, {CLASSES: 1, SEGMENTATION: ratio}, have * (1 + ratio))
         for name, ratio in RATIOS.items()

@@ -148,7 +148,7 @@ ABLATIONS = {
     "b = 0.99": "taba-b099",
     "TABA": "taba",
 }
-"""the paper's ResultTable 3: what it calls them, and the methods"""
+"""the paper's Table 3: what it calls them, and the methods"""
 
 
 def list_ablations(case: Case) -> list[MeasuredPlan]:
