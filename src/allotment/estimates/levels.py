@@ -39,10 +39,10 @@ LOG_OWN = np.linspace(-2.0, 2.0, 27)
 """grid of r_i"""
 LOG_BENDS = np.linspace(-2.5, 2.5, 21)
 """grid of what slopes so far are, beside those to come, in standard deviations"""
-SKILLS = np.linspace(0.0, 1.0, 41)
+SKILL_GRID = np.linspace(0.0, 1.0, 41)
 """grid of how far answers are above chance: 0 is chance, 1 the best"""
-LIVE, FLAT, LATE = range(3)
-"""states of a task"""
+FLAT = 1
+"""the second state of a task, between learning and late"""
 REACH = 2.0
 """times what is missing to the best score that a curve may end at: five times the labels at hand
 follow it half of the way"""
@@ -51,7 +51,7 @@ LEAST_ROOM = 0.01
 USUAL_NOISE = 4.0
 """%, of one training, before its residuals are seen; it counts as so many of them:"""
 USUAL_STRENGTH = 4.0
-UNKNOWN = 1e4
+UNKNOWN_SPREAD = 1e4
 """%, standard deviation of what nothing is known of"""
 
 
@@ -191,14 +191,14 @@ def _regress(
     others = np.flatnonzero(np.arange(len(sizes)) != view.task)
     cells, errors, chances = np.zeros(len(sizes)), np.zeros(len(sizes)), np.zeros(len(sizes))
     if not len(view.seen):
-        return 0.0, UNKNOWN, cells, errors, chances
+        return 0.0, UNKNOWN_SPREAD, cells, errors, chances
     columns = np.concatenate(
         [view.folds, view.steps[:, [view.task]], view.steps[:, others]], axis=1
     )
     noise = beliefs.noise * view.measure_noise(columns)
     known = view.folds.shape[1] + 1
     widths = beliefs.transfer * typical * sizes[others]
-    prior = np.concatenate([np.full(known, UNKNOWN**-2.0), widths**-2.0])
+    prior = np.concatenate([np.full(known, UNKNOWN_SPREAD**-2.0), widths**-2.0])
     spread = np.linalg.inv(columns.T @ columns / noise**2 + np.diag(prior))
     weights, error = spread @ columns.T @ view.seen / noise**2, np.sqrt(np.diag(spread))
     cells[others], errors[others] = weights[known:], error[known:]
@@ -313,10 +313,10 @@ def _weigh_skill(signs: Signs, have: Array, beliefs: Beliefs) -> tuple[Array, Ar
     """[task]: how likely answers so far above chance are for a task that learns, and for one that
     has learnt nothing."""
     middle = have / (have + beliefs.learnt)
-    usual = np.exp(-0.5 * ((SKILLS - middle[:, None]) / beliefs.learnt_spread) ** 2)
+    usual = np.exp(-0.5 * ((SKILL_GRID - middle[:, None]) / beliefs.learnt_spread) ** 2)
     usual /= usual.sum(axis=1, keepdims=True)
     error = np.maximum(np.nan_to_num(signs.skill_error, nan=1.0), 1e-3)[:, None]
-    gaps = (np.nan_to_num(signs.skill)[:, None] - SKILLS) / error
+    gaps = (np.nan_to_num(signs.skill)[:, None] - SKILL_GRID) / error
     near = np.exp(-0.5 * np.minimum(gaps**2, 72.0))
     near[np.isnan(signs.skill)] = 1.0
     return np.asarray((usual * near).sum(axis=1)), np.asarray(near[:, 0])
