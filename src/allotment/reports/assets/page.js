@@ -206,6 +206,7 @@
     const kept = parts.filter(([, text]) => LINKED.test(text)).map((part) => part.join("="));
     if (!kept.length && !isAsked()) return; // it may name a part of the page
     const link = kept.length ? `#what-if:${kept.join("&")}` : location.pathname + location.search;
+    if (link === location.hash) return;
     try {
       history.replaceState(null, "", link);
     } catch {
