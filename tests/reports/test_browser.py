@@ -283,10 +283,14 @@ def test_what_was_asked_is_saved_as_a_problem(browser: Any, tmp_path: Path) -> N
 
 def test_what_was_asked_of_a_campaign_is_saved(browser: Any, homes: Report, tmp_path: Path) -> None:
     asked = WhatIf("75", {0: {"weight": "2"}, 1: {"price": "3.5", "least": "2"}})
-    with visit(browser, homes.file, asked.link) as tab:
+    notation = {"currency": 'E"U\\R', "decimal": "comma"}
+    file = tmp_path / "page.html"
+    file.write_text(render(homes.values | {"style": notation}), encoding="utf-8")
+    with visit(browser, file, asked.link) as tab:
         shown = read(tab)
         document = save(tab, tmp_path)
     check_saved(document, homes, asked, shown["counts"])
+    assert document.report == notation
 
 
 def test_numbers_are_read_as_the_page_writes_them(browser: Any, streets: Report) -> None:

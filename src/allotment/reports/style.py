@@ -123,6 +123,8 @@ figure { margin: 0; min-width: 0; }
   margin-right: .35rem; border-top: 2px solid var(--accent); }
 .key.band { height: .75rem; border: 0; background: var(--accent); opacity: .2; }
 .key.dots { width: .4rem; height: .4rem; border: 0; border-radius: 50%; background: var(--muted); }
+.key.own { height: .75rem; border: 0; background: var(--accent); }
+.key.others { height: .75rem; border: 0; background: var(--mark); }
 .key.hand { border-top: 2px dashed var(--muted); }
 .key.buy { border-top-color: var(--mark); }
 button { font: inherit; font-size: .875rem; color: var(--accent); background: var(--ground);
