@@ -625,6 +625,12 @@ def test_the_keyboard_reaches_everything_in_order(browser: Any, homes: Report) -
         assert [each["name"] for each in seen if not each["inside"]] == []
 
 
+FIND_CUT = """(parts) => [...document.querySelectorAll(parts)]
+  .flatMap((part) => [...part.querySelectorAll(".wide")])
+  .filter((each) => each.scrollWidth > each.clientWidth)
+  .map((each) => each.textContent)"""
+
+
 @pytest.mark.parametrize("width", [390, 768])
 def test_nothing_is_wider_than_the_screen(browser: Any, homes: Report, width: int) -> None:
     with visit(browser, homes.file, viewport={"width": width, "height": 844}) as tab:
@@ -632,6 +638,7 @@ def test_nothing_is_wider_than_the_screen(browser: Any, homes: Report, width: in
             "() => { for (const each of document.querySelectorAll('details')) each.open = true; }"
         )
         assert tab.ask("document.documentElement.scrollWidth") <= width
+        assert tab.ask(FIND_CUT, ".decision, #what-if") == []
         field = field_of(tab, "price", "style")
         field.fill("3")
         tab.page.keyboard.press("Enter")
