@@ -198,7 +198,7 @@ dd { margin: 0; grid-column: 2; }
   .cards td::after { content: ""; display: block; clear: both; }
   .cards td.text { text-align: right; min-width: 0; }
 }
-@media (max-width: 52rem) {
+@media (min-width: 34.01rem) and (max-width: 52rem) {
   #what-if th, #what-if td { padding-left: .4rem; padding-right: .4rem; }
   #what-if tbody th, #what-if thead th:first-child { padding-left: 0; }
   #what-if input.small { width: 4rem; }
