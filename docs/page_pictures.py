@@ -40,11 +40,11 @@ class Kept:
     size: tuple[int, int]
     scheme: str = "light"
     link: str = ""
-    begin: str = "h1"
+    begin: str = "body"
 
 
 KEPT = {
-    "report.png": Kept(PLANNED, (1240, 860)),
+    "report.png": Kept(PLANNED, (1240, 1080)),
     "report-pictures.png": Kept(BROUGHT, (1240, 860), "dark", begin="#pictures"),
     "report-phone.png": Kept(PLANNED, (390, 860), link="#what-if:budget=450", begin="#what-if"),
 }

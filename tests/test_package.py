@@ -26,8 +26,8 @@ TESTS = Path(__file__).parent
 ROOMS = (
     "arrays", "quantiles", "progress", "meter", "renames",
     "errors", "mistakes", "plugins", "amounts", "formatting", "cells", "machine", "files",
-    "standing", "problem", "toml", "gains", "problem_file", "limits", "solver", "plan", "worth",
-    "overview", "frontiers", "curve_conformance", "data",
+    "standing", "problem", "toml", "notation", "gains", "problem_file", "limits", "solver", "plan",
+    "worth", "overview", "frontiers", "curve_conformance", "data",
     "learners", "estimates", "advice", "orders", "job", "runs", "models", "connect", "ledger",
     "settings", "stock", "campaign", "corpus", "experiment", "reports", "terminal", "cli",
 )  # fmt: skip

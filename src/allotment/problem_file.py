@@ -4,8 +4,8 @@ line."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,10 +13,11 @@ from allotment.amounts import short
 from allotment.errors import InputError, Mistake, cut, make_hints
 from allotment.gains import Coupled, Curve, curve_from_dict
 from allotment.mistakes import Place, Placed, find_way
+from allotment.notation import read_notation
 from allotment.problem import Cap, Problem, Task
 from allotment.toml import find_lines, parse_toml, read_text, refuse_nesting
 
-TOP_KEYS = ("budget", "count_implied", "task", "cap")
+TOP_KEYS = ("budget", "count_implied", "task", "cap", "report")
 PROBLEM_HINTS = {
     "budget": "is missing; write budget = 6300 (all there is to spend) above the first [[task]]",
     "name": 'is missing; write name = "seg"',
@@ -25,6 +26,8 @@ PROBLEM_HINTS = {
     "use": "is missing; write use = { seg = 0.25 }, how much one label of each task takes",
     "tasks": "unknown key; write [[task]] above each task",
     "caps": "unknown key; write [[cap]] above each cap",
+    "currency": 'belongs to the report; write [report] and below it currency = "EUR"',
+    "decimal": 'belongs to the report; write [report] and below it decimal = "comma"',
     "gain": "belongs to a task; write [task.gain] below the keys of its [[task]]",
     "gains": "unknown key; write [task.gain] below the keys of its [[task]]",
 }
@@ -40,6 +43,8 @@ class Document:
     problem: Problem
     gains: dict[str, Curve] | None
     path: Path | None = None
+    report: Mapping[str, str] = field(default_factory=dict)
+    """how its report writes money and numbers: currency, decimal"""
 
 
 def read_problem(path: str | os.PathLike[str]) -> Document:
@@ -99,6 +104,7 @@ def _document(plain: dict[str, Any], wrong: Placed) -> Document | None:
     caps = [cap for entry in entries["cap"] if (cap := _made(entry, Cap.from_dict, wrong))]
     gains = _gains(entries["task"], dict.fromkeys(task.name for task in tasks), wrong)
     budget = _budget(plain, wrong)
+    report = read_notation(plain.get("report", {}), wrong)
     try:  # a cap's tasks cannot be judged where there are none
         problem = Problem(
             tasks or [Task("?", 1)],
@@ -110,7 +116,7 @@ def _document(plain: dict[str, Any], wrong: Placed) -> Document | None:
         named = [*entries["task"], *entries["cap"]]
         wrong.adopt_named(error.mistakes, [(entry.label, entry.place) for entry in named])
         return None
-    return Document(problem, gains)
+    return Document(problem, gains, report=report)
 
 
 def _entries(given: Any, kind: str, wrong: Placed) -> list[_Entry]:

@@ -930,7 +930,7 @@ def test_a_problem_file_has_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert fine("report", "streets.toml") == "streets.html is written; open it in a browser.\n"
     page = Path("streets.html").read_text()
     assert "Labels for streets" in page
-    assert "worth 0.1 % more than equal budget" in page
+    assert "worth 0.1\N{NO-BREAK SPACE}% more than equal budget" in page
     values = json.loads(fine("report", "streets.toml", "--json"))
     assert [task["count"] for task in values["plan"]["tasks"]] == [2920, 169]
     assert len(values["curves"]) == 2
@@ -938,6 +938,24 @@ def test_a_problem_file_has_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Path("mine.html").write_text("mine")
     assert allot("report", "streets.toml", "-o", "mine.html").exit_code == 2
     assert Path("mine.html").read_text() == "mine"
+
+
+def test_a_problem_file_says_how_its_page_writes_money(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("streets.toml").write_text(
+        fine("example") + '\n[report]\ncurrency = "EUR"\ndecimal = "comma"\n'
+    )
+    assert "Buy 2.920 cls and 169 seg" in fine("report", "streets.toml", "--markdown")
+    assert "6.300 EUR" in fine("report", "streets.toml", "--markdown")
+    assert fine("plan", "streets.toml", "--json") == fine(
+        "plan", "-", "--json", stdin=fine("example")
+    )
+    Path("streets.toml").write_text(fine("example") + '\n[report]\ndecimal = "period"\n')
+    refused = allot("report", "streets.toml")
+    assert refused.exit_code == 2
+    assert "report: decimal: unknown 'period'; known: point, comma" in refused.output
 
 
 def test_a_problem_without_gains_has_a_page_that_says_so(

@@ -92,6 +92,13 @@ def report_problem(
     return write_report(plan, values, file)
 
 
+def report_file(problem_file: Path, folder: Path) -> Report:
+    """The page of a problem file, without what takes long to find."""
+    document = al.read_problem(problem_file)
+    assert document.gains is not None
+    return report_problem(document.problem, document.gains, folder / "page.html", whole=False)
+
+
 def _trace_few(plan: Plan) -> dict[str, Any]:
     """As `trace_frontier`, at fewer budgets."""
     budgets = [plan.problem.budget * share / 2 for share in (1, 2, 3)]
@@ -102,8 +109,39 @@ def _trace_few(plan: Plan) -> dict[str, Any]:
 
 def report_campaign(folder: Path) -> Report:
     """The page of a campaign that was measured, and bought once, with the first edition."""
-    shutil.copy(FIXTURES / "campaign-first-edition.csv", folder / "homes.csv")
-    campaign = al.Campaign.unpack(FIXTURES / "campaign-first-edition.zip", folder / "homes")
+    campaign = _unpack_campaign(folder)
     values = campaign.report()
     _, proposal = campaign.plan()
     return write_report(proposal.plan, values, folder / "homes.html")
+
+
+def report_limited_campaign(folder: Path) -> Report:
+    """The same campaign after limits were written into its settings, which takes no training."""
+    settings = _unpack_campaign(folder).folder / "campaign.toml"
+    before, price, style = settings.read_text(encoding="utf-8").split("[[task]]")
+    after = [before.replace("budget = 60", "budget = 72.50"), price + PRICE_LIMITS, style]
+    settings.write_text("[[task]]".join(after) + STYLE_LIMITS, encoding="utf-8")
+    _, proposal = al.Campaign(settings.parent).plan()
+    return write_report(proposal.plan, describe_plan(proposal.plan), folder / "homes.html")
+
+
+PRICE_LIMITS = """
+fee = 1.5
+most = 25
+tiers = [{ after = 6, cost = 1.25 }]
+"""
+STYLE_LIMITS = """
+lot = 2
+least = 2
+weight = 2
+tiers = [{ after = 9, cost = 3 }]
+[[cap]]
+name = "hours"
+limit = 4
+use = { price = 0.1, style = 0.2 }
+"""
+
+
+def _unpack_campaign(folder: Path) -> al.Campaign:
+    shutil.copy(FIXTURES / "campaign-first-edition.csv", folder / "homes.csv")
+    return al.Campaign.unpack(FIXTURES / "campaign-first-edition.zip", folder / "homes")

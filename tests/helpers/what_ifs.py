@@ -34,6 +34,26 @@ class WhatIf:
             parts += [f"{place}.{key}={fields[key]}" for key in FIELDS if key in fields]
         return f"#what-if:{'&'.join(parts)}"
 
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What is entered where: the budget, and the numbers of a task and of its field with a
+        text."""
+        fields = [
+            (place, FIELDS.index(key), text)
+            for place, texts in self.tasks.items()
+            for key, text in texts.items()
+        ]
+        return {"budget": self.budget, "fields": fields}
+
+    def can_be_typed(self, plan: Plan) -> bool:
+        """A person can hold only what a plan buys; a link says any number."""
+        tasks = plan.problem.tasks
+        held = [(tasks[place], texts.get("hold")) for place, texts in self.tasks.items()]
+        return all(
+            hold is None or (task.frozen is None and hold == str(plan.counts[task.name]))
+            for task, hold in held
+        )
+
     def apply(self, problem: al.Problem) -> al.Problem:
         """The same problem with the changes."""
         tasks = [

@@ -504,6 +504,31 @@ ROWS = [
         "budget: is missing; write budget = ",
         "task: there is no task; write [[task]]",
     ),
+    row(
+        "toml report no table",
+        document('budget = 1\nreport = "EUR"\n[[task]]\nname = "a"\ncost = 1'),
+        "line 2: report: is not a table; write [report]",
+    ),
+    row(
+        "toml report currency",
+        document('budget = 1\n[[task]]\nname = "a"\ncost = 1\n[report]\ncurrency = 978'),
+        "line 6: report: currency: 978 is not a text of up to 12 letters, such as EUR",
+    ),
+    row(
+        "toml report decimal",
+        document('budget = 1\n[[task]]\nname = "a"\ncost = 1\n[report]\ndecimal = ","'),
+        "line 6: report: decimal: unknown ','; known: point, comma",
+    ),
+    row(
+        "toml report unknown key",
+        document('budget = 1\n[[task]]\nname = "a"\ncost = 1\n[report]\ncurency = "EUR"'),
+        "line 6: report: curency: unknown key; did you mean 'currency'?",
+    ),
+    row(
+        "toml currency outside",
+        document('budget = 1\ncurrency = "EUR"\n[[task]]\nname = "a"\ncost = 1'),
+        'currency: belongs to the report; write [report] and below it currency = "EUR"',
+    ),
     row("toml no task", document("budget = 1"), "task: there is no task; write [[task]]"),
     row(
         "toml empty task list",

@@ -74,9 +74,14 @@ class Page(HTMLParser):
         ]
 
 
+def untie(page: str) -> str:
+    """With blanks between numbers and the signs that stay on their line."""
+    return page.replace("\N{NO-BREAK SPACE}", " ")
+
+
 def sentence_of(page: str) -> str:
     """The decision as it is read."""
-    found = re.search(r'<p class="sentence">(.*?)</p>', page)
+    found = re.search(r'<p class="sentence">(.*?)</p>', untie(page))
     assert found
     return html.unescape(re.sub(r"<[^>]*>", "", found[1]))
 
@@ -583,7 +588,7 @@ def test_every_other_plan_has_its_own_outlook() -> None:
     }
     rows = re.findall(
         r"<tr[^>]*>(.*?)</tr>",
-        render(values).partition('id="comparison"')[2].partition("</table>")[0],
+        untie(render(values)).partition('id="comparison"')[2].partition("</table>")[0],
     )
     cells = [
         [html.unescape(re.sub("<[^>]*>", "", cell)) for cell in re.split(r"</t[dh]>", row)[:-1]]
@@ -602,7 +607,7 @@ def test_the_evaluation_is_summed_up_against_every_plan() -> None:
         {"name": "all on <cls>", "ahead": [-2, -3, -1]},
     ]
     rows += [{"name": "equal images", "ahead": [0.1, -0.2, 0.4]}]
-    page = render({"evaluation": {"rows": rows, "repeats": 4}})
+    page = untie(render({"evaluation": {"rows": rows, "repeats": 4}}))
     said = html.unescape(
         re.sub("<[^>]*>", "", page.partition("What it brought</h2>")[2].partition("</p>")[0])
     )

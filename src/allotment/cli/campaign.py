@@ -651,7 +651,8 @@ def _collect_problem(path: str) -> dict[str, Any]:
 
     given = read_given(path)
     title = "Labels" if path == "-" else f"Labels for {Path(path).stem}"
-    return collect_problem(al.allocate(given.problem, given.gains), title, given.neutral)
+    values = collect_problem(al.allocate(given.problem, given.gains), title, given.neutral)
+    return values | {"style": dict(given.report)}
 
 
 def _name_page(path: str) -> Path:

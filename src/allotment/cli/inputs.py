@@ -6,8 +6,9 @@ from __future__ import annotations
 import functools
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
@@ -46,6 +47,8 @@ class Given(NamedTuple):
     neutral: bool
     asked: Asked | None = None
     """the campaign, if it is one"""
+    report: Mapping[str, str] = MappingProxyType({})
+    """how the file wants its report to write money"""
 
     @property
     def worth(self) -> Worth:
@@ -116,7 +119,12 @@ def read_given(path: str, budget: str | None = None, count_implied: bool = False
     if count_implied:
         problem = al.Problem(problem.tasks, problem.budget, problem.caps, count_implied=True)
     gains = document.gains
-    return Given(problem, al.neutral_gains(problem) if gains is None else gains, gains is None)
+    return Given(
+        problem,
+        al.neutral_gains(problem) if gains is None else gains,
+        gains is None,
+        report=document.report,
+    )
 
 
 def read_document(path: str) -> Document:

@@ -76,6 +76,8 @@ class Chart:
     title: Content = ""
     spoken: Content = ""
     table: PageTable | None = None
+    keys: Sequence[tuple[str, str]] = ()
+    """what its colours mean: kind, words"""
     block = "chart"
 
 

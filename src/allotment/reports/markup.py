@@ -4,6 +4,7 @@ the templates and the few inline pieces below makes tags."""
 from __future__ import annotations
 
 import html
+import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
@@ -14,6 +15,8 @@ from markupsafe import Markup
 
 TURNING = {0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 """characters that turn the direction of what follows, which could make 12 look like 21"""
+TIED_SIGN = re.compile(r"(?<=[\d}]) %")
+"""a sign that stays on the line of its number, which may come in the place of {...}"""
 NAME_CELLS = 100
 """cells of a name in a table, as long as a task's name may be"""
 NARROW = 24
@@ -48,6 +51,8 @@ def clean(text: str) -> str:
     >>> clean("a\\x00b\\u202ec\\n")
     'a\\\\u0000b\\\\u202ec '
     """
+    if text.isascii() and text.isprintable():
+        return text  # as most are
     return "".join(map(_clean_character, text))
 
 
@@ -66,7 +71,9 @@ def _is_hidden(character: str) -> bool:
 
 def escape(text: Content) -> Html:
     """The text as markup."""
-    return text if isinstance(text, Html) else Html(html.escape(clean(text)))
+    if isinstance(text, Html):
+        return text
+    return Html(TIED_SIGN.sub("\u00a0%", html.escape(clean(text))))
 
 
 def join(parts: Sequence[Content], between: Content = "") -> Html:

@@ -123,6 +123,8 @@ figure { margin: 0; min-width: 0; }
   margin-right: .35rem; border-top: 2px solid var(--accent); }
 .key.band { height: .75rem; border: 0; background: var(--accent); opacity: .2; }
 .key.dots { width: .4rem; height: .4rem; border: 0; border-radius: 50%; background: var(--muted); }
+.key.own { height: .75rem; border: 0; background: var(--accent); }
+.key.others { height: .75rem; border: 0; background: var(--mark); }
 .key.hand { border-top: 2px dashed var(--muted); }
 .key.buy { border-top-color: var(--mark); }
 button { font: inherit; font-size: .875rem; color: var(--accent); background: var(--ground);
@@ -186,7 +188,7 @@ dd { margin: 0; grid-column: 2; }
 @media screen and (max-width: 34rem) {
   .cards { overflow: visible; background: none; }
   .cards table, .cards tbody, .cards tfoot, .cards tr { display: block; }
-  .cards thead, .cards tfoot td:empty, .cards .zero { display: none; }
+  .cards thead, .cards tfoot td:empty, .cards .zero, .cards td:has(> span:empty) { display: none; }
   .cards tr { padding: .5rem 0; border-bottom: 1px solid var(--rule); }
   .cards th, .cards td { display: block; border: 0; padding: .1rem 0; max-width: none;
     position: static; text-align: right; white-space: normal; }
@@ -196,8 +198,18 @@ dd { margin: 0; grid-column: 2; }
   .cards td::after { content: ""; display: block; clear: both; }
   .cards td.text { text-align: right; min-width: 0; }
 }
+@media (min-width: 34.01rem) and (max-width: 52rem) {
+  #what-if th, #what-if td { padding-left: .4rem; padding-right: .4rem; }
+  #what-if tbody th, #what-if thead th:first-child { padding-left: 0; }
+  #what-if input.small { width: 4rem; }
+}
 @media (max-width: 34rem) {
   body { padding: 1rem .9rem 3rem; }
+  .decision { padding: .9rem; }
+  .decision table { font-size: .875rem; width: 100%; }
+  .decision th, .decision td { padding-left: .25rem; padding-right: 0; }
+  .decision tbody th { min-width: 0; padding-left: 0; }
+  .decision td small { font-size: .82em; }
   .decision .sentence { font-size: 1.1rem; }
   tbody th { min-width: 6rem; max-width: 8rem; }
   th, td { padding: .35rem .5rem; }

@@ -476,7 +476,8 @@ def _view_worths(given: PageValues) -> list[PageBlock]:
         HtmlColumn(words.OTHERS_PART, [words.say_figure(each["others"]) for each in rows]),
     ]
     figures = PageTable(words.HEADINGS["worths"], columns)
-    return [Note(words.NOTES["worths"]), Chart("worth", table=figures)]
+    keys = [("own", words.OWN_PART), ("others", words.OTHERS_PART)]
+    return [Note(words.NOTES["worths"]), Chart("worth", table=figures, keys=keys)]
 
 
 def _view_verdicts(given: PageValues) -> list[PageBlock]:

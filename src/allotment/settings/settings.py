@@ -34,6 +34,7 @@ from allotment.learners.sharing import SHARED_TRUNK, check_sharing
 from allotment.ledger.schema import STORE_FILE
 from allotment.ledger.store import CONFLICT_RULES
 from allotment.mistakes import Place, Placed
+from allotment.notation import read_notation
 from allotment.orders.strategy import RANDOM, STRATEGIES
 from allotment.problem import Cap, Problem, Task
 from allotment.renames import Renames, rename_keys
@@ -73,10 +74,6 @@ ANY, DIFFERENT, SAME = "any", "different", "same"
 INSTANCE_RULES = (ANY, DIFFERENT, SAME)
 """on which instances tasks are labelled: whatever comes, one task on each (the paper's way), or all
 tasks on each (its variant)"""
-DECIMAL_MARKS = ("point", "comma")
-"""before the fraction of numbers in the report"""
-LONGEST_CURRENCY = 12
-"""letters of a currency, such as EUR or credits"""
 TARGET: dict[str, type] = {"kind": str, "classes": list, "metric": str, "loss_weight": float}
 """keys of a task that say what it predicts, beside those that say what it costs"""
 WAS = "was"
@@ -360,7 +357,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     _check_trainings(plain.get("trainings"), method, least, wrong)
     _check_steps(training, str(method), found, wrong)
     estimates = _read_estimates(plain.get("estimates", {}), str(method), found, wrong)
-    report = _read_report(plain.get("report", {}), wrong)
+    report = read_notation(plain.get("report", {}), wrong)
     cluster = _read_cluster(plain.get("cluster", {}), wrong)
     seed = plain.get("seed", 0)
     if type(seed) is not int or seed < 0:
@@ -436,24 +433,6 @@ def _read_estimates(given: Any, name: str, method: Method | None, wrong: Placed)
     return found
 
 
-def _read_report(given: Any, wrong: Placed) -> dict[str, str]:
-    """How the report writes money and numbers."""
-    if not isinstance(given, Mapping):
-        wrong.add(("report",), "report", "is not a table; write [report]")
-        return {}
-    hint = make_hints(("currency", "decimal"))
-    for key, value in given.items():
-        if key not in ("currency", "decimal"):
-            wrong.add(("report", key), f"report: {cut(key, 60)}", f"unknown key; {hint(key)}")
-        elif key == "decimal" and value not in DECIMAL_MARKS:
-            what = f"unknown {short(value)}; {suggest(value, DECIMAL_MARKS)}"
-            wrong.add(("report", key), "report: decimal", what)
-        elif key == "currency" and not _is_currency(value):
-            what = f"{short(value)} is not a text of up to {LONGEST_CURRENCY} letters, such as EUR"
-            wrong.add(("report", key), "report: currency", what)
-    return {key: value for key, value in given.items() if isinstance(value, str)}
-
-
 def _read_cluster(given: Any, wrong: Placed) -> Portion:
     """What one job gets of a cluster."""
     if not isinstance(given, Mapping):
@@ -464,10 +443,6 @@ def _read_cluster(given: Any, wrong: Placed) -> Portion:
         where = f"cluster: {cut(mistake.where, 60)}"
         wrong.add(("cluster", mistake.where), where, mistake.what)
     return Portion() if mistakes else Portion(**given)
-
-
-def _is_currency(value: Any) -> bool:
-    return isinstance(value, str) and value.isprintable() and 0 < len(value) <= LONGEST_CURRENCY
 
 
 def _list_places(plain: Mapping[str, Any]) -> list[tuple[str, Place]]:

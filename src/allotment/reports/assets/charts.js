@@ -107,8 +107,8 @@ const Charts = (() => {
     const rows = given.rows.flatMap(({task, own, others}) => [
       {task, part: given.own, gain: own}, {task, part: given.others, gain: others}]);
     return draw({
-      width, height: 30 + 28 * given.rows.length, marginLeft: Math.min(140, width / 3), marginBottom: 32,
-      x: {label: given.unit, grid: true, ticks: 4}, y: {label: null, domain: given.rows.map((each) => each.task)},
+      width, height: 54 + 30 * given.rows.length, marginLeft: Math.min(140, width / 3), marginBottom: 36,
+      x: {label: given.unit, grid: true, nice: true, ticks: 4}, y: {label: null, padding: 0.3, domain: given.rows.map((each) => each.task)},
       color: {domain: [given.own, given.others], range: ["var(--accent)", "var(--mark)"]},
       marks: [
         Plot.barX(rows, {x: "gain", y: "task", fill: "part", title: (each) => `${each.part}: ${say(each.gain)}`}),
@@ -120,8 +120,8 @@ const Charts = (() => {
   /** What was foretold of plans, and what they brought. */
   function outcome(given, width) {
     return draw({
-      width, height: 40 + 34 * given.rows.length, marginLeft: Math.min(140, width / 3), marginBottom: 32,
-      x: {label: given.unit, grid: true, zero: true, ticks: 5}, y: {label: null, domain: given.rows.map((each) => each.name)},
+      width, height: 40 + 34 * given.rows.length, marginLeft: Math.min(140, width / 3), marginBottom: 36,
+      x: {label: given.unit, grid: true, nice: true, zero: true, ticks: 5}, y: {label: null, domain: given.rows.map((each) => each.name)},
       marks: [
         Plot.ruleX([0], {stroke: "var(--muted)"}),
         Plot.link(given.rows.filter((each) => each.low !== null), {x1: "low", x2: "high", y1: "name", y2: "name",

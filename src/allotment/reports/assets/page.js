@@ -20,7 +20,8 @@
   }
 
   /** A sentence of words with its parts in place: fill("Buy {what}", {what: "2"}). */
-  const fill = (text, parts) => text.replace(/\{(\w+)\}/g, (_, key) => parts[key] ?? "");
+  const fill = (text, parts) =>
+    text.replace(/\{(\w+)\}/g, (_, key) => parts[key] ?? "").replace(/(\d) %/g, "$1\u00a0%");
 
   const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
   const LONGEST_NAME = 40;
@@ -206,6 +207,7 @@
     const kept = parts.filter(([, text]) => LINKED.test(text)).map((part) => part.join("="));
     if (!kept.length && !isAsked()) return; // it may name a part of the page
     const link = kept.length ? `#what-if:${kept.join("&")}` : location.pathname + location.search;
+    if (link === location.hash) return;
     try {
       history.replaceState(null, "", link);
     } catch {
@@ -522,7 +524,15 @@
       lines.push("", "[[cap]]", `name = ${tellText(cap.name)}`, `limit = ${tellExact(cap.unit, cap.limit)}`,
         `use = { ${uses.join(", ")} }`);
     }
-    return `${lines.join("\n")}\n`;
+    return `${[...lines, ...tellNotation()].join("\n")}\n`;
+  }
+
+  /** How money is written here, for whoever makes a page of the file. */
+  function tellNotation() {
+    const {currency, decimal} = values.money;
+    const found = currency ? [`currency = ${tellText(currency)}`] : [];
+    if (decimal === ",") found.push('decimal = "comma"');
+    return found.length ? ["", "[report]", ...found] : [];
   }
 
   // ---- What a score costs --------------------------------------------------------------------------
