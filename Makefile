@@ -29,11 +29,11 @@ $(VENV)/.ok: pyproject.toml constraints.txt
 
 # what only tests of clusters need: a newcomer's demo does without its 250 MB
 $(VENV)/.clusters: $(VENV)/.ok
-	$(PIP) --editable '.[train,data,xlsx,ray,slurm,dev]'
+	$(PIP) --editable '.[train,data,xlsx,ray,slurm,accelerate,dev]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.ok
-	$(PIP) --editable '.[train,data,xlsx,ray,slurm,dev,bench]'
+	$(PIP) --editable '.[train,data,xlsx,ray,slurm,accelerate,dev,bench]'
 	@touch $@
 
 demo: install

@@ -212,17 +212,15 @@ class Hungry(TorchLearner):
             note("begun")
             eat({MEAL}, 3)
             note("ended")
-        if not state.done and (HERE / "one-feasts").exists():
-            first = (HERE / "one-feasts").read_text() or str(state.seeds)
-            (HERE / "one-feasts").write_text(first)
-            if str(state.seeds) == first:  # always the same one
-                eat({FEAST}, 60)
+        if state.seeds == (3,) and (HERE / "one-feasts").exists():
+            note("feast")
+            eat({FEAST}, 60)
         return super().step(state, tasks)
 
 
 def note(what):
-    with (HERE / "all-eat").open("a") as meals:
-        print(what, file=meals)
+    with (HERE / "noted").open("a") as noted:
+        print(what, file=noted)
 
 
 def eat(size, seconds):
@@ -274,8 +272,8 @@ def measure(campaign: Path, *words: str) -> list[str]:
     return ["estimate", campaign.name, *learner, *words]
 
 
-def count_killed(meals: Path) -> int:
-    noted = meals.read_text().split()
+def count_killed(folder: Path) -> int:
+    noted = (folder / "noted").read_text().split()
     assert noted.count("begun") >= 6
     return noted.count("begun") - noted.count("ended")
 
@@ -291,19 +289,18 @@ def test_jobs_that_take_too_much_memory_together(
     type_in(folder, *measure(calm))
     undisturbed = read_results(calm)
     environment = narrow_cluster.environment
-    meals = folder / "all-eat"
-    meals.touch()
+    (folder / "all-eat").touch()
     type_in(folder, *measure(hungry, "--on", "ray"), environment=environment)
-    assert count_killed(meals)
+    assert count_killed(folder)
     assert read_results(hungry) == undisturbed
     # who says what a job takes has no more of them on a machine than it has memory for
     text = (careful / "campaign.toml").read_text()
     (careful / "campaign.toml").write_text(
         text.replace("shared = true", "shared = true\nmemory = 3")
     )
-    meals.write_text("")
+    (folder / "noted").unlink()
     type_in(folder, *measure(careful, "--on", "ray"), environment=environment)
-    assert not count_killed(meals)
+    assert not count_killed(folder)
     assert read_results(careful) == undisturbed
 
 
@@ -321,7 +318,8 @@ def test_a_job_that_takes_too_much_memory_by_itself(
     assert "; its log: ray logs raylet.out" in err
     assert "try smaller batches" in err
     assert "What is done is kept; to go on from there: allot estimate camp" in err
-    assert count_done(hungry) == 5
+    assert (hungry.parent / "noted").read_text().split() == ["feast"] * 2, err
+    assert count_done(hungry) == 5, err
 
 
 # Slurm
