@@ -10,7 +10,7 @@ help:
 	@echo "make demo       set up and run a whole campaign on built-in pictures, in four minutes on two cores"
 	@echo "make test       set up and run the tests"
 	@echo "make test-long  kills, fuzzing, instruction sets, the wheel"
-	@echo "make test-slow  the whole demo"
+	@echo "make test-slow  the whole demo, on processes and on Ray"
 	@echo "make check      lint, format, types"
 	@echo "make format     write what 'make check' wants"
 	@echo "make bench      speed, as ratios within one run"
@@ -29,11 +29,11 @@ $(VENV)/.ok: pyproject.toml constraints.txt
 
 # what only tests of clusters need: a newcomer's demo does without its 250 MB
 $(VENV)/.clusters: $(VENV)/.ok
-	$(PIP) --editable '.[train,data,xlsx,ray,slurm,dev]'
+	$(PIP) --editable '.[train,data,xlsx,ray,slurm,accelerate,dev]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.ok
-	$(PIP) --editable '.[train,data,xlsx,ray,slurm,dev,bench]'
+	$(PIP) --editable '.[train,data,xlsx,ray,slurm,accelerate,dev,bench]'
 	@touch $@
 
 demo: install
@@ -45,7 +45,7 @@ test: $(VENV)/.clusters
 test-long: $(VENV)/.clusters
 	$(BIN)/python -m pytest -n auto -m long
 
-test-slow: install
+test-slow: $(VENV)/.clusters
 	$(BIN)/python -m pytest -m slow
 
 check: install

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -135,6 +137,8 @@ def test_a_machine_is_killed(
     other = cluster.tell("add")
     process = estimate(campaign, cluster)
     wait_for(lambda: len(list_nodes(campaign)) > 1)
+    told = json.loads(type_in(campaign.parent, "status", "camp", "--json"))["under_way"]
+    assert re.search(rf"^allot estimate camp\b.*: \d+ of {8 * JOBS} trainings", told), told
     assert process.poll() is None, "it was through before anything could be killed"
     cluster.tell("kill 1")
     go_on(process)
@@ -184,6 +188,140 @@ def test_a_worker_dies_as_for_want_of_memory_and_then_somebody_presses_ctrl_c(
     assert read_results(campaign) == undisturbed
 
 
+# Memory
+
+GIGABYTE = 10**9
+ALLOWANCE = 4 * GIGABYTE
+"""bytes that Ray lets its cluster and jobs have beyond what is in use before; the cluster itself
+and what trainings load is about one gigabyte"""
+MEAL, FEAST = 2 * GIGABYTE, 6 * GIGABYTE
+"""bytes that a job takes: two of the first are too much at a time, and one of the second is"""
+HUNGRY = f"""
+import time
+from pathlib import Path
+
+from allotment.learners.recipe import Recipe
+from allotment.learners.torch_learner import TorchLearner
+
+HERE = Path(__file__).parent
+
+
+class Hungry(TorchLearner):
+    def step(self, state, tasks):
+        if not state.done and (HERE / "all-eat").exists():
+            note("begun")
+            eat({MEAL}, 3)
+            note("ended")
+        if state.seeds == (3,) and (HERE / "one-feasts").exists():
+            note("feast")
+            eat({FEAST}, 60)
+        return super().step(state, tasks)
+
+
+def note(what):
+    with (HERE / "noted").open("a") as noted:
+        print(what, file=noted)
+
+
+def eat(size, seconds):
+    held = []
+    for _ in range(size // 10**8):
+        held.append(bytes([1]) * 10**8)
+        time.sleep(0.02)
+    time.sleep(seconds)
+
+
+def make(data, split):
+    return Hungry(data, split, Recipe(steps=20, batch_size=16))
+"""
+
+
+@pytest.fixture(scope="module")
+def narrow_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ray_cluster.RayCluster]:
+    """A machine with two cores, whose memory Ray watches closely."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    memory = {line.split(":")[0]: 1024 * int(line.split()[1]) for line in lines}
+    if memory["MemAvailable"] < FEAST + ALLOWANCE:
+        pytest.skip(f"{(FEAST + ALLOWANCE) / GIGABYTE:g} GB of memory are to be free")
+    most = memory["MemTotal"] - memory["MemAvailable"] + ALLOWANCE
+    watch = {
+        "RAY_memory_usage_threshold": str(most / memory["MemTotal"]),
+        "RAY_memory_monitor_refresh_ms": "100",
+    }
+    with ray_cluster.running(tmp_path_factory.mktemp("narrow"), (2,), watch) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def hungry(campaign: Path) -> Path:
+    """A campaign of six trainings that take memory if they are told so."""
+    (campaign.parent / "mine.py").write_text(HUNGRY)
+    shorten(campaign, trainings=6)
+    change_settings(campaign, "shared = true")
+    return campaign
+
+
+def change_settings(campaign: Path, cluster: str) -> None:
+    text = (campaign / "campaign.toml").read_text()
+    text = text.replace("[training]", f"[cluster]\n{cluster}\n\n[training]")
+    (campaign / "campaign.toml").write_text(text)
+
+
+def measure(campaign: Path, *words: str) -> list[str]:
+    learner = ("--learner", f"{campaign.parent / 'mine.py'}:make", "--workers", "2")
+    return ["estimate", campaign.name, *learner, *words]
+
+
+def count_killed(folder: Path) -> int:
+    noted = (folder / "noted").read_text().split()
+    assert noted.count("begun") >= 6
+    return noted.count("begun") - noted.count("ended")
+
+
+@needs_ray
+def test_jobs_that_take_too_much_memory_together(
+    hungry: Path, narrow_cluster: ray_cluster.RayCluster
+) -> None:
+    folder = hungry.parent
+    calm, careful = folder / "calm", folder / "careful"
+    for each in (calm, careful):
+        shutil.copytree(hungry, each)
+    type_in(folder, *measure(calm))
+    undisturbed = read_results(calm)
+    environment = narrow_cluster.environment
+    (folder / "all-eat").touch()
+    type_in(folder, *measure(hungry, "--on", "ray"), environment=environment)
+    assert count_killed(folder)
+    assert read_results(hungry) == undisturbed
+    # who says what a job takes has no more of them on a machine than it has memory for
+    text = (careful / "campaign.toml").read_text()
+    (careful / "campaign.toml").write_text(
+        text.replace("shared = true", "shared = true\nmemory = 3")
+    )
+    (folder / "noted").unlink()
+    type_in(folder, *measure(careful, "--on", "ray"), environment=environment)
+    assert not count_killed(folder)
+    assert read_results(careful) == undisturbed
+
+
+@needs_ray
+def test_a_job_that_takes_too_much_memory_by_itself(
+    hungry: Path, narrow_cluster: ray_cluster.RayCluster
+) -> None:
+    """Ray kills those beside it, too; they are done all the same."""
+    (hungry.parent / "one-feasts").touch()
+    words, environment = measure(hungry, "--on", "ray"), narrow_cluster.environment
+    process = start(hungry.parent, *words, environment=environment)
+    _, err = process.communicate()
+    assert process.returncode == 2, err
+    assert err.count("its worker died twice, for want of memory (") == 1, err
+    assert "; its log: ray logs raylet.out" in err
+    assert "try smaller batches" in err
+    assert "What is done is kept; to go on from there: allot estimate camp" in err
+    assert (hungry.parent / "noted").read_text().split() == ["feast"] * 2, err
+    assert count_done(hungry) == 5, err
+
+
 # Slurm
 
 
@@ -191,9 +329,7 @@ def test_a_worker_dies_as_for_want_of_memory_and_then_somebody_presses_ctrl_c(
 def test_a_job_of_slurm_is_cancelled_from_outside(
     campaign: Path, undisturbed: tuple[Any, ...], tmp_path: Path
 ) -> None:
-    text = (campaign / "campaign.toml").read_text()
-    one_each = text.replace("[training]", "[cluster]\ngpus = 1\n\n[training]")
-    (campaign / "campaign.toml").write_text(one_each)
+    change_settings(campaign, "gpus = 1")
     with slurm.running(tmp_path / "slurm") as environment:
         on_slurm = ("estimate", "camp", "--on", f"slurm://{tmp_path}/shared", "--workers", "2")
         process = start(tmp_path, *on_slurm, environment=environment)

@@ -231,14 +231,3 @@ def test_the_full_demo_is_what_the_issue_of_a_newcomer_asks_for() -> None:
     assert re.search(
         r"^demo: install\n\t@\$\(BIN\)/allot demo", (ROOT / "Makefile").read_text(), re.MULTILINE
     )
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_the_full_demo_runs() -> None:
-    """Within five minutes on two idle cores; here only that it ends well."""
-    result = CliRunner().invoke(main, ["demo"])
-    assert result.exit_code == 0, result.output
-    assert re.search(
-        r"This plan is (better|worse) than|the difference is within the noise", result.stdout
-    )

@@ -23,7 +23,7 @@ from allotment.experiment.repetition import (
     repeat,
 )
 from allotment.experiment.running import run
-from allotment.experiment.work import Site, make_site
+from allotment.experiment.work import Site, make_site, name_place
 from allotment.job import Job
 from allotment.learners.setups import BACKBONES, SETUPS
 from allotment.runs.runner import Done
@@ -155,6 +155,27 @@ def test_a_record_that_began_without_its_machine_promises_nothing(
     run(EXHIBITS, site, later)
     assert len(later) == len(some) + 1
     assert not later.list_results("machine")
+
+
+def test_on_a_cluster_a_line_for_each_job_says_where_it_was_done(
+    record: Record, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = {"host": "node-7", "cpu": "some kind", "node": "abc"}
+
+    def train(jobs: Sequence[Job], *_: object, done: Done, note: Done, **__: object) -> None:
+        for job in jobs:
+            done(job, record.get(job.kind, job.needs))
+            note(job, where)
+            note(job, {"host": "another"})  # done again, after Ctrl-C
+
+    monkeypatch.setattr(running, "run_jobs", train)
+    found = Record(tmp_path / "found.jsonl")
+    run(EXHIBITS, site, found, on="here")
+    found = Record(found.path)  # as it is on the disk
+    assert found.list_results("training") == record.list_results("training")
+    jobs = [Job("training", needs) for needs, _ in found.list_results("training")]
+    assert [found.get(place.kind, place.needs) for place in map(name_place, jobs)] == [where] * 4
+    assert len(found.list_results("place")) == 4
 
 
 def test_tolerance_is_what_another_seed_makes(record: Record) -> None:

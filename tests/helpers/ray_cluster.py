@@ -1,23 +1,25 @@
-"""A Ray cluster of two machines within this one, on loopback: all have 127.0.0.2 as their address,
-since Ray takes 127.0.0.1 to be that of the network. As a program it says where it is, and does what
-it is told, a line each: `kill 1`, `add`, `quit`."""
+"""A Ray cluster of several machines within this one, on loopback: all have 127.0.0.2 as their
+address, since Ray takes 127.0.0.1 to be that of the network. As a program it says where it is, and
+does what it is told, a line each: `kill 1`, `add`, `quit`."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 LOOPBACK = "127.0.0.2"
 VARIABLES = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
 """by the last, workers do not wait for all other tests"""
+MEMORY = 4 * 10**9
+"""bytes that each machine says it has for jobs that ask for some"""
 
 
 class RayCluster:
-    """Two nodes of one core each, beside a head with none; every node has a cache of its own."""
+    """Nodes beside a head without cores; every node has a cache of its own."""
 
     def __init__(self, process: subprocess.Popen[str], address: str, folder: Path):
         self._process, self.address, self.folder = process, address, folder
@@ -51,11 +53,14 @@ class RayCluster:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[RayCluster]:
+def running(
+    folder: Path, cores: Sequence[int] = (1, 1), variables: Mapping[str, str] | None = None
+) -> Iterator[RayCluster]:
+    """A cluster of machines with so many cores each."""
     with (folder / "ray.log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-P", __file__, str(folder)],
-            env=os.environ | VARIABLES,
+            [sys.executable, "-P", __file__, str(folder), *map(str, cores)],
+            env=os.environ | VARIABLES | dict(variables or {}),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -71,20 +76,22 @@ def running(folder: Path) -> Iterator[RayCluster]:
         process.communicate("quit\n", timeout=60)
 
 
-def main(folder: str) -> None:
+def main(folder: str, *cores: str) -> None:
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 0, "node_ip_address": LOOPBACK, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     nodes = {}
 
-    def add() -> str:
+    def add(count: int = 1) -> str:
         number = len(nodes) + 1
         cache = {"ALLOT_CACHE": f"{folder}/cache-{number}"}
-        nodes[number] = cluster.add_node(num_cpus=1, node_ip_address=LOOPBACK, env_vars=cache)
+        room = {"num_cpus": count, "memory": MEMORY}
+        nodes[number] = cluster.add_node(**room, node_ip_address=LOOPBACK, env_vars=cache)
         return str(nodes[number].node_id)
 
-    add(), add()
+    for count in cores:
+        add(int(count))
     print(cluster.address, flush=True)
     for line in sys.stdin:
         what, _, number = line.strip().partition(" ")
@@ -97,4 +104,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

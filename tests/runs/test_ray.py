@@ -114,13 +114,48 @@ def test_jobs_whose_machine_is_gone_are_done_elsewhere(fake: FakeRay) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("OutOfMemoryError", "for want of memory on its machine: try fewer workers"),
+        ("OutOfMemoryError", "for want of memory: try smaller batches"),
         ("RayTaskError", "of what it could not load or read: no module named nothing"),
     ],
 )
 def test_a_job_that_dies_twice_is_told_with_its_cause(fake: FakeRay, name: str, told: str) -> None:
     fake.troubles = [ERRORS[name]("why\nno module named nothing") for _ in range(2)]
     with pytest.raises(WorkFailed, match=f"its worker died twice, {told}"):
+        run(OnRay(), 1)
+
+
+@pytest.mark.parametrize("machines", [1, 2])
+def test_jobs_that_died_of_memory_are_done_again_with_a_machine_to_themselves(
+    fake: FakeRay, machines: int
+) -> None:
+    fake.resources = ({"CPU": 4},) * machines + ({"GPU": 1},)
+    fake.troubles = [ERRORS["OutOfMemoryError"]("several were killed")] * 3
+    beside: list[int] = []
+    send = on_ray._RayCrew._send
+
+    def note(crew: Any, parcel: Any) -> None:
+        send(crew, parcel)
+        if crew.starved:
+            beside.append(len(crew.away))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(on_ray._RayCrew, "_send", note)
+        assert run(OnRay(), 9, workers=3) == list(range(9))
+    # three die, and are done again before others are; then there are three at a time again
+    assert beside[:3] == ([1, 1, 1] if machines == 1 else [1, 2, 1])
+    assert max(beside[3:]) == 3
+
+
+def test_where_memory_ran_out_is_told_with_the_log_of_the_machine(fake: FakeRay) -> None:
+    said = (
+        "2 worker(s) were killed. Memory on the node (IP: 10.0.0.7) was 4.19GB used / 23.54GB limit"
+        " (0.17)\nTo see more, use `ray logs raylet.out -ip 10.0.0.7`\nTop 10 memory users: ..."
+    )
+    fake.troubles = [ERRORS["OutOfMemoryError"](said)] * 2
+    told = (
+        r"memory \(4.19GB used / 23.54GB; its log: ray logs raylet.out -ip 10.0.0.7\): try smaller"
+    )
+    with pytest.raises(WorkFailed, match=told):
         run(OnRay(), 1)
 
 

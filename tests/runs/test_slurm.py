@@ -28,7 +28,7 @@ class FakeSlurm:
         self.waiting: dict[str, Callable[[], None]] = {}
         self.lost: set[int] = set()
         self.handed_in = 0
-        self.cancelled: list[str] = []
+        self.cancelled: dict[str, Callable[[], None]] = {}
 
     def map_array(self, do: Callable[..., None], *given: Any) -> list[Any]:
         jobs = []
@@ -42,7 +42,8 @@ class FakeSlurm:
 
     def call(self, *command: str) -> str:
         if command[0] == "scancel":
-            self.cancelled += command[1:]
+            self.cancelled |= self.waiting
+            self.waiting.clear()
         elif self.waiting:
             self.waiting.pop(next(iter(self.waiting)))()
         return "\n".join(self.waiting)
@@ -51,9 +52,9 @@ class FakeSlurm:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
     fake = FakeSlurm()
-    monkeypatch.setattr(slurm, "_make_executor", lambda log, portion: fake)
+    monkeypatch.setattr(slurm, "_make_executor", lambda name, log, portion: fake)
     monkeypatch.setattr(slurm, "_call", fake.call)
-    for name in ("POLL", "ASK", "GRACE"):
+    for name in ("POLL", "ASK"):
         monkeypatch.setattr(slurm, name, 0.0)
     return fake
 
@@ -119,23 +120,15 @@ def test_whoever_begins_again_finds_what_was_done_meanwhile(
 
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, 2, done=stop)
-    assert fake.cancelled == ["7_1"]
-    fake.waiting.pop("7_1")()  # it was done all the same
+    fake.cancelled.pop("7_1")()  # it was done all the same
     assert run(tmp_path, 2) == [0, 1]
     assert fake.handed_in == 2
 
 
 def test_jobs_of_a_driver_that_was_killed_are_ended(fake: FakeSlurm, tmp_path: Path) -> None:
-    def stop(job: Job, body: JSON) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, done=stop)
-    (folder,) = tmp_path.iterdir()
-    (folder / "slurm-jobs").write_text("3_0\n3_1\n")
-    fake.cancelled.clear()
-    run(tmp_path)
-    assert fake.cancelled == ["3_0", "3_1"]
+    fake.waiting = {"3_0": lambda: None, "3_1": lambda: None}
+    assert run(tmp_path) == [0, 1, 2, 3, 4]
+    assert list(fake.cancelled) == ["3_0", "3_1"]
 
 
 def test_files_lie_in_the_shared_folder(fake: FakeSlurm, tmp_path: Path) -> None:
@@ -181,8 +174,8 @@ def test_slurm_is_asked_for_what_the_settings_say(
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     portion = Portion(cpus=1.5, gpus=2, memory=3.5, minutes=30)
-    made = slurm._make_executor(tmp_path, portion)
+    made = slurm._make_executor("allot-7", tmp_path, portion)
     text = made._make_submission_file_text("command", "x")
-    for line in ("cpus-per-task=2", "gpus-per-node=2", "mem=3500M", "time=45"):
+    for line in ("cpus-per-task=2", "gpus-per-node=2", "mem=3500M", "time=45", "job-name=allot-7"):
         assert f"#SBATCH --{line}\n" in text
     assert " -P -u -m submitit" in made._submitit_command_str

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from allotment.experiment.case import Case
@@ -22,9 +23,10 @@ from allotment.experiment.work import (
     Site,
     list_trees,
     name_machine,
+    name_place,
     open_ground,
 )
-from allotment.job import Job, canonical
+from allotment.job import JSON, Job, canonical
 from allotment.progress import Progress
 from allotment.runs.portion import Portion
 from allotment.runs.runner import find_runner, run_jobs
@@ -98,6 +100,7 @@ def run(
                 done=record.put,
                 progress=progress,
                 trees=list_trees(site),
+                note=partial(_note_place, record),
             )
         for asked in list_questions(exhibits, site.case):
             book.conclude(asked)
@@ -109,6 +112,13 @@ def _note_machine(record: Record, machine: Job) -> None:
     begins = not record.list_results(TRAINING_JOB) and not record.list_results(MEASURING_JOB)
     if not record.has(machine) and (begins or record.list_results(MACHINE_KIND)):
         record.put(machine, {})
+
+
+def _note_place(record: Record, job: Job, where: JSON) -> None:
+    """On what machine of a cluster a job was done."""
+    place = name_place(job)
+    if not record.has(place):
+        record.put(place, where)
 
 
 def write(name: str, shown: Shown, folder: Path, pictures: bool = True) -> list[Path]:

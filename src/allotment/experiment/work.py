@@ -33,6 +33,7 @@ from allotment.job import JSON, Job, canonical, parse
 from allotment.learners.learner import Learner, train
 from allotment.learners.setups import Setup, find_setup
 from allotment.machine import describe_cpu
+from allotment.runs.runner import name_runner
 from allotment.runs.trees import Tree, take_all
 
 PERFORM_EXPERIMENT = "allotment.experiment.work:perform"
@@ -42,6 +43,8 @@ ESTIMATES, POOL = "estimates", "pool"
 """kinds of what else is on record: what measurements add up to, and how many labels can be had"""
 MACHINE_KIND = "machine"
 """likewise: what jobs were done on"""
+PLACE_KIND = "place"
+"""likewise: the machine of a cluster on which a job was done"""
 CURVES_ALONE, LOOKS_ALONE = "taba-alone", "taba-b1"
 """the paper's method with one of its two measurements and without the other"""
 WHOLE_LETTER = "taba"
@@ -149,7 +152,13 @@ def name_machine(case: Case, on: str | None = None) -> Job:
     """What this machine, or the runner that stands for others, is as far as figures depend on
     it."""
     device = find_setup(case.setup).recipe.settled().device
-    return Job(MACHINE_KIND, {"cpu": describe_cpu() if on is None else on, "device": device})
+    cpu = describe_cpu() if on is None else name_runner(on)
+    return Job(MACHINE_KIND, {"cpu": cpu, "device": device})
+
+
+def name_place(job: Job) -> Job:
+    """Where a job was done, as something that is on record beside its result."""
+    return Job(PLACE_KIND, {"job": job.key}, job.versions)
 
 
 def _describe(case: Case, asked: Question) -> dict[str, JSON]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 
 CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE")
-LESS_MEMORY = "try fewer workers (--workers 1) or smaller batches (batch_size under [training])"
+SMALLER_JOBS = "smaller batches (batch_size under [training])"
+LESS_MEMORY = f"try fewer workers (--workers 1) or {SMALLER_JOBS}"
 OTHER_CODE = (
     "try ONEDNN_MAX_CPU_ISA=SSE41 in the environment, by which torch does without what is new in"
     " this CPU"

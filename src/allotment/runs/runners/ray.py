@@ -11,16 +11,17 @@ import importlib
 import importlib.util
 import logging
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from allotment.errors import InputError, Mistake, cut
 from allotment.job import canonical, parse
-from allotment.runs.deaths import LESS_MEMORY
+from allotment.runs.deaths import LESS_MEMORY, SMALLER_JOBS
 from allotment.runs.flights import Flights, Parcel
 from allotment.runs.portion import Portion
 from allotment.runs.remote import HUNG, do_jobs
@@ -85,6 +86,11 @@ class OnRay:
             raise InputError([Mistake("ray", what)])
         return min(sum(rooms), MOST_WORKERS)
 
+    def count_machines(self, ray: Any) -> int:
+        """Machines that have room for a job."""
+        nodes = [each["Resources"] for each in ray.nodes() if each["Alive"]]
+        return sum(map(bool, map(self._count_room, nodes)))
+
     def _count_room(self, resources: Mapping[str, float]) -> int:
         """How many jobs a machine has room for."""
         wanted = {"CPU": self.portion.cpus, "GPU": self.portion.gpus}
@@ -128,15 +134,46 @@ class _RayCrew:
         self.packs: dict[str, list[Any]] = {}
         """by the hash of a tree that some machine lacked, its packs in Ray's memory"""
         self.away: dict[Any, Parcel] = {}
+        self.count_machines = partial(runner.count_machines, ray)
+        self.starved: set[int] = set()
+        """jobs that died where memory ran out, which may have been the doing of others beside them:
+        Ray kills all that it takes"""
+        self.held: list[Parcel] = []
+        """such jobs, until nothing else is under way"""
 
     def work(self) -> None:
-        backlog = self.flights.backlog
-        while backlog.has_more or any(map(self.flights.wants, self.away.values())):
-            while backlog.has_more and len(self.away) < self.flights.workers:
-                self._send(self.flights.next())
+        while self.flights.backlog.has_more or self._is_awaited:
+            self._fill()
             done, _ = self.ray.wait(list(self.away), timeout=LOOK)
             for each in done:
                 self._receive(each, self.away.pop(each))
+
+    @property
+    def _is_awaited(self) -> bool:
+        """Whether one that was taken from the backlog is still wanted."""
+        return any(map(self.flights.wants, [*self.away.values(), *self.held]))
+
+    def _fill(self) -> None:
+        """Give workers something to do. Those that died of memory go when nothing else is under
+        way, one to a machine, and nothing else goes until they are back."""
+        if any(map(self._is_starved, self.away.values())):
+            return
+        flights = self.flights
+        while flights.backlog.has_more and len(self.away) + len(self.held) < flights.workers:
+            parcel = flights.next()
+            if self._is_starved(parcel):
+                self.held.append(parcel)
+            elif self.held:
+                flights.give_back(parcel)
+                break
+            else:
+                self._send(parcel)
+        if not self.away:
+            for _ in range(min(len(self.held), max(self.count_machines(), 1))):
+                self._send(self.held.pop(0))
+
+    def _is_starved(self, parcel: Parcel) -> bool:
+        return not self.starved.isdisjoint(parcel.numbers)
 
     def _send(self, parcel: Parcel) -> None:
         # one that was lost goes elsewhere, where there is another machine
@@ -158,6 +195,8 @@ class _RayCrew:
         except (errors.NodeDiedError, errors.ObjectLostError, errors.LocalRayletDiedError) as error:
             self.flights.lose(parcel, f"with its machine: {_first_line(error)}", is_blameless=True)
         except errors.RayError as error:
+            if isinstance(error, errors.OutOfMemoryError):
+                self.starved.update(parcel.numbers)
             self.flights.lose(parcel, self._explain(error))
         else:
             if "lacks" in said:
@@ -177,7 +216,8 @@ class _RayCrew:
     def _explain(self, error: Exception) -> str:
         if isinstance(error, self.ray.exceptions.OutOfMemoryError):
             return (
-                f"for want of memory on its machine: {LESS_MEMORY}, or more memory below [cluster]"
+                f"for want of memory{_tell_memory(error)}: try {SMALLER_JOBS}, or machines with"
+                " more memory"
             )
         if isinstance(error, self.ray.exceptions.RayTaskError):
             return f"of what it could not load or read: {_last_line(error)}"
@@ -327,6 +367,14 @@ def _from_the_root() -> Iterator[None]:
         yield
     finally:
         os.chdir(before)
+
+
+def _tell_memory(error: BaseException) -> str:
+    """What Ray says of the machine and of its log."""
+    used = re.search(r"[\d.]+GB used / [\d.]+GB", str(error))
+    log = re.search(r"`(ray logs [^`]+)`", str(error))
+    told = [each for each in (used and used[0], log and f"its log: {log[1]}") if each]
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def _first_line(error: BaseException) -> str:

@@ -43,11 +43,9 @@ MARGIN = 15
 """minutes more than a job may take, for its beginning"""
 POLL = 1.0
 """seconds between two looks at the folder"""
-ASK = 5.0
-"""seconds between two questions to Slurm"""
-GRACE = 20.0
-"""seconds after which a job is lost that Slurm knows no more and that left no reply: files may
-arrive late on a network disk"""
+ASK = 15.0
+"""seconds between two questions to Slurm. A job that it does not know at two in a row and that left
+no reply is lost: files may arrive late on a network disk"""
 
 
 @dataclass(frozen=True)
@@ -93,65 +91,64 @@ RUNNER = OnSlurm()
 
 
 class _SlurmCrew:
-    """What is under way, and the folder of this run; the same jobs have the same folder."""
+    """What is under way, and the folder of this run; the same jobs have the same folder, and the
+    Slurm jobs that do them have its name."""
 
     def __init__(self, runner: OnSlurm, flights: Flights):
         self.flights, self.portion = flights, runner.portion
         common = flights.backlog.common
-        name = hashlib.sha256(common.encode()).hexdigest()[:16]
-        self.folder = Path(runner.folder) / name
-        self.replies, self.ids = self.folder / "replies", self.folder / "slurm-jobs"
+        self.name = f"allot-{_hash(common)}"
+        self.folder = Path(runner.folder) / self.name
+        self.replies = self.folder / "replies"
         self.replies.mkdir(parents=True, exist_ok=True)
-        self._end_earlier()
+        self.cancel()  # of a driver that was killed; what these had done is there
         trees = {} if runner.sees_files else flights.backlog.trees
         common = relocate(common, place_here(trees, Path(runner.folder)))
         replace_file(self.folder / "common.json", common.encode())
-        self.executor = _make_executor(self.folder / "log", self.portion)
+        self.executor = _make_executor(self.name, self.folder / "log", self.portion)
         self.away: dict[str, Parcel] = {}
         """by the number of the Slurm job"""
-        self.missed: dict[str, float] = {}
-        """since when Slurm does not know it any more"""
+        self.unknown: set[str] = set()
+        """those that Slurm did not know when it was asked last"""
         self.asked = 0.0
         self.has_lost = False
-
-    def _end_earlier(self) -> None:
-        """Jobs of a driver that was killed; what they had done is there."""
-        with contextlib.suppress(OSError):
-            _call("scancel", *self.ids.read_text().split())
-            self.ids.unlink()
 
     def work(self) -> None:
         backlog = self.flights.backlog
         while backlog.has_more or any(map(self.flights.wants, self.away.values())):
             self._send()
-            if not self._collect():
+            os.listdir(self.replies)  # a network disk looks for new files then
+            came = [name for name, parcel in self.away.items() if self._take(parcel)]
+            for name in came:
+                del self.away[name]
+            if not came:
                 time.sleep(POLL)
             self._find_lost()
 
     def _send(self) -> None:
+        """Hand Slurm a file for each worker that has nothing to do."""
         parcels: list[Parcel] = []
-        while (
-            self.flights.backlog.has_more and len(self.away) + len(parcels) < self.flights.workers
-        ):
+        room = self.flights.workers - len(self.away)
+        while self.flights.backlog.has_more and len(parcels) < room:
             parcel = self.flights.next()
-            if not self._take(parcel):
+            if not self._take(parcel):  # nobody has done it before
                 parcels.append(parcel)
-        if not parcels:
-            return
-        names = [self._write(parcel) for parcel in parcels]
-        jobs = self._submit(names)
-        self.away |= {job.job_id: parcel for job, parcel in zip(jobs, parcels, strict=True)}
-        with self.ids.open("a") as ids:
-            ids.write("".join(f"{job.job_id}\n" for job in jobs))
+        if parcels:
+            jobs = self._submit([self._write(parcel) for parcel in parcels])
+            self.away |= {job.job_id: parcel for job, parcel in zip(jobs, parcels, strict=True)}
+
+    def _write(self, parcel: Parcel) -> str:
+        text = canonical(list(parcel.jobs))
+        name = f"{_hash(text)}.json"
+        replace_file(self.folder / name, text.encode())
+        return name
 
     def _submit(self, names: list[str]) -> list[Any]:
-        """Hand Slurm a job for each file."""
-        count = len(names)
-        given = [str(self.folder)] * count, names, [self.portion.seconds] * count
+        folders, seconds = [str(self.folder)] * len(names), [self.portion.seconds] * len(names)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of accounting, which is not asked
-                return list(self.executor.map_array(do_file, *given))
+                return list(self.executor.map_array(do_file, folders, names, seconds))
         except Exception as error:  # of sbatch, by way of submitit
             said = cut((str(error).strip().splitlines() or [type(error).__name__])[0], 300)
             what = (
@@ -159,12 +156,6 @@ class _SlurmCrew:
                 " reads in the environment, such as SBATCH_PARTITION"
             )
             raise InputError([Mistake("slurm", what)]) from error
-
-    def _write(self, parcel: Parcel) -> str:
-        text = canonical(list(parcel.jobs))
-        name = f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
-        replace_file(self.folder / name, text.encode())
-        return name
 
     def _take(self, parcel: Parcel) -> bool:
         """Hand on replies that are there; whether that is all of them."""
@@ -178,29 +169,19 @@ class _SlurmCrew:
                 self.flights.take(number, done)
         return not missing
 
-    def _collect(self) -> bool:
-        """Whether something came."""
-        os.listdir(self.replies)  # a network disk looks for new files then
-        came = [name for name, parcel in self.away.items() if self._take(parcel)]
-        for name in came:
-            del self.away[name]
-            self.missed.pop(name, None)
-        return bool(came)
-
     def _find_lost(self) -> None:
-        now = time.monotonic()
-        if now - self.asked < ASK or (known := _list_known()) is None:
+        if time.monotonic() - self.asked < ASK:
             return
-        self.asked = now
-        for name in [name for name in self.away if name not in known]:
-            if now - self.missed.setdefault(name, now) >= GRACE:
-                del self.missed[name]
-                self._give_up(name, self.away.pop(name))
-
-    def _give_up(self, name: str, parcel: Parcel) -> None:
-        if not self._take(parcel):  # nothing came since it was looked for
-            self.has_lost = True
-            self.flights.lose(parcel, self._explain(name))
+        said = _call("squeue", "--me", "--name", self.name, "--array", "--noheader", "--format=%i")
+        if said is None:  # Slurm starts again, say
+            return
+        self.asked = time.monotonic()
+        gone = self.away.keys() - said.split()
+        for name in gone & self.unknown:
+            if not self._take(parcel := self.away.pop(name)):
+                self.has_lost = True
+                self.flights.lose(parcel, self._explain(name))
+        self.unknown = gone
 
     def _explain(self, name: str) -> str:
         log = self.folder / "log" / f"{name}_0_log.err"
@@ -211,10 +192,7 @@ class _SlurmCrew:
 
     def cancel(self) -> None:
         """End what is under way."""
-        if self.away:
-            _call("scancel", *self.away)
-        with contextlib.suppress(OSError):
-            self.ids.unlink()
+        _call("scancel", "--me", "--name", self.name)
 
 
 def do_file(folder: str, name: str, seconds: float | None) -> None:
@@ -226,23 +204,17 @@ def do_file(folder: str, name: str, seconds: float | None) -> None:
         replace_file(place / "replies" / json.loads(job)["key"], done.encode())
 
 
-def _make_executor(log: Path, portion: Portion) -> Any:
+def _make_executor(name: str, log: Path, portion: Portion) -> Any:
     submitit: Any = importlib.import_module("submitit")
     # without -P, Python would load what lies in the current folder in the place of its own modules
     executor = submitit.SlurmExecutor(log, python=f"{shlex.quote(sys.executable)} -P")
     minutes = USUAL_MINUTES if portion.minutes is None else math.ceil(portion.minutes) + MARGIN
-    asked: dict[str, Any] = {"job_name": "allot", "time": minutes, "array_parallelism": 1000}
+    asked: dict[str, Any] = {"job_name": name, "time": minutes, "array_parallelism": 1000}
     asked |= {"cpus_per_task": math.ceil(portion.cpus)}
     asked |= {"gpus_per_node": int(portion.gpus)} if portion.gpus else {}
     asked |= {} if portion.memory is None else {"mem": f"{math.ceil(portion.memory * 1000)}M"}
     executor.update_parameters(**asked)
     return executor
-
-
-def _list_known() -> set[str] | None:
-    """Jobs that Slurm has or runs; None where it does not answer, as while it starts again."""
-    said = _call("squeue", "--me", "--array", "--noheader", "--format=%i")
-    return None if said is None else set(said.split())
 
 
 def _call(*command: str) -> str | None:
@@ -251,3 +223,7 @@ def _call(*command: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
