@@ -50,8 +50,8 @@ INSIDE = {
         "estimating", "conformance",
     ),
     "estimates.methods": (
-        "response", "levels", "neutral", "slopes", "taba", "taba_alone", "taba_b099", "taba_b0999", "taba_b1",
-        "taba_mended", "taba_pooled", "taba_tag",
+        "response", "levels", "neutral", "slopes", "taba", "taba_alone", "taba_b099", "taba_b0999",
+        "taba_b1", "taba_mended", "taba_pooled", "taba_tag",
     ),
     "advice": ("price", "doctor", "backtest", "loss_weights", "plain_problem", "questions"),
     "orders": ("strategy", "order", "sheet", "conformance"),
