@@ -676,6 +676,26 @@ def test_paper_shows_the_decision_and_no_controls(browser: Any, homes: Report) -
         assert tab.page.pdf().startswith(b"%PDF")
 
 
+SHEET = 673
+"""pixels between the margins of A4"""
+
+
+def test_paper_shows_every_column(browser: Any, tmp_path: Path) -> None:
+    names = ["classes", "segmentation", "depth", "normals", "edges", "keypoints"]
+    counts = dict.fromkeys(names, 1234)
+    plans = ["plan", "equal budget", "all on segmentation"]
+    rows = [{"name": name, "counts": counts, "value": 2.7, "spent": 900} for name in plans]
+    for row in rows[1:]:
+        row["outlook"] = {"mean": 0.28, "low": -0.03, "high": 0.97, "chance": 0.999}
+    tasks = [{"name": name, "count": 1234} for name in names]
+    file = tmp_path / "page.html"
+    file.write_text(render({"plan": {"tasks": tasks}, "comparison": rows}), encoding="utf-8")
+    with visit(browser, file, viewport={"width": SHEET, "height": 1000}) as tab:
+        tab.page.emulate_media(media="print")
+        assert tab.page.get_by_text("above 99").first.is_visible()
+        assert tab.ask("document.documentElement.scrollWidth") <= SHEET
+
+
 def test_pictures_are_shown_within_the_policy(browser: Any, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(render({"pictures": look()}), encoding="utf-8")

@@ -227,6 +227,10 @@ dd { margin: 0; grid-column: 2; }
   table { font-size: 8.5pt; }
   th, td { padding: .2rem .4rem; }
   tbody th { position: static; }
+  /* many columns: a sheet cannot be scrolled */
+  .wide:has(thead th:nth-child(8)) table { font-size: 6.5pt; }
+  .wide:has(thead th:nth-child(8)) :is(th, td) { padding: .15rem .2rem; }
+  .wide:has(thead th:nth-child(8)) :is(tbody th, tbody td) { min-width: 0; }
   h2, h2 + .note, p:has(+ figure), .legend:has(+ .charts) { break-after: avoid; }
   .gallery { width: 47%; margin-right: 2%; }
   .gallery table { font-size: 7.5pt; }
