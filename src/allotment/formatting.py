@@ -46,6 +46,19 @@ def percent(share: float) -> str:
     )
 
 
+def chance(share: float) -> str:
+    """How likely something is, by draws that are never all there could be.
+
+    >>> chance(0.97), chance(0.999), chance(0.0)
+    ('97 %', 'above 99 %', 'below 1 %')
+    """
+    if share > 0.99:
+        return "above 99 %"
+    if share < 0.01:
+        return "below 1 %"
+    return f"{share:.0%}".replace("%", " %")
+
+
 def rounded(price: float | None) -> str:
     """A break-even price, which is known to four digits."""
     return "-" if price is None else number(float(f"{price:.4g}"))

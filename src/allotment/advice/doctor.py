@@ -18,7 +18,7 @@ from allotment.estimates.response import Response, find_level, find_scored
 from allotment.estimates.taba import PairRates, read_pairs
 from allotment.estimates.transfer import PLAIN_ESTIMATORS, Transfer
 from allotment.estimates.verdict import judge
-from allotment.formatting import percent, several
+from allotment.formatting import chance, percent, several
 from allotment.plan import Outlook, Plan, allocate, unit_of
 from allotment.problem import Problem
 from allotment.solver.baselines import equal_budget
@@ -207,9 +207,7 @@ def _headline(found: Diagnosis) -> str:
                 "%", " %"
             )
         )
-        range_ += f", better than equal budget with a chance of {look.chance:.0%}".replace(
-            "%", " %"
-        )
+        range_ += f", better than equal budget with a chance of {chance(look.chance)}"
     if abs(look.mean) < NO_DIFFERENCE:
         message = f"The plan promises as much as equal budget: {range_}."
     else:

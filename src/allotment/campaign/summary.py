@@ -34,7 +34,7 @@ from allotment.estimates.forecast import (
 from allotment.estimates.response import Response
 from allotment.estimates.scoring import tell_scoring
 from allotment.estimates.transfer import Transfer
-from allotment.formatting import percent, several
+from allotment.formatting import chance, percent, several
 from allotment.job import installed
 from allotment.learners.metrics import title_metric
 from allotment.learners.validation import FEWEST_SCORED
@@ -292,9 +292,8 @@ def tell_outlook(plan: Plan) -> str:
     if plan.counts == equal_budget(plan.problem):
         return "as much as equal budget, which is the same plan"
     low, high = f"{look.low:+.2g}", f"{look.high:+.2g}"
-    chance = f"{look.chance:.0%}".replace("%", " %")
     unit = unit_of(plan.evidence)
-    sure = f"({LEVEL * 100:.0f} %: {low} to {high}; chance {chance})"
+    sure = f"({LEVEL * 100:.0f} %: {low} to {high}; chance {chance(look.chance)})"
     promise = PROMISES[plan.standing]
     if is_groundless(plan.evidence):
         promise = "not to be relied on, for the method found nothing to go by"

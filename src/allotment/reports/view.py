@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from allotment.amounts import exact
-from allotment.formatting import amounts, find_places
+from allotment.formatting import amounts, chance, find_places
 from allotment.learners.metrics import title_metric
 from allotment.reports import words
 from allotment.reports.blocks import (
@@ -123,7 +123,7 @@ def _list_tiles(given: PageValues) -> list[tuple[str, Content, Content]]:
     """Chance, gain and what it would be worth to know more."""
     found: list[tuple[str, Content, Content]] = []
     if (outlook := given.get("outlook")) is not None:
-        found.append((words.TILES["chance"], words.say_share(outlook["chance"]), words.EQUAL))
+        found.append((words.TILES["chance"], chance(outlook["chance"]), words.EQUAL))
     if (knowing := given.get("knowing")) is not None:
         places = find_places(knowing)
         unit = words.find_unit(given.get("outlook") or {})
@@ -371,7 +371,7 @@ def _say_outlook(outlook: PageValues | None) -> Content:
 
 
 def _say_chance(outlook: PageValues | None) -> str:
-    return words.say_share(outlook["chance"]) if outlook else words.NOT_KNOWN
+    return chance(outlook["chance"]) if outlook else words.NOT_KNOWN
 
 
 def _view_evaluation(given: PageValues) -> list[PageBlock]:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from allotment.amounts import exact, show
-from allotment.formatting import find_places, percent
+from allotment.formatting import chance, find_places, percent
 from allotment.reports.markup import Content, Html, escape, fill, join, name
 from allotment.standing import PERCENT, Standing
 
@@ -365,18 +365,6 @@ def say_percent(share: float) -> str:
     return mark(percent(share))
 
 
-def say_share(share: float) -> str:
-    """
-    >>> say_share(0.97), say_share(0.999), say_share(0.0)
-    ('97 %', 'above 99 %', 'below 1 %')
-    """
-    if share > 0.99:
-        return "above 99 %"
-    if share < 0.01:
-        return "below 1 %"
-    return f"{share:.0%}".replace("%", " %")
-
-
 def say_level(level: float) -> str:
     return mark(f"{100 * level:.4g} %")
 
@@ -479,7 +467,7 @@ def say_decision(
         "equal": fill(" ({what})", what=list_counts(equal)) if equal else "",
         "by": f"{say_number(abs(outlook['mean']), _places_of(outlook))} {find_unit(outlook)}",
         "range": _say_sureness(outlook),
-        "chance": f"chance {say_share(outlook['chance'])}",
+        "chance": f"chance {chance(outlook['chance'])}",
     }
     return fill(_SAME if counts == equal else _SENTENCES[find_standing(outlook)], **parts)
 
