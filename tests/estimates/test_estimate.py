@@ -191,8 +191,8 @@ def test_all_mistakes_at_once() -> None:
 
 def test_every_option_that_a_method_names_is_taken() -> None:
     given: dict[str, Any] = {
-        "draws": 30, "best": 1.0, "prior": None, "together": 2, "every": 9, "ahead": 2, "runs": 2,
-        "sizes": (5, 10, 20),
+        "draws": 30, "best": 1.0, "prior": None, "beliefs": None, "together": 2, "every": 9,
+        "ahead": 2, "runs": 2, "sizes": (5, 10, 20),
         "repetitions": 2, "ensemble": 2, "mode": "soft", "pool": range(500), "fallback": False,
         "estimator": "tag",
         "own_gain": False, "probing": {"steps": 2000}, "validation": 0.3, "score_on": None,

@@ -64,7 +64,8 @@ class TestTextModel(LearnerTests):
 
 
 def test_every_example_is_tested() -> None:
-    assert {path.stem for path in FOLDER.glob("*.py")} == set(EXAMPLES)
+    elsewhere = {"several_gpus"}  # test_several_gpus.py
+    assert {path.stem for path in FOLDER.glob("*.py")} == set(EXAMPLES) | elsewhere
 
 
 @each_example

@@ -46,6 +46,7 @@ def make() -> Any:
     return load().make(data, split(data, 0, 0.25, 0.1))
 
 
+@pytest.mark.long
 class TestOnOneProcess(LearnerTests):
     classes = {"yes": 2}  # noqa: RUF012
 
