@@ -10,7 +10,7 @@ help:
 	@echo "make demo       set up and run a whole campaign on built-in pictures, in four minutes on two cores"
 	@echo "make test       set up and run the tests"
 	@echo "make test-long  kills, fuzzing, instruction sets, the wheel"
-	@echo "make test-slow  the whole demo, on processes and on Ray"
+	@echo "make test-slow  the whole demo, on processes and on Ray; machines without memory"
 	@echo "make check      lint, format, types"
 	@echo "make format     write what 'make check' wants"
 	@echo "make bench      speed, as ratios within one run"
@@ -43,7 +43,7 @@ test: $(VENV)/.clusters
 	$(BIN)/python -m pytest -n auto
 
 test-long: $(VENV)/.clusters
-	$(BIN)/python -m pytest -n auto -m long
+	$(BIN)/python -m pytest -n auto -m "long and not slow"
 
 test-slow: $(VENV)/.clusters
 	$(BIN)/python -m pytest -m slow

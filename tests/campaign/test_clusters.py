@@ -188,7 +188,7 @@ def test_a_worker_dies_as_for_want_of_memory_and_then_somebody_presses_ctrl_c(
     assert read_results(campaign) == undisturbed
 
 
-# Memory
+# Memory: with nothing beside it, since Ray watches all that is used
 
 GIGABYTE = 10**9
 ALLOWANCE = 8 * GIGABYTE
@@ -280,6 +280,8 @@ def count_killed(folder: Path) -> int:
 
 
 @needs_ray
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_jobs_that_take_too_much_memory_together(
     hungry: Path, narrow_cluster: ray_cluster.RayCluster
 ) -> None:
@@ -306,6 +308,8 @@ def test_jobs_that_take_too_much_memory_together(
 
 
 @needs_ray
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_job_that_takes_too_much_memory_by_itself(
     hungry: Path, narrow_cluster: ray_cluster.RayCluster
 ) -> None:
