@@ -235,7 +235,7 @@ dd { margin: 0; grid-column: 2; }
   .gallery { width: 47%; margin-right: 2%; }
   .gallery table { font-size: 7.5pt; }
   .gallery thead td, .gallery tbody th { width: 3.2rem; }
-  figure, tr, li, .decision, .gallery, .note { break-inside: avoid; }
+  figure, tr, li, .decision, .gallery, .note, .wide { break-inside: avoid; }
   .decision, .badge, .key, td, svg, img { print-color-adjust: exact;
   -webkit-print-color-adjust: exact; }
 }
