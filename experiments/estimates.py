@@ -19,12 +19,13 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from allotment.estimates.worth import fit
 from learner import load
 from numpy.typing import NDArray
 
@@ -35,10 +36,8 @@ from allotment.estimates.design import design
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.estimating import estimate
 from allotment.estimates.methods.slopes import fit_slopes
-from allotment.estimates.priors import Prior, learn_prior
 from allotment.estimates.request import FOLDS
 from allotment.estimates.response import Response, run
-from allotment.estimates.worth import fit
 from allotment.learners.learner import train_many
 from allotment.learners.networks import Perceptron
 from allotment.learners.recipe import Recipe
@@ -356,16 +355,12 @@ def measure_method(
     if made is None or (method == "slopes" and trainings < FEWEST_FOR_SLOPES):
         return None
     if method == "response":
-        return fit(
-            Response.from_dict(made),
-            prior=prior_for(campaign.setting, kept.path.parent),
-            seed=campaign.number,
-        )
+        return fit(Response.from_dict(made), seed=campaign.number)
     return fit_slopes(Response.from_dict(made)) if method == "slopes" else Estimates.from_dict(made)
 
 
 def _measure(campaign: Campaign, method: str, trainings: int) -> Any:
-    if method == "response":  # kept before it is fitted, so that another prior needs no training
+    if method == "response":  # kept before it is fitted, so that other beliefs need no training
         chosen = design(campaign.labels, trainings, campaign.number, folds=FOLDS)
         return run(campaign.learner, campaign.labels, chosen, together=TOGETHER).to_dict()
     try:
@@ -395,64 +390,6 @@ def measure_methods(
     plans = [plan_of(kept, campaign, method, size) for method in methods for size in sizes]
     train_plans(
         kept, campaign, [plan.counts for plan in plans if plan is not None], purchases_of(campaign)
-    )
-
-
-# --- priors from the other data set ---
-
-CURVE_SIZES = (300, 600, 1200, 2400)
-CURVE_CAMPAIGNS, CURVE_PURCHASES = range(4), (0, 1)
-
-
-def _all_of(file: str, tasks: Sequence[str]) -> Setting:
-    return Setting(file, tuple(tasks), (1,) * len(tasks), (CURVE_SIZES[0],) * len(tasks), 1)
-
-
-CURVES = {
-    "tox21": _all_of(
-        TOX,
-        [
-            f"NR-{name}"
-            for name in ("AR", "AR-LBD", "AhR", "Aromatase", "ER", "ER-LBD", "PPAR-gamma")
-        ]
-        + [f"SR-{name}" for name in ("ARE", "ATAD5", "HSE", "MMP", "p53")],
-    ),
-    "qm8": _all_of(
-        QM8,
-        [
-            f"{what}-{level}"
-            for level in ("CC2", "PBE0", "CAM")
-            for what in ("E1", "E2", "f1", "f2")
-        ],
-    ),
-}
-
-
-def measure_curves(kept: Kept, data_set: str) -> NDArray[np.float64]:
-    """[number of labels, task]: gains in % when a task's own labels become more and those of the
-    others do not."""
-    setting = CURVES[data_set]
-    campaigns = [Campaign(setting, number) for number in CURVE_CAMPAIGNS]
-    found = np.zeros((len(CURVE_SIZES), len(setting.tasks)))
-    for at, task in enumerate(setting.tasks):
-        plans = [nothing(setting) | {task: size - CURVE_SIZES[0]} for size in CURVE_SIZES]
-        for campaign in campaigns:
-            train_plans(kept, campaign, plans, CURVE_PURCHASES)
-            scores = [
-                [kept.found[key_of(plan, campaign.number, p)][at] for p in CURVE_PURCHASES]
-                for plan in plans
-            ]
-            means = np.mean(scores, axis=1)
-            found[:, at] += (means - means[0]) / means[0] * 100 / len(campaigns)
-    return -found if data_set == "qm8" else found
-
-
-@cache
-def prior_for(setting: Setting, folder: Path) -> Prior:
-    """What the other data set's curves teach."""
-    (other,) = (data_set for data_set in CURVES if data_set != setting.data_set)
-    return learn_prior(
-        [(CURVE_SIZES, measure_curves(Kept(folder / f"curves-{other}.jsonl"), other))]
     )
 
 
@@ -676,7 +613,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["curves", "measure", "report", "compute"])
+    parser.add_argument("what", choices=["measure", "report", "compute"])
     parser.add_argument(
         "settings",
         nargs="*",
@@ -698,10 +635,6 @@ def main() -> None:
         parser.error("--data: where are the copies of QM8 and Tox21?")
     os.environ["ALLOT_TEST_DATA"] = str(given.data)
     torch.set_num_threads(1)
-    if given.what == "curves":
-        for data_set in CURVES:
-            measure_curves(Kept(given.kept / f"curves-{data_set}.jsonl"), data_set)
-        return
     for name in given.settings:
         kept, begun = Kept(given.kept / f"{name}.jsonl"), time.perf_counter()
         if given.what == "report":

@@ -1,10 +1,11 @@
 """Small set-ups beside their first edition: `python experiments/setups.py run voc --data FOLDER`,
 `... time voc --data FOLDER`, then `... tell`.
 
-Both editions train on the same draws of labels and are scored on the same validation part, at full
-size. FOLDER holds VOC2012, taskonomy and weights. Every training is a file in `--kept`: stopped, it
-goes on; several may run at once. For CPU seconds the editions take turns in one process, some steps
-each, so that other work on the machine meets both alike.
+The first edition and the newest (or those that `--editions` names) train on the same draws of
+labels and are scored on the same validation part, at full size. FOLDER holds VOC2012, taskonomy and
+weights. Every training is a file in `--kept`: stopped, it goes on; several may run at once. For CPU
+seconds the editions take turns in one process, some steps each, so that other work on the machine
+meets both alike.
 
 The protocol, settled before any of these draws was trained on: draws 0 to 4 (set-ups were settled
 on draws 100 and up), the split of seed 0, COUNTS labels. A difference is paired by draw, in the
@@ -19,13 +20,14 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from allotment.data.labels import Labels, draw
+from allotment.learners.editions import FIRST, newest_edition
 from allotment.learners.learner import Measure, follow, measure, train
 from allotment.learners.setups import find_setup, make_learner
 from allotment.learners.torch_learner import TorchLearner
@@ -40,7 +42,6 @@ COUNTS = {
     "taskonomy": {"few": 20, "some": 80, "many": 300},
 }
 """labels of each task; a single number is for all of them"""
-EDITIONS = (1, 2)
 TIMED_STEPS = 20
 """of one edition before it is the other one's turn"""
 MARGIN = 0.02
@@ -49,7 +50,7 @@ CRITICAL = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}
 
 
 class Bench:
-    """The learners of both editions, each made when it is first wanted."""
+    """The learners of editions, each made when it is first wanted."""
 
     def __init__(self, what: str, folder: Path):
         self._what, self._folder = what, folder
@@ -73,6 +74,11 @@ class Bench:
         for start in range(0, len(wanted), 64):
             learner.look_at(wanted[start : start + 64])
         self.seen[edition] = (len(wanted), time.process_time() - begun)
+
+
+def list_editions(given: argparse.Namespace, what: str) -> tuple[int, ...]:
+    """The first and the newest, unless others are asked for."""
+    return tuple(given.editions or (FIRST, newest_edition(f"{what}-small")))
 
 
 def draw_labels(learner: TorchLearner, what: str, counts: str, seed: int) -> Labels:
@@ -110,7 +116,7 @@ def run(given: argparse.Namespace) -> None:
     for counts in given.counts or COUNTS[given.what]:
         for seed in given.draws:
             # in turns, so that neither is always first
-            for edition in sorted(given.editions, reverse=seed % 2 == 1):
+            for edition in sorted(list_editions(given, given.what), reverse=seed % 2 == 1):
                 path = given.kept / f"{given.what}-{counts}-{seed}-{edition}.json"
                 if path.exists():
                     continue
@@ -122,21 +128,21 @@ def run(given: argparse.Namespace) -> None:
 def take_time(given: argparse.Namespace) -> None:
     """CPU seconds of a step and of scoring all tasks, in turns."""
     bench, counts = Bench(given.what, given.data), next(iter(COUNTS[given.what]))
-    states = {}
-    for edition in EDITIONS:
+    states, editions = {}, list_editions(given, given.what)
+    for edition in editions:
         learner = bench.learner(edition)
         labels = draw_labels(learner, given.what, counts, 0)
         bench.warm(edition, labels)
         states[edition] = follow(learner, learner.start(labels, 0), learner.tasks, 2)
-    spent = np.zeros((given.rounds, len(EDITIONS), 2))
+    spent = np.zeros((given.rounds, len(editions), 2))
     for number in range(given.rounds):
-        for at, edition in sorted(enumerate(EDITIONS), reverse=number % 2 == 1):
+        for at, edition in sorted(enumerate(editions), reverse=number % 2 == 1):
             learner, begun = bench.learner(edition), time.process_time()
             states[edition] = follow(learner, states[edition], learner.tasks, TIMED_STEPS)
             stepped = time.process_time()
             measure(learner, states[edition])
             spent[number, at] = (stepped - begun) / TIMED_STEPS, time.process_time() - stepped
-    for at, edition in enumerate(EDITIONS):
+    for at, edition in enumerate(editions):
         steps = int(bench.learner(edition).recipe.steps or 0)
         whole = steps * spent[:, at, 0] + spent[:, at, 1]
         pictures, seconds = bench.seen[edition]
@@ -165,30 +171,35 @@ def judge(mean: float, half: float, margin: float) -> str:
 def tell(given: argparse.Namespace) -> None:
     """The tables of all trainings that are there in both editions."""
     for what, sizes in COUNTS.items():
+        editions = list_editions(given, what)
         for counts in sizes:
-            pairs = [_read_pair(given.kept, what, counts, seed) for seed in given.draws]
-            _tell_setting(what, counts, [pair for pair in pairs if pair is not None])
+            names = [f"{what}-{counts}-{seed}" for seed in given.draws]
+            pairs = [_read_pair(given.kept, name, editions) for name in names]
+            _tell_setting(what, counts, editions, [pair for pair in pairs if pair is not None])
 
 
-def _read_pair(kept: Path, what: str, counts: str, seed: int) -> list[Mapping[str, object]] | None:
-    paths = [kept / f"{what}-{counts}-{seed}-{edition}.json" for edition in EDITIONS]
+def _read_pair(kept: Path, name: str, editions: Sequence[int]) -> list[Mapping[str, object]] | None:
+    paths = [kept / f"{name}-{edition}.json" for edition in editions]
     if not all(path.exists() for path in paths):
         return None
     return [json.loads(path.read_text()) for path in paths]
 
 
-def _tell_setting(what: str, counts: str, pairs: list[list[Mapping[str, object]]]) -> None:
+def _tell_setting(
+    what: str, counts: str, editions: Sequence[int], pairs: list[list[Mapping[str, object]]]
+) -> None:
     print(f"\n{what}, {counts} ({COUNTS[what][counts]}): {len(pairs)} draws")
     if len(pairs) < 2:
         return
-    print("\n| task | edition 1 | edition 2 | difference | |\n|---|---|---|---|---|")
+    heads = " | ".join(f"edition {each}" for each in editions)
+    print(f"\n| task | {heads} | difference | |\n|---|---|---|---|---|")
     for task in pairs[0][0]["scores"]:
         old, new = (np.array([pair[at]["scores"][task] for pair in pairs]) for at in (0, 1))
         mean, half = compare(old, new)
         verdict = judge(mean, half, MARGIN * abs(float(old.mean())))
         cells = f"{abs(old.mean()):.4f} | {abs(new.mean()):.4f} | {mean:+.4f} ± {half:.4f}"
         print(f"| {task} | {cells} | {verdict} |")
-    for at, edition in enumerate(EDITIONS):
+    for at, edition in enumerate(editions):
         spent = np.array([[pair[at]["train"], pair[at]["score"]] for pair in pairs])
         (least, _), (most, _) = spent.min(axis=0), spent.max(axis=0)
         mean = spent.mean(axis=0)
@@ -209,12 +220,13 @@ def main() -> None:
     for each in (running, telling):
         each.add_argument("--kept", type=Path, default=Path("setups"), help="finished trainings")
         each.add_argument("--draws", type=int, nargs="+", default=range(5))
+    for each in (running, timing, telling):
+        each.add_argument("--editions", type=int, nargs="+", help="an earlier one and a later one")
     for each in (running, timing):
         each.add_argument("what", choices=list(FOLDERS))
         each.add_argument("--data", type=Path, default=os.environ.get("ALLOT_TEST_DATA"))
     timing.add_argument("--rounds", type=int, default=4)
     running.add_argument("--counts", nargs="+", help="few, some or many; all if left out")
-    running.add_argument("--editions", type=int, nargs="+", default=EDITIONS, choices=EDITIONS)
     given = parser.parse_args()
     if given.does is not tell and given.data is None:
         parser.error("--data: where are VOC2012, taskonomy and weights?")

@@ -21,13 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from allotment.campaign.rounds import propose
+from allotment.campaign.tranche import propose_tranche
 from allotment.data.labels import Labels
 from allotment.estimates.design import Design, design
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.priors import Prior
+from allotment.estimates.levels import fit
 from allotment.estimates.response import UNTRAINED, Response, join
-from allotment.estimates.worth import fit
 from allotment.learners.learner import Measure
 from allotment.plan import allocate, baselines
 from allotment.problem import Problem, Task
@@ -360,6 +359,8 @@ class Outcome:
     neutral: float
     equal: float
     covered: bool
+    above: bool
+    """whether the truth lies above the interval"""
     width: float
     """of the interval of D_T(plan) - D_T(equal budget), in % of the range"""
     chance: float
@@ -400,6 +401,7 @@ def run_campaign(
         seed,
         *((best - gains) / span * 100).tolist(),
         covered=bool(low - slack <= true <= high + slack),
+        above=bool(true > high + slack),
         width=float(high - low) / span * 100,
         chance=float(np.mean(draws > 0)),
         beats=true > 0,
@@ -452,8 +454,10 @@ def run_rounds(
     seen: list[Response] = []
     for left in range(rounds, 0, -1):
         seen.append(campaign.respond(design(campaign.labels, trainings, campaign.seed)))
-        plan = allocate(problem, fit(join(seen), prior=Prior().later if len(seen) > 1 else None))
-        now = plan.counts if left == 1 else propose(plan, plan.outlook, whole.budget).counts
+        plan = allocate(problem, fit(join(seen)))
+        now = plan.counts
+        if left > 1:
+            now = propose_tranche(plan, whole.budget, is_first=left == rounds).counts
         bought = {name: bought[name] + now[name] for name in bought}
         rest = problem.budget - problem.price(now)
         if rest < min(first.truth.costs):

@@ -18,7 +18,7 @@ from fuzzing.target import Finding, Target, attempt
 
 from allotment.errors import AllotmentError, InputError, Mistake
 
-MOST_INPUTS = 800
+MOST_INPUTS = 400
 """for each parser: the same ones come again, so that what passes here passes elsewhere"""
 SECONDS = 120
 """for each parser at most"""

@@ -44,13 +44,13 @@ INSIDE = {
     ),
     "estimates": (
         "probes", "posterior", "transfer", "curves", "verdict", "reduction",
-        "estimates", "design", "response", "forecast", "sampling", "priors", "worth", "beliefs",
+        "estimates", "design", "response", "forecast", "sampling", "beliefs",
         "levels", "stopping", "triples", "taba",
         "outline", "request", "scoring", "options", "method", "chunks", "paper", "letter",
         "estimating", "conformance",
     ),
     "estimates.methods": (
-        "response", "levels", "neutral", "slopes", "taba", "taba_alone", "taba_b099", "taba_b0999",
+        "response", "neutral", "slopes", "taba", "taba_alone", "taba_b099", "taba_b0999",
         "taba_b1", "taba_mended", "taba_pooled", "taba_tag",
     ),
     "advice": ("price", "doctor", "backtest", "loss_weights", "plain_problem", "questions"),
@@ -65,9 +65,10 @@ INSIDE = {
     "settings": ("settings", "template"),
     "stock": ("stock", "fingerprints", "conformance"),
     "campaign": (
-        "renaming", "beginning", "rounds", "state", "goals", "evaluation", "audit", "session",
-        "sheets", "doubts", "intake", "corrections", "origins", "export", "sharing", "placing",
-        "work", "jobs", "choosing", "gallery", "summary", "campaign", "starting",
+        "renaming", "beginning", "rounds", "tranche", "prospect", "state", "goals", "evaluation",
+        "audit", "session", "sheets", "doubts", "intake", "corrections", "origins", "export",
+        "sharing", "placing", "work", "jobs", "choosing", "gallery", "summary", "campaign",
+        "starting",
     ),
     "experiment": (
         "case", "ground", "record", "work", "outcomes", "casebook", "entrants", "surfaces",
@@ -160,9 +161,10 @@ def test_the_front_door() -> None:
         "Evidence", "Frontier", "Geometric",
         "Infeasible", "InputError", "Logarithmic", "Outlook", "Plan", "Power", "Problem", "Score",
         "SklearnLearner",
-        "Standing", "Tabulated", "Task",
-        "__version__", "allocate", "baselines", "cheapest", "diagnose", "estimate", "frontier",
-        "load_model", "neutral_gains",
+        "Standing", "Stop", "Tabulated", "Task", "Tranche",
+        "__version__", "allocate", "baselines", "cheapest", "diagnose", "estimate", "find_stop",
+        "frontier",
+        "load_model", "neutral_gains", "propose_tranche",
         "read_problem", "score",
     }  # fmt: skip
     for name in allotment.__all__:

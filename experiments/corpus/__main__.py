@@ -3,9 +3,12 @@
     python -m corpus settings               draw the purchases that are planned
     python -m corpus measure [--workers 2]  train what is missing; goes on where it was stopped
     python -m corpus report                 the tables and the picture of docs/results/corpus.md
+    python -m corpus learn [--workers 2]    numbers of the estimates: docs/results/beliefs.md
+    python -m corpus measure --locked       the one reported run: docs/results/locked.md
 
 Run it in the folder `experiments`. `settings` and `measure` need the data (ALLOT_TEST_DATA),
-`report` the kept files alone; so does `allot experiment replay`, which judges any way to plan.
+`report` and `learn` the kept files alone; so does `allot experiment replay`, which judges any way
+to plan.
 """
 
 from __future__ import annotations
@@ -18,27 +21,32 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from allotment.corpus.report import write_report
 from allotment.corpus.setting import save_settings
 from allotment.corpus.surface import open_surfaces
+from allotment.estimates.beliefs import Beliefs
+from corpus.learning import learn, write_learnt
 from corpus.measuring import PARTS, measure_all
 from corpus.settings import CAMPAIGNS, FOLDER, list_settings
 
-DOCUMENT = FOLDER.parents[1] / "docs" / "results" / "corpus.md"
+RESULTS = FOLDER.parents[1] / "docs" / "results"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("verb", choices=["settings", "measure", "report"])
+    parser.add_argument("verb", choices=["settings", "measure", "report", "learn"])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--campaigns", type=int, default=CAMPAIGNS, help="of each setting")
     parser.add_argument("--part", choices=PARTS, action="append", help="of what is measured")
+    parser.add_argument("--locked", action="store_true", help="data sets that nobody looked at")
     asked = parser.parse_args()
     if asked.verb == "settings":
         save_settings(list_settings(), FOLDER)
     elif asked.verb == "measure":
-        measure_all(asked.workers, asked.campaigns, asked.part or PARTS)
+        measure_all(asked.workers, asked.campaigns, asked.part or PARTS, asked.locked)
+    elif asked.verb == "learn":
+        write_learnt(learn(Beliefs(), asked.workers), RESULTS / "beliefs.md")
     else:
-        write_report(open_surfaces(FOLDER, asked.campaigns), DOCUMENT)
+        write_report(open_surfaces(FOLDER, asked.campaigns), RESULTS / "corpus.md")
 
 
 if __name__ == "__main__":

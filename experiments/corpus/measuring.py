@@ -22,9 +22,9 @@ PARTS = ("surfaces", "long", "plans")
 plans of all ways"""
 
 
-def measure_all(workers: int, campaigns: int, parts: Sequence[str]) -> None:
+def measure_all(workers: int, campaigns: int, parts: Sequence[str], locked: bool = False) -> None:
     """Campaign by campaign through all settings, so that a part of them says something of all."""
-    settings = [each for each in load_settings(FOLDER) if not each.is_locked]
+    settings = [each for each in load_settings(FOLDER) if each.is_locked == locked]
     for part in parts:
         for number in range(campaigns):
             with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from allotment.campaign.rounds import propose
+from allotment.campaign.tranche import propose_tranche
 from allotment.corpus.kept import Kept
 from allotment.corpus.plans import Counts, make_problem, order_counts
-from allotment.corpus.ways import TABA_TRAININGS, WAYS_IN_ROUNDS, dump, tell
+from allotment.corpus.ways import TABA_TRAININGS, WAYS_IN_TRANCHES, dump, tell
+from allotment.data.labels import Labels
 from allotment.errors import InputError
+from allotment.estimates.estimates import Estimates
 from allotment.estimates.estimating import estimate
-from allotment.estimates.priors import Prior
-from allotment.estimates.request import FOLDS
-from allotment.estimates.response import Response, join
-from allotment.estimates.worth import fit
+from allotment.estimates.method import DEFAULT, METHODS
+from allotment.estimates.request import FOLDS, Request
+from allotment.estimates.response import Response
+from allotment.learners.learner import Learner
 from allotment.plan import allocate
 from allotment.problem import Problem
-from corpus.campaigns import ALONE, Campaign
+from corpus.campaigns import ALONE, RECIPE, Campaign
 
 CAMPAIGNS_OF_ROUNDS, CAMPAIGNS_OF_TABA = 2, 1
 """campaigns of a setting in which what takes longest is done"""
@@ -31,9 +34,10 @@ def measure_long(kept: Kept, campaign: Campaign) -> None:
         for name in TABA_TRAININGS:
             if kept.get(number, name) is None:
                 kept.put(number, name, _plan_by_taba(campaign, name))
-    if number < CAMPAIGNS_OF_ROUNDS and kept.get(number, "three rounds") is None:
-        for name, rounds in WAYS_IN_ROUNDS.items():
-            kept.put(number, name, _plan_in_rounds(kept, campaign, rounds))
+    if number < CAMPAIGNS_OF_ROUNDS:
+        for name, rounds in WAYS_IN_TRANCHES.items():
+            if kept.get(number, name) is None:
+                kept.put(number, name, _plan_in_rounds(kept, campaign, rounds))
 
 
 def _plan_by_taba(campaign: Campaign, name: str) -> dict[str, Any]:
@@ -56,23 +60,43 @@ def _plan_in_rounds(kept: Kept, campaign: Campaign, rounds: int) -> dict[str, An
     propose, with labels of the first purchase."""
     setting = campaign.setting
     problem = whole = make_problem(setting)
-    bought, seen = dict.fromkeys(setting.tasks, 0), []
-    for left in range(rounds, 0, -1):
-        done = rounds - left
-        seen.append(_respond(kept, campaign, order_counts(setting, bought), done))
-        prior = Prior().later if len(seen) > 1 else Prior()
-        plan = allocate(problem, fit(join(seen), prior=prior, seed=campaign.number))
-        now = plan.counts if left == 1 else propose(plan, plan.outlook, whole.budget).counts
+    bought, earlier = dict.fromkeys(setting.tasks, 0), list[Estimates]()
+    for done in range(rounds):
+        counts = order_counts(setting, bought)
+        response = _respond(kept, campaign, counts, done)
+        earlier.append(_conclude(campaign, counts, response, earlier))
+        plan = allocate(problem, earlier[-1])
+        now = plan.counts
+        if done < rounds - 1:
+            now = propose_tranche(plan, whole.budget, is_first=not done).counts
         bought = {name: bought[name] + now[name] for name in bought}
-        rest = problem.budget - problem.price(now)
-        tasks = []
-        for task in problem.tasks:
-            pool = None if task.pool is None else task.pool - now[task.name]
-            tasks.append(replace(task, have=task.have + now[task.name], pool=pool))
-        if not any(task.pool != 0 and task.cost <= rest for task in tasks):
+        problem = _take_off(problem, now)
+        if not any(task.pool != 0 and task.cost <= problem.budget for task in problem.tasks):
             break
-        problem = Problem(tasks, budget=rest)
     return {"counts": list(order_counts(setting, bought))}
+
+
+def _conclude(
+    campaign: Campaign, bought: Counts, response: Response, earlier: Sequence[Estimates]
+) -> Estimates:
+    """What the default method says of trainings, as campaigns are told it."""
+
+    def open_labels() -> tuple[Learner, Labels]:
+        labels = campaign.buy(bought, 0)
+        return campaign.make_learner(labels, RECIPE), labels
+
+    request = Request(open_labels, campaign.number, trainings=len(response.scores), folds=FOLDS)
+    return METHODS.load(DEFAULT).conclude(request, [response.to_dict()], earlier)
+
+
+def _take_off(problem: Problem, counts: Mapping[str, int]) -> Problem:
+    """The problem that is left when so much is bought."""
+    tasks = []
+    for task in problem.tasks:
+        count = counts[task.name]
+        pool = None if task.pool is None else task.pool - count
+        tasks.append(replace(task, have=task.have + count, pool=pool))
+    return Problem(tasks, budget=problem.budget - problem.price(counts))
 
 
 def _respond(kept: Kept, campaign: Campaign, bought: Counts, done: int) -> Response:

@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from allotment.advice.doctor import diagnose as diagnose
     from allotment.campaign.campaign import Campaign as Campaign
+    from allotment.campaign.tranche import Tranche as Tranche
+    from allotment.campaign.tranche import propose_tranche as propose_tranche
     from allotment.errors import AllotmentError as AllotmentError
     from allotment.errors import Infeasible as Infeasible
     from allotment.errors import InputError as InputError
     from allotment.estimates.estimates import Estimates as Estimates
     from allotment.estimates.estimating import estimate as estimate
     from allotment.frontiers import Frontier as Frontier
+    from allotment.frontiers import Stop as Stop
+    from allotment.frontiers import find_stop as find_stop
     from allotment.frontiers import frontier as frontier
     from allotment.gains import Coupled as Coupled
     from allotment.gains import Curve as Curve
@@ -48,12 +52,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "problem_file": ("read_problem",),
     "errors": ("AllotmentError", "Infeasible", "InputError"),
-    "frontiers": ("Frontier", "frontier"),
+    "frontiers": ("Frontier", "Stop", "find_stop", "frontier"),
     "gains": ("Coupled", "Curve", "Geometric", "Logarithmic", "Power", "Tabulated"),
     "estimates.estimates": ("Estimates",),
     "estimates.estimating": ("estimate",),
     "advice.doctor": ("diagnose",),
     "campaign.campaign": ("Campaign",),
+    "campaign.tranche": ("Tranche", "propose_tranche"),
     "learners.sklearn_learner": ("SklearnLearner",),
     "models.model": ("load_model",),
     "plan": (

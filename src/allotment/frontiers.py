@@ -1,18 +1,19 @@
-"""What every budget would buy."""
+"""What every budget would buy, and up to which one labels bring what they cost."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allotment.amounts import exact, show
-from allotment.errors import InputError, Mistake, load_library
-from allotment.gains import Curve
+from allotment.errors import Infeasible, InputError, Mistake, load_library
+from allotment.gains import Curve, Geometric
 from allotment.plan import (
     Evidence,
     Plan,
@@ -23,7 +24,7 @@ from allotment.plan import (
     solve_within,
     value_of,
 )
-from allotment.problem import Problem
+from allotment.problem import Problem, Task, read_point_worth, show_exact
 from allotment.solver.dual import highest_prices, respond, whole
 from allotment.solver.model import Model, build
 from allotment.solver.search import maximise
@@ -136,6 +137,106 @@ def frontier(problem: Problem, gains: Mapping[str, Curve] | Evidence) -> Frontie
     by_name = {name: counts[index] for index, name in enumerate(problem.names)}
     budgets = units.astype(np.float64) * float(problem.unit)
     return Frontier(problem, gains, budgets, values, by_name, dense, evidence)
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Up to where labels bring what they cost, where a point of gain is worth money."""
+
+    plan: Plan
+    """the one of greatest value x point_worth less money; its budget is the money that it takes"""
+    budget: Fraction
+    """all there is"""
+    point_worth: Fraction
+    is_end: bool
+    """whether it is the best plan for all there is: every label of that brings what it costs"""
+
+    @property
+    def unspent(self) -> Fraction:
+        """What the plan leaves of all there is."""
+        return self.budget - self.plan.problem.budget
+
+    @property
+    def is_start(self) -> bool:
+        """Whether no label pays beyond those that must be bought."""
+        return self.plan.counts == floors_of(self.plan.problem)
+
+    def check(self) -> None:
+        """Raise Infeasible where it leaves nothing to buy."""
+        if not any(self.plan.counts.values()):
+            raise Infeasible([f"{self}: to plan all the same, leave out --stop"])
+
+    def __str__(self) -> str:
+        point = f"If a point is worth {show(self.point_worth)}"
+        if self.is_end:
+            return f"{point}, every label of the plan brings what it costs"
+        if self.is_start:
+            beyond = " beyond those that must be bought" if any(self.plan.counts.values()) else ""
+            return f"{point}, no label{beyond} brings what it costs"
+        spent = show(self.plan.problem.budget)
+        return f"{point}, labels beyond {spent} of {show(self.budget)} cost more than they bring"
+
+    def say(self, is_taken: bool) -> str:
+        """The same with what becomes of the rest, which is left if the plan `is_taken`."""
+        if self.is_end:
+            return str(self)
+        return f"{self}: {show(self.unspent)} {'stays' if is_taken else 'could stay'} unspent"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "point_worth": show_exact(self.point_worth),
+            "counts": self.plan.counts,
+            "spent": show_exact(self.plan.problem.budget),
+            "unspent": show_exact(self.unspent),
+            "value": self.plan.value,
+        }
+
+
+def find_stop(problem: Problem, gains: Mapping[str, Curve] | Evidence, point_worth: Any) -> Stop:
+    """Up to where labels bring what they cost: the plan of greatest value x point_worth less money
+    that the budget and every limit allow, of equal ones that of least money.
+
+    `point_worth` is what a value of 1 is worth in money; of measured gains, what one point of
+    D_T is, their mean over tasks by weight.
+
+    >>> from allotment import Geometric, Problem, Task, find_stop
+    >>> problem = Problem([Task("cls", cost=1), Task("seg", cost=20)], budget=6300)
+    >>> gains = {"cls": Geometric(1.13, 0.999), "seg": Geometric(2.03, 0.997)}
+    >>> print(find_stop(problem, gains, point_worth=12).plan)
+    cls 2606, seg 66: 3926 of 3926
+    """
+    evidence, curves = as_evidence(gains), check_gains(problem, gains)
+    check_limits(problem)
+    worth = read_point_worth(point_worth)
+    per_point = 1.0 if evidence is None else sum(task.weight for task in problem.tasks) or 1.0
+    whole = solve_within(problem, curves)
+    # money that is kept is like a task of which every label is worth what it costs
+    kept = Task(_find_free_name(problem), cost=problem.unit)
+    each = Geometric(float(problem.unit / worth) * per_point, 1.0)
+    most = _find_most(problem, whole, float(worth) / per_point)
+    both = Problem([kept, *problem.tasks], most, problem.caps, problem.count_implied)
+    found = solve_within(both, {kept.name: each, **curves})
+    money = problem.price({name: found.counts[name] for name in problem.names})
+    plan = solve_within(problem.with_budget(money), curves, evidence)
+    plan = replace(plan, gap=max(plan.gap, found.gap))
+    return Stop(plan, problem.budget, worth, is_end=plan.counts == whole.counts)
+
+
+def _find_most(problem: Problem, whole: Plan, worth: float) -> Fraction:
+    """Money beyond which no plan brings what it costs, not even one that brings all there is to
+    gain. Beside much more of it the worth of single labels would be lost in the last digits."""
+    floors = floors_of(problem)
+    gain = whole.value + whole.gap - value_of(problem, whole.gains, floors)
+    units = math.ceil(gain * worth * (1 + 1e-9) / float(problem.unit))
+    return min(problem.budget, problem.price(floors) + units * problem.unit)
+
+
+def _find_free_name(problem: Problem) -> str:
+    taken, name = set(problem.names), "kept"
+    while name in taken:
+        name += "'"
+    return name
 
 
 FrontierPoints = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]

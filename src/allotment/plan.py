@@ -51,6 +51,9 @@ class Outlook:
     """of each task: the range of its count over plans within 1 % of this one's mean gain"""
     counts: dict[str, tuple[int, int]]
     """of each task: the range of its count, at the same level, over the draws' own best plans"""
+    knowing_more: float | None = None
+    """by how much D_T of each draw's own best plan is above this one's, in the mean over draws: the
+    most that it can bring to measure more; None in files of before it was told"""
 
     def standing(self, unit: str = PERCENT) -> Standing:
         """Whether the plan is better; `unit` is what the estimates count gains in."""
@@ -62,9 +65,11 @@ class Outlook:
             key: {name: list(ends) for name, ends in getattr(self, key).items()}
             for key in ("plateau", "counts")
         }
-        return {
-            key: getattr(self, key) for key in ("mean", "low", "high", "level", "chance")
-        } | ranges
+        numbers = ("mean", "low", "high", "level", "chance")
+        plain = {key: getattr(self, key) for key in numbers} | ranges
+        if self.knowing_more is None:
+            return plain
+        return plain | {"knowing_more": self.knowing_more}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Outlook:
@@ -79,7 +84,8 @@ class Outlook:
         plateau, counts = (
             {name: (int(a), int(b)) for name, (a, b) in plain[key].items()} for key in ranges
         )
-        found = {key: _number(f"outlook.{key}", plain[key]) for key in numbers}
+        known = [key for key in (*numbers, "knowing_more") if key in plain]
+        found = {key: _number(f"outlook.{key}", plain[key]) for key in known}
         return cls(**found, plateau=plateau, counts=counts)
 
 

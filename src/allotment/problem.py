@@ -485,6 +485,15 @@ class Problem:
         )
 
 
+def read_point_worth(given: Any) -> Fraction:
+    """The money that one point of gain is worth to whoever pays; raises InputError for what is
+    none."""
+    read = _Reader()
+    amount = read.amount("point_worth", given, zero=False)
+    read.finish()
+    return amount
+
+
 def _check_tasks(tasks: tuple[Task, ...]) -> list[Mistake]:
     if not tasks:
         return [Mistake("tasks", "there is no task; give at least one")]

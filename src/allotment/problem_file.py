@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,10 +15,10 @@ from allotment.errors import InputError, Mistake, cut, make_hints
 from allotment.gains import Coupled, Curve, curve_from_dict
 from allotment.mistakes import Place, Placed, find_way
 from allotment.notation import read_notation
-from allotment.problem import Cap, Problem, Task
+from allotment.problem import Cap, Problem, Task, read_point_worth
 from allotment.toml import find_lines, parse_toml, read_text, refuse_nesting
 
-TOP_KEYS = ("budget", "count_implied", "task", "cap", "report")
+TOP_KEYS = ("budget", "point_worth", "count_implied", "task", "cap", "report")
 PROBLEM_HINTS = {
     "budget": "is missing; write budget = 6300 (all there is to spend) above the first [[task]]",
     "name": 'is missing; write name = "seg"',
@@ -43,6 +44,8 @@ class Document:
     problem: Problem
     gains: dict[str, Curve] | None
     path: Path | None = None
+    point_worth: Fraction | None = None
+    """money that a value of 1 is worth to whoever pays, if the file says so"""
     report: Mapping[str, str] = field(default_factory=dict)
     """how its report writes money and numbers: currency, decimal"""
 
@@ -104,6 +107,7 @@ def _document(plain: dict[str, Any], wrong: Placed) -> Document | None:
     caps = [cap for entry in entries["cap"] if (cap := _made(entry, Cap.from_dict, wrong))]
     gains = _gains(entries["task"], dict.fromkeys(task.name for task in tasks), wrong)
     budget = _budget(plain, wrong)
+    point_worth = _point_worth(plain, gains, wrong)
     report = read_notation(plain.get("report", {}), wrong)
     try:  # a cap's tasks cannot be judged where there are none
         problem = Problem(
@@ -116,7 +120,7 @@ def _document(plain: dict[str, Any], wrong: Placed) -> Document | None:
         named = [*entries["task"], *entries["cap"]]
         wrong.adopt_named(error.mistakes, [(entry.label, entry.place) for entry in named])
         return None
-    return Document(problem, gains, report=report)
+    return Document(problem, gains, point_worth=point_worth, report=report)
 
 
 def _entries(given: Any, kind: str, wrong: Placed) -> list[_Entry]:
@@ -140,7 +144,7 @@ def _made(entry: _Entry, make: Callable[[dict[str, Any]], Made], wrong: Placed) 
     table = {
         key: value for key, value in entry.table.items() if (entry.kind, key) != ("task", "gain")
     }
-    for key in {"budget", "count_implied"} & set(table):
+    for key in {"budget", "point_worth", "count_implied"} & set(table):
         del table[key]
         what = (
             f"belongs to the whole problem, not to one {entry.kind}; move it above the first"
@@ -181,6 +185,25 @@ def _budget(plain: dict[str, Any], wrong: Placed) -> Any:
     else:
         return plain["budget"]
     return 0
+
+
+def _point_worth(
+    plain: dict[str, Any], gains: dict[str, Curve] | None, wrong: Placed
+) -> Fraction | None:
+    if "point_worth" not in plain:
+        return None
+    place = ("point_worth",)
+    if gains is None:
+        what = (
+            "says nothing without gains; write a [task.gain] below each [[task]], or leave it out"
+        )
+        wrong.add(place, "point_worth", what)
+        return None
+    try:
+        return read_point_worth(plain["point_worth"])
+    except InputError as error:
+        wrong.found += [(place, mistake) for mistake in error.mistakes]
+        return None
 
 
 def _gains(entries: list[_Entry], names: dict[str, None], wrong: Placed) -> dict[str, Curve] | None:

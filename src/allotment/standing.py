@@ -13,6 +13,8 @@ LEAST = 0.1
 that is counted in labels has no such limit, since nobody knows how much score a label is."""
 PERCENT = "%"
 """What leads are counted in unless a method says otherwise."""
+UNITS = {PERCENT: "% of score"}
+"""What leads are counted in, where a method's own word is not enough."""
 
 
 class Standing(StrEnum):

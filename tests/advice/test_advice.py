@@ -203,6 +203,47 @@ def test_a_task_that_learns_from_all_labels_only_is_not_near_chance() -> None:
     )
 
 
+@pytest.mark.parametrize("skill", [0.09, 0.0, -0.4])
+def test_a_score_and_a_skill_like_chance_are_near_chance(skill: float) -> None:
+    seen = response_of({"cls": (0.8, 0.5), "seg": (0.8, 0.5), "kp": (0.5, 0.5)})
+    shape = seen.scores.shape
+    seen = replace(seen, skill=np.full(shape, skill), skill_error=np.full(shape, 0.05))
+    found = task_of(diagnose(EVEN, draws_of([8, 8, 8]), response=seen), "kp")
+    assert found.grade == "unusable"
+    assert found.why.startswith("near chance: with 300 labels it scores 0.")
+    assert found.why.endswith(f"(skill {skill:.2f}, by chance 0 ± 0.05)")
+
+
+def test_answers_that_go_with_the_labels_are_not_near_chance_whatever_they_score() -> None:
+    """Few labels make networks that are sure of too much: they score worse than no answer at
+    all."""
+    seen = response_of({"cls": (0.8, 0.5), "seg": (0.8, 0.5), "kp": (0.42, 0.5)})
+    shape = seen.scores.shape
+    seen = replace(seen, skill=np.full(shape, 0.31), skill_error=np.full(shape, 0.05))
+    found = task_of(diagnose(EVEN, draws_of([8, 8, 8]), response=seen), "kp")
+    assert found.grade == "weak"
+    assert found.why.startswith(
+        "its answers go with the labels (skill 0.31, by chance 0 ± 0.05), but with 300 labels it"
+        " scores 0.4"
+    )
+    assert found.remedy
+
+
+def test_a_task_that_scores_well_without_skill_is_told() -> None:
+    """Where things usually are in a picture can be learnt without a look at any."""
+    seen = response_of({"cls": (0.8, 0.5), "seg": (0.8, 0.5), "kp": (0.6, 0.5)})
+    error = np.full(seen.scores.shape, 0.03)
+    skill = np.broadcast_to([0.5, np.nan, 0.02], seen.scores.shape)
+    seen = replace(seen, skill=skill, skill_error=error)
+    found = diagnose(EVEN, draws_of([8, 8, 0.3]), response=seen)
+    words = (
+        "; its answers go with the labels no better than chance (skill 0.02, by chance 0 ± 0.03)"
+    )
+    assert task_of(found, "kp").why.startswith("more labels bring it little")
+    assert task_of(found, "kp").why.endswith(words)
+    assert all("skill" not in task_of(found, name).why for name in ("cls", "seg"))
+
+
 def test_a_task_that_may_be_dead_is_weak() -> None:
     rng = np.random.default_rng(5)
     estimates = draws_of([8, 8, 8])

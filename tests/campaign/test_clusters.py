@@ -330,6 +330,18 @@ def test_a_job_that_takes_too_much_memory_by_itself(
 # Slurm
 
 
+def cancel_a_job(environment: Mapping[str, str]) -> bool:
+    """Whether a job was running that could be cancelled: between two batches none is."""
+    ask = ["squeue", "--noheader", "--array", "--states=running", "--format=%i %b"]
+    said = subprocess.run(ask, env=environment, capture_output=True, text=True).stdout
+    running = [line.split() for line in said.splitlines()]
+    assert all("gpu" in gpus for _, gpus in running)
+    if not running:
+        return False
+    cancel = ["scancel", running[-1][0]]
+    return subprocess.run(cancel, env=environment).returncode == 0
+
+
 @needs_slurm
 def test_a_job_of_slurm_is_cancelled_from_outside(
     campaign: Path, undisturbed: tuple[Any, ...], tmp_path: Path
@@ -339,12 +351,8 @@ def test_a_job_of_slurm_is_cancelled_from_outside(
         on_slurm = ("estimate", "camp", "--on", f"slurm://{tmp_path}/shared", "--workers", "2")
         process = start(tmp_path, *on_slurm, environment=environment)
         wait_for(lambda: count_done(campaign) or process.poll() is not None)
+        wait_for(lambda: cancel_a_job(environment) or process.poll() is not None)
         assert process.poll() is None, process.communicate()
-        ask = ["squeue", "--noheader", "--array", "--states=running", "--format=%i %b"]
-        said = subprocess.run(ask, env=environment, capture_output=True, text=True).stdout
-        running = [line.split() for line in said.splitlines()]
-        assert all("gpu" in gpus for _, gpus in running)
-        subprocess.run(["scancel", running[-1][0]], env=environment, check=True)
         go_on(process)
     assert read_results(campaign) == undisturbed
     with Store.open(campaign, write=False) as store:

@@ -23,7 +23,7 @@ from allotment.campaign.jobs import list_evaluations
 from allotment.campaign.work import set_up
 from allotment.data.augment import FILL
 from allotment.data.dataset import VOID
-from allotment.data.labels import Labels, TaskLabels, draw
+from allotment.data.labels import TaskLabels, draw
 from allotment.data.voc import VOC_CLASSES
 from allotment.errors import InputError
 from allotment.job import Job
@@ -312,9 +312,8 @@ def set_up_now(test: bool = False) -> Any:
     return set_up(state.settings, state.stock, test=test)
 
 
-def see(bench: Any, labels: Labels, number: int) -> tuple[torch.Tensor, torch.Tensor]:
+def see(bench: Any, state: Any, number: int) -> tuple[torch.Tensor, torch.Tensor]:
     """A mini-batch of masks."""
-    state = bench.learner.start(labels, 0)
     state.done = number
     found: tuple[torch.Tensor, torch.Tensor] = bench.learner.mini_batch(state, "segmentation", 0)
     return found
@@ -336,12 +335,14 @@ def test_estimates_and_evaluations_see_the_same_inputs(crop: int) -> None:
     # what a model would say of the parts of squares that are beside their pictures
     guessed = np.where(values == VOID, 3, values)
     predicted = labels.with_task("segmentation", TaskLabels(masks, guessed))
+    begun = [bench.learner.start(labels, 0) for bench in benches]
+    taught = benches[0].learner.start(predicted, 0)
     for number in range(6):
-        inputs, targets = see(benches[0], labels, number)
-        again, same = see(benches[1], labels, number)
+        inputs, targets = see(benches[0], begun[0], number)
+        again, same = see(benches[1], begun[1], number)
         assert torch.equal(inputs, again)
         assert torch.equal(targets, same)
-        pseudo, filled = see(benches[0], predicted, number)
+        pseudo, filled = see(benches[0], taught, number)
         assert torch.equal(inputs, pseudo)
         # nothing is labelled around a picture, and void borders are no longer void
         known, filled_in = targets != VOID, filled != VOID
@@ -350,8 +351,8 @@ def test_estimates_and_evaluations_see_the_same_inputs(crop: int) -> None:
         outside = (inputs * 255).round() == torch.tensor(FILL)[:, None, None].float()
         assert not (filled_in & outside.all(dim=2)).any()
     shares = [
-        np.mean([float((see(each, labels, at)[1] != VOID).float().mean()) for at in range(6)])
-        for each in benches
+        np.mean([float((see(each, state, at)[1] != VOID).float().mean()) for at in range(6)])
+        for each, state in zip(benches, begun, strict=True)
     ]
     assert shares[0] == shares[1] > 0.3
 

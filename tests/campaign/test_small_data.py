@@ -135,8 +135,12 @@ def test_targets_with_one_class_are_noted_and_estimates_go_on() -> None:
         assert "task 'b': has one class so far, 'u'" in said
         assert "--classes 'b=u|OTHER'" in said
     told = fine("estimate", "camp", "--workers", 1)
-    assert "Task b: not known. No training on its labels could be scored" in told
     assert not re.search(r"\bnan\b", told)
+    diagnosis = Campaign("camp").estimate(0).diagnosis
+    assert diagnosis is not None
+    (finding,) = [each for each in diagnosis.findings if (each.kind, each.name) == ("task", "b")]
+    assert "no training on its labels could be scored" in finding.why
+    assert finding.grade == "unusable"
 
 
 @pytest.mark.parametrize(("one", "other"), [("a", "b"), ("b", "a")])

@@ -16,7 +16,7 @@ from simulated import FAMILIES, SimulatedLearner, start_campaign
 
 import allotment as al
 from allotment.errors import InputError
-from allotment.estimates import worth
+from allotment.estimates import levels
 from allotment.estimates.design import design, folds_of
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.estimating import estimate, prepare
@@ -109,7 +109,7 @@ def test_response_is_the_fit_of_what_the_learner_scored(family: str) -> None:
     campaign = start_campaign(family, "dead", 7)
     learner = SimulatedLearner(campaign)
     found = estimate(learner, campaign.labels, 7, trainings=9)
-    direct = worth.fit(campaign.respond(design(campaign.labels, 9, 7)), seed=7)
+    direct = levels.fit(campaign.respond(design(campaign.labels, 9, 7)), seed=7)
     assert found.worths == pytest.approx(direct.worths)
     assert found.shapes == pytest.approx(direct.shapes)
     assert found.about["measured"]["response"]["tasks"] == list(campaign.truth.names)
@@ -191,7 +191,7 @@ def test_all_mistakes_at_once() -> None:
 
 def test_every_option_that_a_method_names_is_taken() -> None:
     given: dict[str, Any] = {
-        "draws": 30, "best": 1.0, "prior": None, "beliefs": None, "together": 2, "every": 9,
+        "draws": 30, "best": 1.0, "beliefs": None, "together": 2, "every": 9,
         "ahead": 2, "runs": 2, "sizes": (5, 10, 20),
         "repetitions": 2, "ensemble": 2, "mode": "soft", "pool": range(500), "fallback": False,
         "estimator": "tag",

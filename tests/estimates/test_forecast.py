@@ -10,7 +10,15 @@ import pytest
 from allotment.data.labels import Labels
 from allotment.estimates.design import design
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.forecast import SPAN_LEVEL, Forecast, describe_forecasts, forecast
+from allotment.estimates.forecast import (
+    SPAN_LEVEL,
+    Forecast,
+    ScoreLevel,
+    describe_forecasts,
+    find_noise,
+    find_score_level,
+    forecast,
+)
 from allotment.estimates.response import Response, find_scale
 
 HAVE = {"a": 120, "b": 80}
@@ -27,10 +35,12 @@ def true_score(task: str, counts: dict[str, int], higher: bool) -> float:
     return 1 - left if higher else left
 
 
-def measure(seed: int, folds: int, noise: float, higher: bool = True) -> Estimates:
+def measure(
+    seed: int, folds: int, noise: float, higher: bool = True, trainings: int = 40
+) -> Estimates:
     """What trainings would show of these curves, and estimates that know them but for a factor."""
     rng = np.random.default_rng(seed)
-    chosen = design(LABELS, 40, seed, folds)
+    chosen = design(LABELS, trainings, seed, folds)
     scores = [
         [true_score(task, dict(zip(TASKS, row, strict=True)), higher) for task in TASKS]
         for row in chosen.counts.tolist()
@@ -110,6 +120,49 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
     mute = replace(response, scores=np.where([True, False], response.scores, np.nan))
     about = {"unit": "%", "measured": {"response": mute.to_dict()}}
     assert list(forecast(replace(estimates, about=about), HAVE, HAVE)) == ["a"]
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.8])
+def test_the_noise_is_what_two_trainings_on_the_same_labels_differ_by(shared: float) -> None:
+    """In the weighted mean over tasks, whose luck may be `shared`: beside pairs of trainings that
+    are drawn. Labels of b help a, and are no noise."""
+    noise, weights, shares = 0.03, {"a": 3.0, "b": 1.0}, np.array([0.75, 0.25])
+    rng = np.random.default_rng(8)
+    luck = noise**2 * np.array([[1, shared], [shared, 1]])
+    stated, true = [], []
+    for seed in range(60):
+        estimates = measure(seed, 4, noise=0.0, trainings=60)
+        response = Response.from_dict(estimates.about["measured"]["response"])
+        lucky = rng.multivariate_normal([0, 0], luck, size=len(response.fold))
+        response = replace(response, scores=response.scores + lucky)
+        about = {"unit": "%", "measured": {"response": response.to_dict()}}
+        estimates = replace(estimates, about=about)
+        found, levels = find_noise(estimates, weights), list_levels(estimates)
+        assert found is not None
+        stated.append(found)
+        pairs = rng.multivariate_normal([0, 0], luck, size=(2, 2000))
+        totals = (100 * pairs / np.array([level.scale for level in levels])) @ shares
+        true.append(np.std(totals[0] - totals[1]))
+    assert np.sqrt(np.mean(np.square(stated))) == pytest.approx(np.mean(true), rel=0.1)
+
+
+def list_levels(estimates: Estimates) -> list[ScoreLevel]:
+    found = [find_score_level(estimates, task) for task in TASKS]
+    return [level for level in found if level is not None]
+
+
+def test_the_noise_is_not_known_where_too_little_was_scored() -> None:
+    both = {"a": 1.0, "b": 1.0}
+    estimates = measure(4, 4, noise=0.01, trainings=60)
+    assert find_noise(estimates, both) is not None
+    response = Response.from_dict(estimates.about["measured"]["response"])
+    mute = replace(response, scores=np.where([True, False], response.scores, np.nan))
+    half = replace(estimates, about={"unit": "%", "measured": {"response": mute.to_dict()}})
+    assert find_noise(half, both) is None
+    assert find_noise(half, {"a": 1.0, "b": 0.0}) is not None
+    assert find_noise(replace(estimates, about={}), both) is None
+    # of these each fold has one that saw all its labels
+    assert find_noise(measure(4, 4, noise=0.01, trainings=24), both) is None
 
 
 def test_figures_have_as_many_digits_as_are_known() -> None:

@@ -34,11 +34,6 @@ class TestResponse(MethodTests):
         return METHODS.load("response")
 
 
-class TestLevels(MethodTests):
-    def make(self) -> Method:
-        return METHODS.load("levels")
-
-
 class TestSlopes(MethodTests):
     def make(self) -> Method:
         return METHODS.load("slopes")

@@ -33,7 +33,7 @@ from allotment.corpus.plans import (
 from allotment.corpus.replay import judge, judge_itself
 from allotment.corpus.report import show_planted, show_room, show_ways
 from allotment.corpus.setting import Setting, load_settings
-from allotment.corpus.surface import Surface, open_surface
+from allotment.corpus.surface import Surface, open_surface, open_surfaces
 
 NAMES = ("a", "b", "c")
 
@@ -245,10 +245,24 @@ def test_settings_are_as_the_protocol_says() -> None:
         assert 0.45 <= each.budget / spent <= 4
 
 
-def test_nothing_of_a_locked_table_is_kept() -> None:
-    kept = {path.name.split("-")[0] for path in FOLDER.rglob("*.gz")}
-    assert kept <= set(OPEN)
+def test_nothing_of_a_locked_table_is_judged() -> None:
+    assert {each.setting.table for each in open_surfaces(FOLDER)} == set(OPEN)
     assert len(OPEN) == len(TABLES) - 6
+
+
+def test_nothing_is_concluded_from_a_locked_table_before_the_report() -> None:
+    """Trainings may be kept, plans of a method may not: whoever plans with them has looked."""
+    for setting in load_settings(FOLDER):
+        if setting.is_locked:
+            kept = Kept(setting.name, FOLDER)
+            names = {name for _, name in kept.found}
+            assert names <= {"response", "plans", "seconds of response", "seconds of surfaces"}
+            nothing = (0,) * len(setting.tasks)
+            known = [name_run(nothing, each) for each in range(BEFORE)]
+            known += [name_run(plan, PURCHASE) for plan in list_surface(setting)]
+            known.append(name_run(list_baselines(setting)["neutral"], AGAIN))
+            for (_, name), value in kept.found.items():
+                assert name != "plans" or set(value) <= set(known)
 
 
 @pytest.mark.long

@@ -21,9 +21,9 @@ from allotment.corpus.setting import Setting
 from allotment.corpus.surface import Surface
 from allotment.corpus.ways import Choice, Knowledge
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.levels import fit
 from allotment.estimates.methods.slopes import fit_slopes
 from allotment.estimates.response import Response
-from allotment.estimates.worth import fit
 from allotment.plan import allocate, baselines
 from allotment.problem import Problem, Task
 

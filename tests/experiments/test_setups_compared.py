@@ -44,7 +44,7 @@ def test_only_draws_that_both_editions_have_are_told(
     for seed, edition in ((0, 1), (0, 2), (1, 1), (1, 2), (2, 1)):
         found = {"scores": {"classes": seed + 0.1 * edition}, "train": 9.0, "score": 1.0}
         (tmp_path / f"voc-few-{seed}-{edition}.json").write_text(json.dumps(found))
-    compared.tell(argparse.Namespace(kept=tmp_path, draws=range(5)))
+    compared.tell(argparse.Namespace(kept=tmp_path, draws=range(5), editions=[1, 2]))
     told = capsys.readouterr().out
     assert "voc, few ({'classes': 80, 'segmentation': 80}): 2 draws" in told
     assert "| classes | 0.6000 | 0.7000 | +0.1000 ± 0.0000 | better |" in told

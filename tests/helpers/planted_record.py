@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.levels import fit
 from allotment.estimates.response import Response
-from allotment.estimates.worth import fit
 from allotment.experiment.case import Case, Prices
 from allotment.experiment.entrants import list_ours, list_taba, make_problem, spread_budget
 from allotment.experiment.record import name_record

@@ -100,6 +100,7 @@ def ask(names: list[str]) -> dict[str, Any]:
     reached = {"task": "cls", "metric": "AUC", "rises": True, "have": 300, "now": 0.7}
     return {
         "knowing": 0.44,
+        "advice": ["Knowing more would bring little, and stopping here is reasonable."],
         "what_if": {"instance": instance, "unit": "% of score"},
         "frontier": {
             "points": [[0.0, 0.0, 0.0, 0.0], [6300.0, 2.5, 1.25, 4.0], [12600.0, 3.0, 1.5, 5.0]],

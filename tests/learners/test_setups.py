@@ -22,7 +22,7 @@ from allotment.learners.learner import train
 from allotment.learners.recipe import Recipe
 from allotment.learners.setups import (
     BACKBONES,
-    FIRST_EDITIONS,
+    EARLIER_EDITIONS,
     SETUPS,
     Setup,
     _pick_pictures,
@@ -81,10 +81,11 @@ def test_the_papers_network_has_its_strides_and_dilations() -> None:
 @pytest.mark.parametrize("name", SETUPS)
 def test_a_set_up_has_as_many_editions_as_are_counted(name: str) -> None:
     """Settings are checked without torch, by a list of its own."""
-    assert (name in FIRST_EDITIONS) == (newest_edition(name) > FIRST)
+    earlier = EARLIER_EDITIONS.get(name, ())
+    assert len(earlier) == newest_edition(name) - FIRST
     assert find_setup(name) == find_setup(name, newest_edition(name)) == SETUPS[name]
-    if name in FIRST_EDITIONS:
-        assert find_setup(name, 1) == FIRST_EDITIONS[name] != SETUPS[name]
+    for number, setup in enumerate(earlier, start=FIRST):
+        assert find_setup(name, number) == setup != SETUPS[name]
     with pytest.raises(InputError, match=f"no edition 9 of '{name}'"):
         find_setup(name, 9)
 
@@ -92,12 +93,13 @@ def test_a_set_up_has_as_many_editions_as_are_counted(name: str) -> None:
 def test_set_ups_that_keep_first_layers_are_listed() -> None:
     """Settings are checked without torch, by a list of its own."""
     assert {*KEEPING_FIRST} == {name for name, setup in SETUPS.items() if setup.frozen_stages}
-    assert {*KEEPING_FIRST} >= {n for n, setup in FIRST_EDITIONS.items() if setup.frozen_stages}
+    frozen = {name for name, all_ in EARLIER_EDITIONS.items() if any(s.frozen_stages for s in all_)}
+    assert {*KEEPING_FIRST} >= frozen
 
 
 def test_first_editions_stay_as_they_were() -> None:
     """Whatever was begun with them goes on with them: none of this may ever change."""
-    voc, taskonomy = FIRST_EDITIONS["voc-small"], FIRST_EDITIONS["taskonomy-small"]
+    voc, taskonomy = find_setup("voc-small", 1), find_setup("taskonomy-small", 1)
     for setup, steps, stages, narrow in ((voc, 600, 0, 256), (taskonomy, 300, 3, 128)):
         assert (setup.side, setup.backbone, setup.width) == (128, "mobilenet", 64)
         assert (setup.stages, setup.frozen_stages) == (stages, stages or 6)
@@ -107,6 +109,14 @@ def test_first_editions_stay_as_they_were() -> None:
             steps=steps, batch_size=8, optimiser="adam", trunk_rate=0.003, head_rate=0.003
         )
         assert setup.recipe == wanted
+
+
+def test_the_second_edition_for_voc_stays_as_it_was() -> None:
+    setup = find_setup("voc-small", 2)
+    assert (setup.frozen_stages, setup.reduced, setup.narrow, setup.width) == (6, 256, 64, 32)
+    assert (setup.rates, setup.dropout, setup.every) == ((2, 4), 0.1, 4)
+    wanted = Recipe(steps=400, batch_size=8, optimiser="adam", trunk_rate=0.007, head_rate=0.007)
+    assert setup.recipe == wanted
 
 
 @pytest.mark.parametrize("name", ["voc-small", "taskonomy-small"])

@@ -632,8 +632,9 @@ def test_whatever_stands_in_a_result_no_command_stumbles(kind: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["estimates", "plan", "diagnosis", "evaluation", "order"])
-def test_whatever_stands_anywhere_in_a_body_no_command_stumbles(kind: str) -> None:
-    try_bodies("records", kind, every=1)
+def test_whatever_stands_almost_anywhere_in_a_body_no_command_stumbles(kind: str) -> None:
+    """Long lists of alike numbers are most places: of three neighbours one stands for all."""
+    try_bodies("records", kind, every=3)
 
 
 def try_bodies(table: str, kind: str, every: int) -> None:

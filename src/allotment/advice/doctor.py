@@ -14,7 +14,7 @@ from allotment.arrays import Array
 from allotment.errors import InputError, Mistake, reading, suggest
 from allotment.estimates.curves import Fit, Points
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.response import Response, find_level, find_scored
+from allotment.estimates.response import Level, Response, find_level, find_scored, find_skill
 from allotment.estimates.taba import PairRates, read_pairs
 from allotment.estimates.transfer import PLAIN_ESTIMATORS, Transfer
 from allotment.estimates.verdict import judge
@@ -30,6 +30,8 @@ IDLE = 0.25
 """a task that gains less than this share of the mean over tasks is dead or saturated"""
 SURE_FROM = 0.9
 """how likely something must be to count as known"""
+SEEN = 2.0
+"""errors of answers by chance above 0 from which a skill is one: of forty dead tasks one has it"""
 FIRM = 1.645
 """standard errors by which a denominator must lie above 0"""
 WIDE = 0.6
@@ -199,7 +201,9 @@ def _headline(found: Diagnosis) -> str:
         if found.unit == PERCENT
         else " (in labels; this method does not say how much score that is)"
     )
-    if math.isclose(look.low, look.high):
+    if found.counts == found.equal:
+        range_ = "it is equal budget itself"
+    elif math.isclose(look.low, look.high):
         range_ = "one estimate, so that nothing says how sure that is"
     else:
         range_ = (
@@ -446,17 +450,10 @@ def _judge_task(
             f"{few if given.have[at] == 1 else many}, so that nothing is known of it",
             tranche,
         )
-    level = find_level(response, task)
+    level, skill = find_level(response, task), find_skill(response, task)
     if level is not None and level.near_chance:
-        chance = (
-            "the best answer that is the same everywhere"
-            if level.is_constant
-            else "an untrained network"
-        )
-        message = (
-            f"near chance: with {several(given.have[at], 'label')} it scores {level.score:.3g}"
-        )
-        return find("unusable", f"{message}, {chance} {level.chance:.3g}", tranche)
+        grade, why = _judge_chance(level, skill, given.have[at])
+        return find(grade, why, tranche)
     count, gains = _own_gains(given)
     idle = float(np.mean(gains[:, at] < IDLE * gains.mean())) if gains.mean() > 0 else 1.0
     low, middle, high = np.quantile(gains[:, at], [(1 - SURE_FROM) / 2, 0.5, (1 + SURE_FROM) / 2])
@@ -469,10 +466,13 @@ def _judge_task(
         if known
         else ""
     )
+    unseen = ""
+    if skill[0] <= SEEN * skill[1]:
+        unseen = f"; its answers go with the labels no better than chance ({_tell_skill(skill)})"
     if idle >= SURE_FROM:
-        return find("sound", f"more labels bring it little{message}")
+        return find("sound", f"more labels bring it little{message}{unseen}")
     if idle > 1 - SURE_FROM:
-        why = f"more labels may bring it nothing (a chance of {percent(idle)}){message}"
+        why = f"more labels may bring it nothing (a chance of {percent(idle)}){message}{unseen}"
         return find("weak", why, tranche)
     if low < middle / 3:
         trainings = int(given.about.get("trainings", 0))
@@ -487,6 +487,27 @@ def _judge_task(
             f"{remedy}, or more labels at hand",
         )
     return find("sound", f"it learns{message}")
+
+
+def _judge_chance(level: Level, skill: tuple[float, float], have: int) -> tuple[str, str]:
+    """Grade and reason of a task that scores like chance. Few labels often score worse than the
+    best constant answer although much was learnt: the skill tells."""
+    chance = "an untrained network"
+    if level.is_constant:
+        chance = "the best answer that is the same everywhere"
+    scores = (
+        f"with {several(have, 'label')} it scores {level.score:.3g}, {chance} {level.chance:.3g}"
+    )
+    if math.isnan(skill[0]):
+        return "unusable", f"near chance: {scores}"
+    told = _tell_skill(skill)
+    if skill[0] <= SEEN * skill[1]:
+        return "unusable", f"near chance: {scores} ({told})"
+    return "weak", f"its answers go with the labels ({told}), but {scores}: it begins to learn"
+
+
+def _tell_skill(skill: tuple[float, float]) -> str:
+    return f"skill {skill[0]:.2f}, by chance 0 ± {skill[1]:.2f}"
 
 
 def _own_gains(given: Estimates) -> tuple[int, Array]:

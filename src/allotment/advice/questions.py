@@ -102,22 +102,6 @@ def find_knee(points: Sequence[Sequence[float | None]]) -> float:
     return float(money[int(np.argmax(gains - line))])
 
 
-def find_worth_of_knowing(plan: Plan) -> float | None:
-    """By how much the best plan of each draw, as if that were the truth, is better than this one in
-    the mean over draws: what it can be worth at most to measure more."""
-    evidence = plan.evidence
-    if not isinstance(evidence, Estimates):
-        return None
-    weights = np.array([plan.problem[task].weight for task in evidence.tasks])
-    places, own = evidence.list_own_plans(plan.problem)
-    mine = evidence.gains_of(plan.counts)
-    more = [
-        (evidence.gains_of(counts)[place] - mine[place]) @ weights
-        for place, counts in zip(places, own, strict=True)
-    ]
-    return max(0.0, float(np.mean(more) / max(weights.sum(), 1e-300)))
-
-
 def list_worths(plan: Plan) -> list[dict[str, Any]]:
     """Of each task, what the plan's labels of its own bring it, and those of others."""
     evidence = plan.evidence

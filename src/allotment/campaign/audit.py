@@ -14,7 +14,7 @@ from allotment.campaign.evaluation import Evaluation
 from allotment.campaign.state import list_missing
 from allotment.errors import InputError, Mistake, cut
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.method import SHARED, UNSAID, Method, count_trainings
+from allotment.estimates.method import CONCLUSION, SHARED, UNSAID, Method, count_trainings
 from allotment.estimates.response import Response
 from allotment.estimates.scoring import tell_scoring
 from allotment.estimates.taba import PairRates, read_pairs
@@ -196,6 +196,7 @@ def _read_estimates(body: Any) -> None:
     _expect(isinstance(needs["method"], str), "method")
     _expect(type(needs["trainings"]) is int and type(needs["seed"]) is int, "trainings and seed")
     _expect(all(isinstance(each, str) for each in body.get("earlier", [])), "earlier")
+    _expect(type(body.get(CONCLUSION, 1)) is int, CONCLUSION)
     parts = body.get("parts", {})
     _expect(isinstance(parts, dict) and all(type(each) is str for each in parts.values()), "parts")
     measured = found.about.get("measured", {})

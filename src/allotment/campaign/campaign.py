@@ -100,6 +100,7 @@ from allotment.connect.delivery import (
 from allotment.errors import Infeasible, InputError, Mistake, suggest
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.forecast import describe_forecasts
+from allotment.estimates.method import mark_conclusion
 from allotment.estimates.request import FOLDS
 from allotment.files import check_free, place_file, replace_file
 from allotment.job import JSON, Job
@@ -373,12 +374,13 @@ class Campaign:
             earlier = find_earlier(store, inquiry, parts, state.outdated)
             left_over = count_left_over(store, state, inquiry, earlier)
             done = self._do(store, state, answers.jobs, workers, progress, answers.are_enough)
-            jobs, needs = answers.jobs, inquiry.basis
+            jobs = answers.jobs
             found = answers.conclude(earlier, state.as_kept.settings.names)
-            body = {"needs": needs, "estimates": found}
+            body = {"needs": inquiry.basis, "estimates": found}
+            body |= mark_conclusion(inquiry.method)
             body |= {"earlier": [value.key for value in earlier]} if earlier else {}
             body |= {"parts": parts} if parts else {}
-            value = store.add_value("estimates", body, name_estimates(needs, earlier).key)
+            value = store.add_value("estimates", body, name_estimates(body).key)
             estimates = state.read_estimates(value)
             diagnosis = _diagnose(store, state, value, estimates)
             proposal = None if diagnosis is None else _propose(store, state)
@@ -549,14 +551,15 @@ class Campaign:
 
     # Planning and buying
 
-    def plan(self, budget: Any = None) -> tuple[CampaignState, Proposal]:
+    def plan(self, budget: Any = None, stop: bool = False) -> tuple[CampaignState, Proposal]:
         """Where it stands, and the best plan for the money that is left; `budget` is another one
-        for all of it."""
+        for all of it. With `stop` the plan ends where labels cost more than they bring, and leaves
+        the rest unspent."""
         state = self.look()
         state.check_lost()
         if budget is None and not state.is_affordable:
             raise Infeasible([tell_spent(state)])
-        return state, state.propose(budget)
+        return state, state.propose(budget, stop)
 
     def record(self, proposal: Proposal) -> Value:
         """Keep a plan."""
@@ -584,9 +587,10 @@ class Campaign:
         more: bool = False,
         strategy: str | None = None,
         connector: str | None = None,
+        stop: bool = False,
     ) -> Ordered:
         """Order the tranche that the plan proposes, or all of it, and write the sheet to be filled
-        in.
+        in. With `stop` the plan is the one that ends where labels cost more than they bring.
 
         While an order is open its sheet is written again and nothing is ordered, unless `more` is
         wanted. Whoever was stopped before the sheet was there gets that one first, whatever is
@@ -603,7 +607,7 @@ class Campaign:
             usual = state.settings.strategy
             if usual == RANDOM and state.settings.instances == SAME:
                 usual = SHARING
-            form = make_form(everything, named or usual)
+            form = make_form(everything, named or usual, stop)
             value = find_open(store, state)
             if more and value is not None and store.result(name_sheet(value).key) is not None:
                 value = None
@@ -628,7 +632,7 @@ class Campaign:
                 placed = Mistake(f"order {value.number}", what)
                 raise InputError([*error.mistakes, placed]) from None
             store.put_result(name_sheet(value), {})
-        options = tell_options(everything, named)
+        options = tell_options(everything, named, stop)
         shared = tell_shared(state, order.items) if is_new and not order.together else ""
         return Ordered(value, order, place, is_new, options, connector, shared)
 

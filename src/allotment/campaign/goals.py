@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from allotment.campaign.state import CampaignState, Proposal
 from allotment.errors import Infeasible, InputError, Mistake, suggest
-from allotment.estimates.forecast import Forecast
 from allotment.learners.metrics import find_metric_name, title_metric
 from allotment.plan import Plan, cheapest
 from allotment.problem import Problem, Task
 
+MOST_TURNS = 4
+"""in which each of several goals is met"""
 MOST_TRIES = 12
 """plans that are made for one goal, each nearer to its score"""
+LOWEST_CHANCE, HIGHEST_CHANCE = 0.5, 0.99
+"""with which a score can be asked for: below it is a hope, and draws know nothing above it"""
+TENTHS = {5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine"}
 
 
 @dataclass(frozen=True)
@@ -23,16 +28,57 @@ class Goal:
 
     task: str
     score: float
+    chance: float | None = None
+    """with which it is to be reached; None asks for the middle of what is expected"""
 
-    def is_met(self, found: Forecast) -> bool:
-        """Whether that is what is expected, or more."""
-        if found.higher_is_better:
-            return found.after.middle >= self.score
-        return found.after.middle <= self.score
+    def __post_init__(self) -> None:
+        if self.chance is not None:
+            _check_chance(self.chance, "chance", str(self.chance))
+
+    def find_reached(self, state: CampaignState, counts: Mapping[str, int]) -> float:
+        """What the task scores with a plan: in the middle, or at least with the chance."""
+        level, after = state.find_level(self.task), state.add_open(counts)
+        if self.chance is None:
+            return level.find_span(after).middle
+        return level.find_reached(after, self.chance)
+
+    def find_lack(self, state: CampaignState, counts: Mapping[str, int]) -> float:
+        """How much of the score is missing with a plan; 0 or less where it is reached."""
+        lack = self.score - self.find_reached(state, counts)
+        return lack if state.find_level(self.task).higher_is_better else -lack
+
+    def is_met(self, state: CampaignState, counts: Mapping[str, int]) -> bool:
+        """Whether a plan reaches it."""
+        return self.find_lack(state, counts) <= 0
+
+    def describe(self, state: CampaignState, counts: Mapping[str, int]) -> dict[str, Any]:
+        """Plain values for JSON, with what a plan reaches."""
+        return asdict(self) | {"reached": self.find_reached(state, counts)}
 
 
-def parse_goals(state: CampaignState, texts: Sequence[str]) -> list[Goal]:
-    """`heating=1.5` or `heating:mae=1.5` in parts; raises InputError with all that is wrong."""
+def parse_chance(text: str) -> float:
+    """`0.9`, `90%` or `90 %` as a share; raises InputError for what is none."""
+    number, percent, rest = text.partition("%")
+    try:
+        share = float(number) / (100 if percent else 1)
+    except ValueError:
+        share = math.nan
+    return _check_chance(math.nan if rest else share, "--chance", text)
+
+
+def _check_chance(share: float, where: str, given: str) -> float:
+    if not LOWEST_CHANCE <= share <= HIGHEST_CHANCE:
+        allowed = f"{LOWEST_CHANCE:g} to {HIGHEST_CHANCE:g}"
+        what = f"{given!r} is not a share from {allowed}; nine of ten is 0.9, or 90%"
+        raise InputError([Mistake(where, what)])
+    return share
+
+
+def parse_goals(
+    state: CampaignState, texts: Sequence[str], chance: float | None = None
+) -> list[Goal]:
+    """`heating=1.5` or `heating:mae=1.5` in parts, each to be reached with the chance; raises
+    InputError with all that is wrong."""
     goals, mistakes = dict[str, Goal](), list[Mistake]()
     for text in texts:
         try:
@@ -42,7 +88,7 @@ def parse_goals(state: CampaignState, texts: Sequence[str]) -> list[Goal]:
             continue
         if goal.task in goals:
             mistakes.append(Mistake(f"--reach {text}", f"{goal.task} has a goal already"))
-        goals[goal.task] = goal
+        goals[goal.task] = replace(goal, chance=chance)
     if mistakes:
         raise InputError(mistakes)
     return list(goals.values())
@@ -77,17 +123,38 @@ def _parse_goal(state: CampaignState, text: str) -> Goal:
 
 
 def tell_goals(state: CampaignState, goals: Sequence[Goal]) -> str:
-    """The goals in a sentence."""
-    return " and ".join(
-        f"{goal.task} {title_metric(state.metrics[goal.task])} {goal.score:g}" for goal in goals
-    )
+    """The goals in a sentence; a chance is that of each of them."""
+    said = " and ".join(_tell_score(state, goal) for goal in goals)
+    if not goals or goals[0].chance is None:
+        return said
+    each = ", each of them" if len(goals) > 1 else ""
+    return f"{said}{each} {tell_chance(goals[0].chance)}"
+
+
+def _tell_score(state: CampaignState, goal: Goal) -> str:
+    return f"{goal.task} {title_metric(state.metrics[goal.task])} {goal.score:g}"
+
+
+def tell_chance(share: float) -> str:
+    """How often something comes true.
+
+    >>> tell_chance(0.9), tell_chance(0.95)
+    ('in nine of ten cases', 'in 95 of 100 cases')
+    """
+    percent = float(f"{100 * share:.6g}")
+    if percent / 10 in TENTHS:
+        return f"in {TENTHS[int(percent / 10)]} of ten cases"
+    return f"in {percent:g} of 100 cases"
 
 
 def reach(state: CampaignState, proposal: Proposal, goals: Sequence[Goal]) -> Plan:
-    """The plan of least money that is expected to reach them, in the middle of what is stated.
+    """The plan of least money that reaches them, in the middle of what is stated or each with its
+    chance.
 
-    With several goals each is met in turn, beside what those before it have bought, so that a
-    little less might do. Raises Infeasible with what is reachable where one is not.
+    Of all plans for the same money it looks at the one that brings the task most in the mean. With
+    several goals each is met in turn, beside what those before it have bought, so that a little
+    less might do; and once more where labels of a later one harm an earlier one. Raises Infeasible
+    with what is reachable where one is not.
     """
     plan = proposal.plan
     problem = plan.problem
@@ -100,9 +167,15 @@ def reach(state: CampaignState, proposal: Proposal, goals: Sequence[Goal]) -> Pl
         raise InputError(mistakes)
     if clashes := list(filter(None, (_tell_unreachable(state, problem, goal) for goal in goals))):
         raise Infeasible(clashes)
-    for goal in goals:
-        plan = _reach_one(state, replace(plan, problem=problem), goal)
-        problem = _keep(problem, plan.counts)
+    missed = list(goals)
+    for _ in range(MOST_TURNS):
+        for goal in missed:
+            plan = _reach_one(state, replace(plan, problem=problem), goal)
+            problem = _keep(problem, plan.counts)
+        missed = [goal for goal in goals if not goal.is_met(state, plan.counts)]
+    if missed:
+        what = "labels of one goal harm the score of another; ask for a bit less"
+        raise Infeasible([f"{_tell_score(state, goal)}: {what}" for goal in missed])
     return replace(plan, problem=proposal.plan.problem.with_budget(plan.problem.budget))
 
 
@@ -110,19 +183,23 @@ def _reach_one(state: CampaignState, basis: Plan, goal: Goal) -> Plan:
     """By the gain that curves say is missing, again and again: what is expected of a plan, draw by
     draw, is not quite what mean curves say."""
     wanted = missed = 0.0
+    # a hundredth more than is missing, so that it does not come nearer and nearer for ever
+    stride, beyond = 101.0, math.inf
     for _ in range(MOST_TRIES):
         try:
             plan = cheapest(basis.problem, basis.evidence or basis.gains, wanted, goal.task)
         except Infeasible:  # by mean curves, which are a little below what draws expect
-            break
-        found = state.forecast(plan.counts)[goal.task]
-        if goal.is_met(found):
+            beyond, wanted = wanted, (missed + wanted) / 2
+            continue
+        lack = goal.find_lack(state, plan.counts)
+        if lack <= 0:
             return _tighten(state, basis, goal, plan, (missed, wanted))
-        missing = abs(goal.score - found.after.middle) / max(abs(found.now.middle), 1e-300)
-        # a hundredth more, so that it does not come nearer and nearer for ever
-        missed, wanted = wanted, plan.own_gains[goal.task] + 101 * missing
-    what = f"{title_metric(state.metrics[goal.task])} {goal.score:g} takes nearly all there is"
-    raise Infeasible([f"{goal.task}: {what}, and no plan for less was found; ask for a bit less"])
+        now = state.forecast(plan.counts)[goal.task].now.middle
+        more = plan.own_gains[goal.task] + stride * lack / max(abs(now), 1e-300)
+        missed, wanted = wanted, min(more, (wanted + beyond) / 2)
+        stride *= 2  # what is reached with a chance rises more slowly than the mean
+    what = f"{_tell_score(state, goal)} takes nearly all there is, and no plan for less was found"
+    raise Infeasible([f"{what}; ask for a bit less"])
 
 
 def _tighten(
@@ -136,7 +213,7 @@ def _tighten(
         tried = cheapest(basis.problem, basis.evidence or basis.gains, middle, goal.task)
         if tried.counts == plan.counts:
             met = middle
-        elif goal.is_met(state.forecast(tried.counts)[goal.task]):
+        elif goal.is_met(state, tried.counts):
             plan, met = tried, middle
         else:
             missed = middle
@@ -148,15 +225,18 @@ def _tell_unreachable(state: CampaignState, problem: Problem, goal: Goal) -> str
     own = {task.name: task.floor for task in problem.tasks}
     own[goal.task] = _find_most(problem, goal.task)
     everything = {name: _find_most(problem, name) for name in own}
-    tried = [state.forecast(counts)[goal.task] for counts in (everything, own)]
-    if any(map(goal.is_met, tried)):
+    tried = [everything, own]
+    if any(goal.is_met(state, counts) for counts in tried):
         return ""
-    sign = 1 if tried[0].higher_is_better else -1
-    best = max(tried, key=lambda each: sign * each.after.middle)
+    best = min(tried, key=lambda counts: goal.find_lack(state, counts))
+    found = state.forecast(best)[goal.task]
+    often, most = "", found.after.say(found.places)
+    if goal.chance is not None:
+        often = f" {tell_chance(goal.chance)}"
+        most = f"{goal.find_reached(state, best):.{found.places}f}{often}"
     return (
-        f"{goal.task}: {title_metric(best.metric)} {goal.score:g} is out of reach: it is"
-        f" {best.now.say(best.places)} now and, with all that could be bought,"
-        f" {best.after.say(best.places)}"
+        f"{goal.task}: {title_metric(found.metric)} {goal.score:g}{often} is out of reach: it is"
+        f" {found.now.say(found.places)} now and, with all that could be bought, {most}"
     )
 
 

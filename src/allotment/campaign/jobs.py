@@ -15,9 +15,16 @@ from allotment.data.source import STEPS
 from allotment.errors import InputError, Mistake
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.estimating import label
-from allotment.estimates.method import METHODS, SHARED, Method, count_trainings, tell_stepless
+from allotment.estimates.method import (
+    CONCLUSION,
+    METHODS,
+    SHARED,
+    Method,
+    count_trainings,
+    tell_stepless,
+)
 from allotment.estimates.request import FOLDS, Request
-from allotment.job import JSON, Job
+from allotment.job import JSON, Job, canonical
 from allotment.learners.choice import fingerprint_learner, is_own, is_stepless
 from allotment.learners.learner import BUILT_IN
 from allotment.learners.validation import PARTS, Scoreboard, add_up
@@ -239,7 +246,7 @@ def find_earlier(
     are left, `parts` says whether they are what they were."""
     if not inquiry.method.joins_rounds:
         return []
-    found, needs = [], inquiry.basis
+    found, needs = dict[str, Value](), inquiry.basis
     for value in store.values("estimates"):
         old = value.body["needs"]
         if value.key in outdated:
@@ -247,9 +254,10 @@ def find_earlier(
         fits = old["labels"] != needs["labels"] and old | {"labels": needs["labels"]} == needs
         fits = fits or _has_other_tasks(value.body, needs, parts)
         # its name is made of the versions, too: what another version measured is not mixed in
-        if fits and value.key == _name(old, value.body.get("earlier", [])).key:
-            found.append(value)
-    return found
+        if fits and value.key == name_estimates(value.body).key:
+            # what was concluded twice, in two ways, was measured once
+            found[canonical(old)] = value
+    return [*found.values()]
 
 
 def list_parts(state: CampaignState) -> dict[str, str]:
@@ -279,13 +287,10 @@ def _has_other_tasks(body: JSON, needs: Mapping[str, JSON], parts: Mapping[str, 
     return rest(old) == rest(needs)
 
 
-def name_estimates(needs: dict[str, JSON], earlier: Sequence[Value]) -> Job:
-    """What estimates are made of."""
-    return _name(needs, [value.key for value in earlier])
-
-
-def _name(needs: dict[str, JSON], earlier: list[JSON]) -> Job:
-    return Job("estimates", needs | ({"earlier": earlier} if earlier else {}))
+def name_estimates(body: JSON) -> Job:
+    """What estimates are made of, by what is put down of them."""
+    marks = {key: body[key] for key in ("earlier", CONCLUSION) if key in body}
+    return Job("estimates", body["needs"] | marks)
 
 
 def combine_evaluations(

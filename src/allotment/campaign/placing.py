@@ -34,18 +34,19 @@ def name_strategy(strategy: str | None, together: bool) -> str | None:
     return named
 
 
-def make_form(everything: bool, strategy: str) -> dict[str, JSON]:
+def make_form(everything: bool, strategy: str, stop: bool) -> dict[str, JSON]:
     """How an order was asked for, which is a part of its key: as before there were strategies, of
     those that there were."""
     form: dict[str, JSON] = {"everything": everything, "together": strategy == SHARING}
+    form |= {"stop": True} if stop else {}
     return form if strategy in (RANDOM, SHARING) else form | {"strategy": strategy}
 
 
-def tell_options(everything: bool, strategy: str | None) -> str:
+def tell_options(everything: bool, strategy: str | None, stop: bool) -> str:
     """What is to be typed to order the same before an earlier order is back."""
     named = "" if strategy is None else f"--strategy {quote(strategy)}"
     given = ("--all" if everything else "", "--together" if strategy == SHARING else named)
-    return " ".join(filter(None, (*given, "--more")))
+    return " ".join(filter(None, (*given, "--stop" if stop else "", "--more")))
 
 
 def find_place(folder: Path, writer: str, number: int) -> str:
@@ -81,7 +82,7 @@ def place_order(
     ordered once in a form."""
     if not state.is_affordable:
         raise Infeasible([tell_spent(state)])
-    proposal = state.propose()
+    proposal = state.propose(stop="stop" in form)
     plan, counts = proposal.plan, proposal.tranche.counts
     if form["everything"]:
         counts = plan.counts

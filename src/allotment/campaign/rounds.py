@@ -1,5 +1,4 @@
-"""Rounds: what is spent and on order, what is left to plan, and how much of a plan to order before
-looking again."""
+"""Rounds: what is spent and on order, and what is left to plan."""
 
 from __future__ import annotations
 
@@ -13,13 +12,7 @@ import numpy as np
 from allotment.errors import Infeasible
 from allotment.estimates.estimates import Estimates
 from allotment.limits import explain_idle_budget, find_clashes
-from allotment.plan import Outlook, Plan
 from allotment.problem import Cap, Problem, Task, show_exact
-
-SMALLEST_ROUND = Fraction(1, 4)
-"""of the whole budget: a round takes weeks, so that its share is not made smaller"""
-LAST_ROUND_SHARE = Fraction(4, 5)
-"""from this share of what is left on, another round would not pay"""
 
 
 @dataclass(frozen=True)
@@ -219,73 +212,3 @@ def is_groundless(evidence: object) -> bool:
     verdicts = evidence.about.get("verdicts", {})
     mute |= {task for task, grade in verdicts.items() if grade == "unusable"}
     return mute >= {*evidence.tasks}
-
-
-@dataclass(frozen=True)
-class Tranche:
-    """What to order now, and why not more."""
-
-    counts: dict[str, int]
-    share: float
-    """of the money that the plan spends"""
-    why: str
-
-    @property
-    def is_all(self) -> bool:
-        return self.share >= 1.0
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"counts": self.counts, "share": self.share, "why": self.why}
-
-
-def propose(plan: Plan, outlook: Outlook | None, budget: Fraction, learns: bool = True) -> Tranche:
-    """What to order first: that on which the draws' own best plans agree, at least a quarter of the
-    budget.
-
-    A later plan can still correct the rest. `learns` is False where no later estimate will know
-    more.
-    """
-    problem, total = plan.problem, plan.problem.price(plan.counts)
-    if not learns or outlook is None or not total:
-        why = "nothing will be measured in between, so there is nothing to wait for"
-        return Tranche(dict(plan.counts), 1.0, why)
-    agreed = {name: min(outlook.counts[name][0], count) for name, count in plan.counts.items()}
-    if groundless := is_groundless(plan.evidence):
-        agreed = dict.fromkeys(plan.counts, 0)
-    firm = problem.price(agreed) / total
-    share = max(firm, SMALLEST_ROUND * budget / total)
-    if share >= LAST_ROUND_SHARE:
-        sure = (
-            "the estimates agree on nearly all of it"
-            if firm >= LAST_ROUND_SHARE
-            else "what is left is a round's worth"
-        )
-        return Tranche(dict(plan.counts), 1.0, sure)
-    counts = _fill(plan, agreed, share * total)
-    first = f"the estimates agree on {float(firm):.0%} of the money".replace("%", " %")
-    if groundless:
-        first = "the method found nothing to go by"
-    elif firm < share:
-        first += ", and an order is about a quarter of the budget at the least"
-    why = f"{first}; the rest can be corrected by a second round, which will know more"
-    return Tranche(counts, float(problem.price(counts) / total), why)
-
-
-def _fill(plan: Plan, agreed: Mapping[str, int], money: Fraction) -> dict[str, int]:
-    """From what is agreed as far towards the plan as the money goes, all tasks in step, in whole
-    lots."""
-    problem = plan.problem
-
-    def at(share: float) -> dict[str, int]:
-        counts = {}
-        for task in problem.tasks:
-            low, high = agreed[task.name], plan.counts[task.name]
-            wanted = int(low + share * (high - low))
-            counts[task.name] = max(wanted // task.lot * task.lot, min(task.floor, high))
-        return counts
-
-    low, high = 0.0, 1.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if problem.price(at(middle)) <= money else (low, middle)
-    return at(low)

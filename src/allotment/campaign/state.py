@@ -13,34 +13,36 @@ from typing import Any
 
 from allotment.amounts import show
 from allotment.campaign.beginning import check_begun, tell_unbegun
+from allotment.campaign.prospect import Prospect, find_prospect
 from allotment.campaign.renaming import check_renames, hint_renamed, tell_unsaid
 from allotment.campaign.rounds import (
     Account,
     Bill,
-    Tranche,
     price_of,
-    propose,
     rebase,
     settle,
     take_rest,
     tell_clashes,
     tell_idle,
 )
+from allotment.campaign.tranche import Tranche, propose_tranche
 from allotment.data.source import DataSettings
 from allotment.errors import Infeasible, InputError, Mistake, cut
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.forecast import Forecast, forecast
-from allotment.estimates.method import METHODS, UNSAID, Method
+from allotment.estimates.forecast import Forecast, ScoreLevel, find_score_level, forecast
+from allotment.estimates.method import CONCLUSION, METHODS, UNSAID, Method, mark_conclusion
 from allotment.estimates.options import check_options
 from allotment.formatting import several
+from allotment.frontiers import Stop, find_stop
 from allotment.job import JSON, Job
 from allotment.learners.metrics import name_metric
 from allotment.ledger.books import find_terms, list_lost
 from allotment.ledger.journal import Position
 from allotment.ledger.store import Correction, Store, Value
-from allotment.plan import Outlook, Plan, allocate
+from allotment.plan import Outlook, Plan, allocate, unit_of
 from allotment.problem import Problem
 from allotment.settings.settings import SETTINGS_FILE, Settings, quote, read_settings
+from allotment.standing import PERCENT
 from allotment.stock.fingerprints import check_rows, find_fingerprint
 from allotment.stock.stock import Stock, open_stock
 
@@ -87,6 +89,21 @@ class Proposal:
     """in words, where nothing is measured"""
     forecasts: Mapping[str, Forecast] = field(default_factory=dict)
     """of each task, as far as it was scored: its score now and with the plan"""
+    prospect: Prospect | None = None
+    """of ordering the tranche, where something was measured"""
+    stop: Stop | None = None
+    """up to where labels bring what they cost, where that can be said"""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the plan ends there, and leaves the rest unspent."""
+        return self.stop is not None and self.plan is self.stop.plan
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether there is an end that the plan goes beyond."""
+        stop = self.stop
+        return not (stop is None or self.is_stopped or stop.is_end or stop.is_start)
 
     @property
     def is_empty(self) -> bool:
@@ -371,14 +388,26 @@ class CampaignState:
 
     @property
     def stale(self) -> str:
-        """That labels came in since the last estimate, whose plan is still shown; else nothing."""
-        if self.found is None or self.found.fresh:
+        """That labels came in since the last estimate, whose plan is still shown, or that the
+        method concludes otherwise since; else nothing."""
+        if self.found is None:
             return ""
+        if self.found.fresh:
+            return self._tell_old_conclusion(self.found)
         before = dict(zip(self.found.estimates.tasks, self.found.estimates.have, strict=True))
         came = sum(abs(self.have[name] - before.get(name, 0)) for name in self.have)
         what = f"{several(came, 'label')} came in" if came else "labels were changed"
         return (
             f"{what} since this was measured; to measure again: allot estimate {quote(self.folder)}"
+        )
+
+    def _tell_old_conclusion(self, found: Found) -> str:
+        told = {key: found.value.body[key] for key in (CONCLUSION,) if key in found.value.body}
+        if told == mark_conclusion(self.method):
+            return ""
+        return (
+            f"{self.settings.method} concludes otherwise since; to conclude anew from the same"
+            f" trainings: allot estimate {quote(self.folder)}"
         )
 
     def changes(self, needs: Mapping[str, JSON]) -> list[str]:
@@ -400,40 +429,90 @@ class CampaignState:
             reasons.append(CORRECTED)
         return reasons
 
-    def propose(self, budget: Any = None) -> Proposal:
-        """The best plan for the money that is left; raises InputError if nothing was measured that
-        it could rest on."""
+    def propose(self, budget: Any = None, stop: bool = False) -> Proposal:
+        """The best plan for the money that is left, or with `stop` for the part of it for which
+        labels bring what they cost; raises InputError if nothing was measured that it could rest
+        on."""
         whole, problem = self._whole(budget), self.rest(budget)
         if clashes := self._tell_clashes(whole, problem) or [
             each for each in [tell_idle(whole, problem)] if each
         ]:
             raise Infeasible(clashes)
+        if stop and (why := self._tell_worthless()):
+            raise InputError([Mistake("--stop", why)])
         if not self.measures:
             plan = allocate(problem, self.method.assume(problem))
-            tranche = propose(plan, None, self.settings.budget, learns=False)
+            tranche = propose_tranche(plan, learns=False)
             basis = f'method = "{self.settings.method}": {self.method.about}'
             return Proposal(plan, tranche, None, *self._waiting, basis)
         if self.found is None:
             raise InputError([Mistake("", self._why_unmeasured())])
         have = {task.name: task.have for task in problem.tasks}
-        plan = allocate(problem, rebase(self.found.estimates, have))
-        known = self.outlooks.get(name_diagnosis(self.found.value.key, problem))
+        estimates = rebase(self.found.estimates, have)
+        plan, stopped = allocate(problem, estimates), self._stop(problem, estimates)
+        if stop and stopped is not None:
+            stopped.check()
+            plan = stopped.plan
+        known = self.outlooks.get(name_diagnosis(self.found.value.key, plan.problem))
         if known is not None:  # which takes seconds to find out
             outlook = Outlook.from_dict(known)
             vars(plan).update(outlook=outlook, plateau=outlook.plateau)
         money = self.settings.budget if budget is None else problem.budget
-        tranche = propose(plan, plan.outlook, money)
-        forecasts = self.forecast(plan.counts)
-        return Proposal(plan, tranche, self.found, *self._waiting, forecasts=forecasts)
+        is_first = not any(map(self.account.bought, self.settings.names))
+        tranche = propose_tranche(plan, money, is_first=is_first)
+        return Proposal(
+            plan,
+            tranche,
+            self.found,
+            *self._waiting,
+            forecasts=self.forecast(plan.counts),
+            prospect=find_prospect(plan, tranche.counts, problem.budget),
+            stop=stopped,
+        )
+
+    def _stop(self, problem: Problem, estimates: Estimates) -> Stop | None:
+        """Up to where labels bring what they cost; None where nothing says it."""
+        if self._tell_worthless():
+            return None
+        return find_stop(problem, estimates, self.settings.point_worth)
+
+    def _tell_worthless(self) -> str:
+        """Why nothing says what labels bring in money, if that is so."""
+        file = quote(self.folder / SETTINGS_FILE)
+        if self.settings.point_worth is None:
+            return (
+                "nothing says what a gain is worth in money; write point_worth = 250, what a gain"
+                f" of 1 % of the score in the mean over tasks is worth to you, into {file}"
+            )
+        if not self.measures:
+            return f'method = "{self.settings.method}" measures nothing that could be worth money'
+        if self.found is not None and unit_of(self.found.estimates) != PERCENT:
+            return (
+                f"the method {self.settings.method} counts gains in"
+                f" {unit_of(self.found.estimates)}, and point_worth in % of the score"
+            )
+        return ""
 
     def forecast(self, counts: Mapping[str, int]) -> dict[str, Forecast]:
         """What each task scores now, and with so many more labels beside those on order; nothing
         where nothing was measured."""
         if self.found is None:
             return {}
-        now = self.have
-        after = {name: now[name] + self.account.open[name] + counts[name] for name in now}
-        return forecast(self.found.estimates, now, after, self.metrics)
+        return forecast(self.found.estimates, self.have, self.add_open(counts), self.metrics)
+
+    def find_level(self, task: str) -> ScoreLevel:
+        """What a task scores with any number of labels; raises InputError where nothing is known of
+        it."""
+        level = None if self.found is None else find_score_level(self.found.estimates, task)
+        if level is None:
+            what = "nothing is known of its score; allot evaluate tells it"
+            raise InputError([Mistake(task, what)])
+        return level
+
+    def add_open(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """The labels at hand with those on order, and with so many more."""
+        now, waiting = self.have, self.account.open
+        return {name: now[name] + waiting[name] + counts[name] for name in now}
 
     @cached_property
     def metrics(self) -> dict[str, str]:

@@ -13,7 +13,6 @@ import numpy as np
 from allotment.advice.doctor import Diagnosis
 from allotment.advice.questions import (
     ask_what_if,
-    find_worth_of_knowing,
     list_reach,
     list_worths,
     trace_frontier,
@@ -25,6 +24,7 @@ from allotment.campaign.rounds import is_groundless, rebase
 from allotment.campaign.state import CampaignState, Proposal
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.forecast import (
+    SPAN_LEVEL,
     Forecast,
     ScoreLevel,
     describe_forecasts,
@@ -45,7 +45,7 @@ from allotment.plan import Outlook, Plan, unit_of
 from allotment.problem import show_exact
 from allotment.settings.settings import SETTINGS_FILE, quote
 from allotment.solver.baselines import equal_budget
-from allotment.standing import PERCENT, Standing
+from allotment.standing import PERCENT, UNITS, Standing
 from allotment.worth import find_worth
 
 CURVE_POINTS = 24
@@ -55,8 +55,6 @@ MODEL_FOLDER = "model"
 MOST_INSTANCES_NAMED = 5
 """instances in a note"""
 EDGES = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
-UNITS = {PERCENT: "% of score"}
-"""what estimates count gains in, where their own word is not enough"""
 EXPLAINED = {
     "labels": ", in labels of each task's own; this method does not say how much score that is"
 }
@@ -68,6 +66,8 @@ PROMISES = {
     Standing.WORSE: "take equal budget",
 }
 """what a plan's standing means, behind its figures"""
+HARDLY_ANY = 0.01
+"""gains below this are told as no more than that"""
 AXES = {PERCENT: "gain in % of the score now", "labels": "gain in labels of its own"}
 """the same beside a learning curve"""
 
@@ -106,6 +106,8 @@ class Status:
     """whether these know what the plan will bring; else they are those of now"""
     order: str = ""
     """what to order now, where that is known"""
+    advice: tuple[str, ...] = ()
+    """whether to measure more, and whether to stop"""
     stale: str = ""
     """that labels came in since the scores were measured"""
 
@@ -121,6 +123,7 @@ class Status:
             for key in ("budget", "spent", "on_order", "left", "expected", "standing", "next")
         } | {
             "order": self.order,
+            "advice": list(self.advice),
             "stale": self.stale,
             "tasks": list(self.tasks),
             "notes": list(self.notes),
@@ -200,6 +203,7 @@ def summarise(
         state.forecast(nothing) if proposal is None else proposal.forecasts,
         proposal is not None,
         "" if proposal is None else tell_order(proposal),
+        () if proposal is None else tuple(list_advice(proposal)),
         state.stale,
     )
 
@@ -303,6 +307,23 @@ def tell_outlook(plan: Plan) -> str:
     )
 
 
+def tell_knowing(plan: Plan) -> str:
+    """What it would bring at most to know more, in one sentence; nothing where that is not known,
+    or where draws agree for want of knowledge."""
+    look = plan.outlook
+    if look is None or look.knowing_more is None or is_groundless(plan.evidence):
+        return ""
+    unit = unit_of(plan.evidence)
+    more = f"{look.knowing_more:.2g}"
+    if look.knowing_more < HARDLY_ANY:
+        more = f"less than {HARDLY_ANY}"
+    return (
+        "If it were known exactly what labels are worth, plans would gain"
+        f" {more} {UNITS.get(unit, unit)} more on average: that is the most that measuring more can"
+        " bring"
+    )
+
+
 def tell_order(proposal: Proposal) -> str:
     """What to order now, how much of the plan that is, and why not more: the same on every page."""
     plan, tranche = proposal.plan, proposal.tranche
@@ -312,7 +333,42 @@ def tell_order(proposal: Proposal) -> str:
         return "nothing"
     if tranche.is_all:
         return f"all of the plan, {labels} for {money}: {tranche.why}"
-    return f"{labels} for {money}, {percent(tranche.share)} of the plan: {tranche.why}"
+    return f"{labels} for {money}, {percent(tranche.share)} of what the plan spends: {tranche.why}"
+
+
+def tell_prospect(proposal: Proposal) -> str:
+    """What the order is expected to bring beside the noise, and whether to stop here; nothing where
+    that is not known."""
+    found = proposal.prospect
+    if found is None:
+        return ""
+    unit = UNITS.get(found.unit, found.unit)
+    low, high = f"{found.gain.low:+.2g}", f"{found.gain.high:+.2g}"
+    said = (
+        f"Expected of this order: {found.gain.middle:+.2g} {unit}"
+        f" ({SPAN_LEVEL * 100:.0f} %: {low} to {high})"
+    )
+    if found.noise is None:
+        return said
+    said += f"; two trainings on the same labels differ by about {found.noise:.2g}"
+    if not found.is_below_noise:
+        return said
+    end = f"stopping here is reasonable, with {show_exact(found.left)} left unspent"
+    if found.whole >= found.noise:
+        end += f", unless the {found.whole:.2g} {unit} that all of the plan brings are worth that"
+    return f"{said}. That could not be told from luck: {end}"
+
+
+def tell_stop(proposal: Proposal) -> str:
+    """From where on labels cost more than they bring, and whether the plan ends there; nothing
+    where that is not known."""
+    return "" if proposal.stop is None else proposal.stop.say(proposal.is_stopped)
+
+
+def list_advice(proposal: Proposal) -> list[str]:
+    """Whether to measure more, and whether to stop: sentences, the same on every page."""
+    told = (tell_knowing(proposal.plan), tell_prospect(proposal), tell_stop(proposal))
+    return [f"{said}." for said in told if said]
 
 
 # The report
@@ -344,6 +400,7 @@ def collect(
         if proposal is not None:
             _add_scores(values["plan"], proposal.forecasts)
             values["order"] = tell_order(proposal)
+            values["advice"] = list_advice(proposal)
         if proposal is None:
             values["decision"] = _tell_done(state, plan)
         if proposal is not None:
@@ -389,7 +446,7 @@ def _add_questions(values: dict[str, Any], plan: Plan, metrics: Mapping[str, str
     if (found := trace_frontier(plan)) is not None:
         values["frontier"] = found | {"unit": unit}
     values["worths"] = list_worths(plan)
-    values["knowing"] = find_worth_of_knowing(plan)
+    values["knowing"] = None if plan.outlook is None else plan.outlook.knowing_more
     if isinstance(evidence, Estimates):
         values["reach"] = list_reach(evidence, metrics)
 

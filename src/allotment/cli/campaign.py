@@ -362,6 +362,11 @@ def backtest(folder: str, repeats: int, learner: str | None, as_json: bool) -> N
     metavar="NAME",
     help="How instances are chosen. [default: as campaign.toml says, or random]",
 )
+@click.option(
+    "--stop",
+    is_flag=True,
+    help="Only what brings more than it costs, by point_worth in campaign.toml.",
+)
 @click.option("--more", is_flag=True, help="Even if an earlier order is not back yet.")
 @click.option(
     "--cancel", type=int, metavar="NUMBER", help="Give up what did not come back of an order."
@@ -374,6 +379,7 @@ def order(
     everything: bool,
     together: bool,
     strategy: str | None,
+    stop: bool,
     more: bool,
     cancel: int | None,
     as_json: bool,
@@ -411,6 +417,7 @@ def order(
         more=more,
         strategy=strategy,
         connector=connector,
+        stop=stop,
     )
     if as_json:
         print_json(ordered.to_dict())
@@ -652,7 +659,9 @@ def _collect_problem(path: str) -> dict[str, Any]:
     given = read_given(path)
     title = "Labels" if path == "-" else f"Labels for {Path(path).stem}"
     values = collect_problem(al.allocate(given.problem, given.gains), title, given.neutral)
-    return values | {"style": dict(given.report)}
+    stop = given.find_stop()
+    advice = [] if stop is None else [f"{stop.say(is_taken=False)}."]
+    return values | {"style": dict(given.report), "advice": advice}
 
 
 def _name_page(path: str) -> Path:

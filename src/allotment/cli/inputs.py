@@ -7,6 +7,7 @@ import functools
 import io
 import sys
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # at run time each command loads what it needs, so that --hel
     from allotment.campaign.campaign import Campaign
     from allotment.campaign.state import CampaignState, Proposal
     from allotment.errors import InputError
+    from allotment.frontiers import Stop
     from allotment.gains import Curve
     from allotment.plan import Evidence
     from allotment.problem import Problem
@@ -49,6 +51,10 @@ class Given(NamedTuple):
     """the campaign, if it is one"""
     report: Mapping[str, str] = MappingProxyType({})
     """how the file wants its report to write money"""
+    point_worth: Fraction | None = None
+    """money that a value of 1 is worth, if the file says so"""
+    stops: bool = False
+    """whether the plan is to end where labels cost more than they bring"""
 
     @property
     def worth(self) -> Worth:
@@ -60,9 +66,20 @@ class Given(NamedTuple):
         evidence = self.asked.proposal.plan.evidence
         return UNKNOWN_WORTH if evidence is None else find_worth(self.problem, evidence)
 
+    def find_stop(self) -> Stop | None:
+        """Up to where labels bring what they cost, where that can be said."""
+        import allotment as al
+
+        if self.asked is not None:
+            return self.asked.proposal.stop
+        if self.point_worth is None:
+            return None
+        return al.find_stop(self.problem, self.gains, self.point_worth)
+
 
 def takes_problem(command: Command) -> Command:
-    """Adds PROBLEM, --budget and --count-implied; the command gets `given`."""
+    """Adds PROBLEM, --budget and --count-implied; the command gets `given`, also with its --stop if
+    it has that."""
 
     @click.argument("path", metavar="PROBLEM.toml")
     @click.option("--budget", metavar="MONEY", help="Instead of the file's budget.")
@@ -73,7 +90,8 @@ def takes_problem(command: Command) -> Command:
     def wrapped(
         *args: Any, path: str, budget: str | None, count_implied: bool, **kwargs: Any
     ) -> Any:
-        return command(*args, given=read_given(path, budget, count_implied), **kwargs)
+        given = read_given(path, budget, count_implied, kwargs.pop("stop", False))
+        return command(*args, given=given, **kwargs)
 
     return wrapped  # type: ignore[return-value]
 
@@ -85,30 +103,33 @@ def is_campaign(path: str) -> bool:
     return any((folder / name).is_file() for name in ("campaign.toml", "campaign.sqlite"))
 
 
-def _read_campaign(path: str, budget: str | None, count_implied: bool) -> Given:
+def _read_campaign(path: str, budget: str | None, count_implied: bool, stops: bool) -> Given:
     from allotment.campaign.campaign import Campaign
 
     if count_implied:
         raise click.UsageError("--count-implied is for problem files.")
     campaign = Campaign(path)
     click.get_current_context().with_resource(campaign.once())
-    state, proposal = campaign.plan(budget)
+    state, proposal = campaign.plan(budget, stops)
     plan = proposal.plan
     return Given(
         plan.problem,
         plan.evidence or plan.gains,
         False,
         Asked(path, campaign, state, proposal, budget is not None),
+        stops=stops,
     )
 
 
-def read_given(path: str, budget: str | None = None, count_implied: bool = False) -> Given:
+def read_given(
+    path: str, budget: str | None = None, count_implied: bool = False, stops: bool = False
+) -> Given:
     """The problem in a file, on standard input or of a campaign; ends the command where it is
     wrong."""
     import allotment as al
 
     if is_campaign(path):
-        return _read_campaign(path, budget, count_implied)
+        return _read_campaign(path, budget, count_implied, stops)
     try:
         document = read_document(path)
     except al.InputError as error:
@@ -118,12 +139,17 @@ def read_given(path: str, budget: str | None = None, count_implied: bool = False
         problem = problem.with_budget(budget)
     if count_implied:
         problem = al.Problem(problem.tasks, problem.budget, problem.caps, count_implied=True)
-    gains = document.gains
+    gains, worth = document.gains, document.point_worth
+    if stops and worth is None:
+        what = "nothing says what a value of 1 is worth in money; write point_worth = 250 above the"
+        fail([f"--stop: {what} first [[task]] of {name_file(path)}"], BAD_INPUT)
     return Given(
         problem,
         al.neutral_gains(problem) if gains is None else gains,
         gains is None,
         report=document.report,
+        point_worth=worth,
+        stops=stops,
     )
 
 

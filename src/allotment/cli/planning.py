@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from allotment.cli.inputs import Asked, Given, takes_problem
 from allotment.cli.output import formats, print_csv, print_json
 
 if TYPE_CHECKING:  # at run time each command loads what it needs, so that --help waits for nothing
+    from allotment.campaign.goals import Goal
+    from allotment.frontiers import Stop
     from allotment.plan import Plan
     from allotment.problem import Problem
     from allotment.terminal import Page
@@ -29,6 +31,12 @@ FRONTIER_ROWS = 20
     default=None,
     help="How far counts and prices can move. [default: up to 12 tasks]",
 )
+@click.option(
+    "--stop",
+    is_flag=True,
+    help="Leave unspent what would buy labels that cost more than they bring; point_worth in the"
+    " file says what a point of gain is worth.",
+)
 @formats
 def plan(given: Given, ranges: bool | None, form: str) -> None:
     """The best purchase for the budget, and why.
@@ -38,18 +46,15 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
     \b
     Example:  allot plan problem.toml --budget 9300
               allot plan my-campaign
+              allot plan my-campaign --stop
     """
-    import allotment as al
     from allotment.estimates.forecast import describe_forecasts
     from allotment.overview import describe_plan, list_tasks, shows_ranges
     from allotment.terminal.page import Page
     from allotment.terminal.plans import show_plan, show_ranges
 
-    best = (
-        al.allocate(given.problem, given.gains)
-        if given.asked is None
-        else given.asked.proposal.plan
-    )
+    stop = given.find_stop()
+    best = _find_best(given, stop)
     if form == "json":
         more: dict[str, Any] = {}
         if given.asked is not None:
@@ -57,10 +62,16 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
             more["standing"] = best.standing
             more["stale"] = given.asked.state.stale
             more["scores"] = describe_forecasts(given.asked.proposal.forecasts)
+            if (prospect := given.asked.proposal.prospect) is not None:
+                more["prospect"] = prospect.to_dict()
+        if stop is not None:
+            more["stop"] = stop.to_dict()
         print_json(describe_plan(best, ranges) | more | _note(given))
     elif form == "csv":
         rows = list_tasks(best, ranges)
         _warn(given, best)
+        if stop is not None:
+            say(f"note: {stop.say(given.stops)}", err=True)
         print_csv(rows[0], (row.values() for row in rows))
     else:
         page, worth = Page(), given.worth
@@ -71,6 +82,8 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
             show_ranges(page, best)
         is_file = given.asked is None
         show_beside(page, best, given.neutral, is_file, "--json has them", worth)
+        if is_file and stop is not None:
+            page.text(f"{stop.say(given.stops)}.")
         if given.asked is not None:
             from allotment.settings.settings import quote
             from allotment.terminal.campaigns import show_proposal
@@ -80,6 +93,18 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
             )
     if given.asked is not None and not given.asked.what_if:
         _record(given.asked)
+
+
+def _find_best(given: Given, stop: Stop | None) -> Plan:
+    """The plan for all of the money, or for as much of it as is to be spent."""
+    import allotment as al
+
+    if given.asked is not None:
+        return given.asked.proposal.plan
+    if not given.stops or stop is None:
+        return al.allocate(given.problem, given.gains)
+    stop.check()
+    return stop.plan
 
 
 def _show_stale(page: Page, given: Given) -> None:
@@ -232,6 +257,12 @@ def _parse_counts(problem: Problem, texts: Iterable[str]) -> dict[str, str]:
     help="Of a campaign: the score that a task is to have, in its own metric. Repeatable.",
 )
 @click.option(
+    "--chance",
+    metavar="SHARE",
+    help="With which each --reach is reached, 0.5 to 0.99, such as 0.9 or 90%. [default: what is"
+    " expected in the middle]",
+)
+@click.option(
     "--gain",
     type=float,
     metavar="PERCENT",
@@ -243,6 +274,7 @@ def _parse_counts(problem: Problem, texts: Iterable[str]) -> dict[str, str]:
 def cheapest(
     given: Given,
     reach: tuple[str, ...],
+    chance: str | None,
     gain: float | None,
     target: float | None,
     task: str | None,
@@ -252,22 +284,31 @@ def cheapest(
 
     \b
     Example:  allot cheapest my-campaign --reach heating:r2=0.8 --reach seg=0.6
+              allot cheapest my-campaign --reach seg=0.6 --chance 0.9
               allot cheapest my-campaign --gain 5
               allot cheapest problem.toml --target 1000
               allot cheapest problem.toml --target 200 --task seg
     """
     from allotment.overview import list_tasks
 
-    least, what = _find_least(given, reach, gain, target, task)
-    forecasts = {} if given.asked is None else given.asked.state.forecast(least.counts)
+    _check_wanted(given, reach, chance, gain, target)
+    goals = _read_goals(given, reach, chance)
+    least, what = _find_least(given, goals, gain, target, task)
+    forecasts, reached = {}, []
+    if given.asked is not None:
+        state = given.asked.state
+        forecasts = state.forecast(least.counts)
+        reached = [goal.describe(state, least.counts) for goal in goals]
     if form == "json":
         from allotment.estimates.forecast import describe_forecasts
 
         about = least.to_dict() | {"tasks": list_tasks(least, ranges=False)}
         scores = {"scores": describe_forecasts(forecasts)} if forecasts else {}
-        print_json(about | scores | _note(given))
+        print_json(about | scores | ({"goals": reached} if reached else {}) | _note(given))
     elif form == "csv":
         rows = list_tasks(least, ranges=False)
+        if chance is not None:
+            rows = _add_reached(rows, reached)
         _warn(given, least)
         print_csv(rows[0], (row.values() for row in rows))
     else:
@@ -279,9 +320,60 @@ def cheapest(
         show_cheapest(page, least, what, budget, given.neutral, given.worth, forecasts)
 
 
-def _find_least(
+def _check_wanted(
     given: Given,
     reach: tuple[str, ...],
+    chance: str | None,
+    gain: float | None,
+    target: float | None,
+) -> None:
+    """That what is wanted can be wanted of a file, or of a campaign."""
+    what = ""
+    if given.asked is None:
+        if target is None:
+            what = "Missing option '--target', the value to reach."
+        elif reach or gain is not None:
+            what = "--reach and --gain are for campaigns, which have scores."
+        elif chance is not None:
+            what = "--chance is for campaigns: it goes with --reach, and a file has no scores."
+    elif target is not None:
+        what = (
+            "Of a campaign, targets are scores: --reach TASK=SCORE; a relative gain in % is --gain."
+        )
+    elif bool(reach) == (gain is not None):
+        what = "Give --reach TASK=SCORE, or else --gain PERCENT."
+    elif chance is not None and gain is not None:
+        what = "--chance goes with --reach TASK=SCORE; a gain is asked for in the mean."
+    if what:
+        raise click.UsageError(what)
+
+
+def _read_goals(given: Given, reach: tuple[str, ...], chance: str | None) -> list[Goal]:
+    """The scores that are to be reached, of a campaign."""
+    if given.asked is None:
+        return []
+    from allotment.campaign.goals import parse_chance, parse_goals
+
+    share = None if chance is None else parse_chance(chance)
+    return parse_goals(given.asked.state, reach, share)
+
+
+def _add_reached(
+    rows: list[dict[str, Any]], reached: Iterable[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Beside each task its goal, the chance, and the score that is reached with it; nothing where
+    it has none."""
+    found = {goal["task"]: goal for goal in reached}
+    columns = {"goal": "score", "chance": "chance", "reached": "reached"}
+    return [
+        row | {head: found.get(row["task"], {}).get(key) for head, key in columns.items()}
+        for row in rows
+    ]
+
+
+def _find_least(
+    given: Given,
+    goals: Sequence[Goal],
     gain: float | None,
     target: float | None,
     task: str | None,
@@ -291,26 +383,15 @@ def _find_least(
     from allotment.formatting import number
 
     if given.asked is None:
-        if target is None:
-            raise click.UsageError("Missing option '--target', the value to reach.")
-        if reach or gain is not None:
-            raise click.UsageError("--reach and --gain are for campaigns, which have scores.")
+        assert target is not None
         least = al.cheapest(given.problem, given.gains, target, task)
         if task is None:
             return least, f"a value of {number(least.value)}"
         return least, f"a gain of {number(least.own_gains[task])} for {task}"
-    if target is not None:
-        raise click.UsageError(
-            "Of a campaign, targets are scores: --reach TASK=SCORE; a relative gain in % is --gain."
-        )
-    if bool(reach) == (gain is not None):
-        raise click.UsageError("Give --reach TASK=SCORE, or else --gain PERCENT.")
-    if reach:
-        from allotment.campaign.goals import parse_goals, tell_goals
-        from allotment.campaign.goals import reach as reach_goals
+    if goals:
+        from allotment.campaign.goals import reach, tell_goals
 
-        goals = parse_goals(given.asked.state, reach)
-        plan = reach_goals(given.asked.state, given.asked.proposal, goals)
+        plan = reach(given.asked.state, given.asked.proposal, goals)
         return plan, tell_goals(given.asked.state, goals)
     assert gain is not None
     if not given.worth.unit:

@@ -43,7 +43,7 @@ SETTING_KINDS: dict[str, Callable[[Setting], bool]] = {
 
 BY_KIND = (
     "default", "slopes", "band, else neutral", "half-way to neutral", "default, no odd states",
-    "default, no transfer", "two rounds",
+    "default, no transfer", "two rounds", "two tranches", "three tranches",
 )  # fmt: skip
 """ways that are shown by kind of setting"""
 CHANCES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

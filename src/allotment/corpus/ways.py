@@ -23,11 +23,11 @@ from allotment.corpus.plans import (
 )
 from allotment.corpus.setting import Setting
 from allotment.errors import InputError, Mistake, suggest
+from allotment.estimates.beliefs import Beliefs
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.levels import fit
 from allotment.estimates.methods.slopes import fit_slopes
-from allotment.estimates.priors import Prior
 from allotment.estimates.response import Response, find_level
-from allotment.estimates.worth import fit
 from allotment.limits import find_broken
 from allotment.plan import Plan, allocate, check_counts, neutral_gains
 from allotment.problem import Problem
@@ -37,8 +37,11 @@ BASES = (NEUTRAL_PLAN, EQUAL_BUDGET, EQUAL_IMAGES)
 TABA_TRAININGS = {"taba": 30, "taba-mended": 30, "taba-pooled": 30}
 """methods that look into trainings, and how many trainings they are given: about as many seconds as
 the default takes"""
-WAYS_IN_ROUNDS = {"two rounds": 2, "three rounds": 3}
-KEPT_WAYS = (*TABA_TRAININGS, *WAYS_IN_ROUNDS)
+FIRST_ROUNDS = ("two rounds", "three rounds")
+"""of the first edition, which sized orders otherwise: what it planned is kept, and not made anew"""
+WAYS_IN_TRANCHES = {"two tranches": 2, "three tranches": 3}
+"""the default in so many orders at most, each as large as a campaign proposes"""
+KEPT_WAYS = (*TABA_TRAININGS, *FIRST_ROUNDS, *WAYS_IN_TRANCHES)
 """that need trainings of their own, so that their plans are kept"""
 SOLVED_FROM = 0.97
 """area under the curve from which on a task counts as solved"""
@@ -97,13 +100,13 @@ def tell(
     )
 
 
-def _fit(prior: Prior, without_skill: bool = False) -> Way:
+def _fit(beliefs: Beliefs, without_skill: bool = False) -> Way:
     def way(known: Knowledge) -> Choice:
         response = known.response
         if without_skill:
             blank = np.full(response.scores.shape, np.nan)
             response = replace(response, skill=blank, skill_error=blank)
-        return choose(known, lambda: fit(response, prior=prior, seed=known.campaign))
+        return choose(known, lambda: fit(response, beliefs=beliefs, seed=known.campaign))
 
     return way
 
@@ -147,18 +150,20 @@ def _by_band(known: Knowledge) -> Choice:
     return Choice(order_counts(known.setting, plan.counts))
 
 
-DEFAULT_PRIOR = Prior()
-PRIOR_WITHOUT_TRANSFER = replace(DEFAULT_PRIOR, transfers=((1e-6, 1.0),))
-PRIOR_WITHOUT_ODD = replace(DEFAULT_PRIOR, live=1.0, saturated=1e-9, dead=1e-9, late=1e-9)
+UNLIKELY = 1e-9
+"""a chance that no evidence makes up for"""
+SHIPPED_BELIEFS = Beliefs()
+BELIEFS_WITHOUT_TRANSFER = replace(SHIPPED_BELIEFS, no_transfer=1 - UNLIKELY)
+BELIEFS_WITHOUT_ODD = replace(SHIPPED_BELIEFS, flat=UNLIKELY)
 
 WAYS: dict[str, Way] = {
-    "default": _fit(DEFAULT_PRIOR),
+    "default": _fit(SHIPPED_BELIEFS),
     "slopes": _by_slopes,
     "band, else neutral": _by_band,
     **{name: _base(name) for name in BASES},
-    "default, no transfer": _fit(PRIOR_WITHOUT_TRANSFER),
-    "default, no odd states": _fit(PRIOR_WITHOUT_ODD),
-    "default, no skill": _fit(DEFAULT_PRIOR, without_skill=True),
+    "default, no transfer": _fit(BELIEFS_WITHOUT_TRANSFER),
+    "default, no odd states": _fit(BELIEFS_WITHOUT_ODD),
+    "default, no skill": _fit(SHIPPED_BELIEFS, without_skill=True),
     "half-way to neutral": _half_way,
 }
 """by name; all but those that need trainings of their own"""

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from allotment.plan import NEUTRAL_EXPONENT
 
 
 @dataclass(frozen=True)
 class Beliefs:
-    """Learnt on the open data sets of the corpus (docs/results/corpus.md). Spreads are standard
-    deviations of logarithms."""
+    """Learnt on the open data sets of the corpus, each left out in turn (docs/results/beliefs.md).
+    Spreads are standard deviations of logarithms."""
 
     exponent: float = NEUTRAL_EXPONENT
     """of every task's curve from now on"""
-    exponent_spread: float = 0.3
-    """of a task's own exponent"""
     spread: float = 0.4
     """of what labels of tasks are worth that still learn, beside each other"""
-    bend: float = 1.0
+    bend: float = 0.8
     """how far what a task gains from now on may be from what it gained so far"""
-    shared_bend: float = 0.5
-    """the same for all tasks at once"""
-    flat: float = 0.15
+    shared_bend: float = 0.6
+    """the same for all tasks at once: as often more as less, so that more is gained in the mean"""
+    flat: float = 0.11
     """chance that a task gains nothing any more: half of these have learnt nothing so far, the
     other half all that there is to learn"""
     late: float = 150.0
@@ -40,8 +38,3 @@ class Beliefs:
     share of what a label of a task's own does"""
     no_transfer: float = 0.7
     """chance that it brings nothing"""
-
-    @property
-    def later(self) -> Beliefs:
-        """After the first round: some of what was to come has been seen."""
-        return replace(self, bend=self.bend / 2)

@@ -12,7 +12,7 @@ import numpy as np
 from allotment.arrays import Array
 from allotment.errors import InputError, Mistake, load_library, reading, suggest
 from allotment.gains import Coupled, Curve, Geometric, Power
-from allotment.plan import Outlook, Plan, allocate, check_counts
+from allotment.plan import Outlook, Plan, check_counts, solve_within
 from allotment.problem import Problem
 from allotment.renames import rename_keys
 from allotment.solver.baselines import equal_budget
@@ -235,8 +235,13 @@ class Estimates:
         )
         edges = [(1 - level) / 2, (1 + level) / 2]
         low, high = np.quantile(more, edges)
-        own = [[plan[name] for name in problem.names] for plan in self.list_own_plans(problem)[1]]
+        draws, plans = self.list_own_plans(problem)
+        own = [[counts[name] for name in problem.names] for counts in plans]
         best = np.quantile(np.array(own, dtype=float), edges, axis=0)
+        lost = [
+            self.gain_over(problem, counts, plan.counts)[draw]
+            for draw, counts in zip(draws, plans, strict=True)
+        ]
         return Outlook(
             mean=float(more.mean()),
             low=float(low),
@@ -248,6 +253,8 @@ class Estimates:
                 name: (round(a), round(b))
                 for name, (a, b) in zip(problem.names, best.T, strict=True)
             },
+            # below 0 where labels that imply others are counted, which draws do not
+            knowing_more=max(0.0, float(np.mean(lost))),
         )
 
     def list_own_plans(self, problem: Problem) -> tuple[list[int], list[dict[str, int]]]:
@@ -261,7 +268,8 @@ class Estimates:
             # together
             worths = self.worths[draw]
             together = worths * weights if self.by_pairs else np.diag(weights @ worths)
-            plan = allocate(flat, self._curves(together, self.shapes[draw], None))
+            # which also plans for no money at all, where a goal is reached already
+            plan = solve_within(flat, self._curves(together, self.shapes[draw], None))
             found.append(plan.counts)
         return chosen.tolist(), found
 

@@ -8,12 +8,14 @@ those at hand: it covers the curve, the labels that it was scored on, and the lu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from allotment.arrays import Array
 from allotment.estimates.estimates import Estimates
@@ -32,6 +34,9 @@ them: of a mean absolute error it is the spread of |x| by its mean, if x is norm
 SHARED_LUCK = 1.4
 """times that a score is as far off as its folds alone say: trainings of all folds share most of
 their labels, and so their luck; by tuning tables (benchmarks/forecasts.py)"""
+FEWEST_SPARE = 4
+"""trainings beyond the first of each fold that must have seen the same labels, so that it can be
+told how much they differ; of 60 trainings there are as many"""
 SAMPLING_WEIGHT = 3
 """folds that this counts for, beside those that were measured"""
 
@@ -191,6 +196,45 @@ def find_score_level(estimates: Estimates, task: str) -> ScoreLevel | None:
         error=_find_error(means, SAMPLING * scale * response.skill_error[full, at]),
         luck=float(np.sqrt(rest @ rest / max(len(scores) - len(means), 1))),
     )
+
+
+def find_noise(estimates: Estimates, weights: Mapping[str, float]) -> float | None:
+    """By how much D_T, the weighted mean of the tasks' scores in %, differs between two trainings
+    on the same labels: the standard deviation of the difference. None where too few trainings saw
+    the same to tell, or a task that counts was not scored.
+
+    The luck of score levels is more than that: it holds what labels of other tasks bring.
+    """
+    response = find_response(estimates)
+    levels = {task: find_score_level(estimates, task) for task in estimates.tasks if weights[task]}
+    if response is None or not levels:
+        return None
+    totals = np.zeros(len(response.fold))
+    for task, level in levels.items():
+        if level is None:
+            return None
+        sign = 1 if level.higher_is_better else -1
+        scores = response.scores[:, response.tasks.index(task)]
+        totals += sign * weights[task] * 100 * scores / level.scale
+    totals /= sum(weights[task] for task in levels)
+    same = _find_alike(response) & np.isfinite(totals)
+    if not same.any():
+        return None
+    _, group = np.unique(response.fold[same], return_inverse=True)
+    sizes = np.bincount(group)
+    rest = totals[same] - (np.bincount(group, totals[same]) / sizes)[group]
+    spare = len(rest) - len(sizes)
+    return math.sqrt(2 * float(rest @ rest) / spare) if spare >= FEWEST_SPARE else None
+
+
+def _find_alike(response: Response) -> NDArray[np.bool_]:
+    """[training]: whether it saw every label of every task that its fold leaves, as those beside it
+    that did."""
+    alike = np.zeros(len(response.fold), dtype=bool)
+    for fold in np.unique(response.fold):
+        here = response.fold == fold
+        alike[here] = (response.counts[here] == response.counts[here].max(axis=0)).all(axis=1)
+    return alike
 
 
 def _find_error(means: Array, sampling: Array) -> float:

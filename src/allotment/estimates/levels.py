@@ -6,16 +6,17 @@ of each task j:
 
     level of the fold + s_i x_i + sum over j of T_ij x_j + noise,    x_j = (1 - (m_j / n_j)^-a) / a
 
-From now on it gains W_i (1 - (1 + N_i / n_i)^-a_i) / a_i by its own labels. Of W_i,
+From now on it gains W_i (1 - (1 + N_i / n_i)^-a) / a by its own labels. Of W_i,
 
     W_i = V (n_i / n_0)^-a h_i r_i    for a task that learns, and 0 for one that is flat:
 
 V is shared by all tasks, h_i is larger where much is missing to the best score, and r_i is what
-tasks differ by. Slopes so far say little of slopes to come, s_i = W_i times a factor that may be 3;
-mostly they tell a flat task from one that learns. So does how far its answers are above chance,
-which for a task that learns depends on how many labels it had. What looks flat may be late where
-labels are few. V and r_i lie on grids, so that the posterior is a sum; T_ij is none, or Gaussian.
-Without any training every task has the same prior, and the mean is the neutral plan's curve.
+tasks differ by. Slopes so far say little of slopes to come, s_i = W_i times a factor that may be 3
+or a third; mostly they tell a flat task from one that learns. So does how far its answers are
+above chance, which for a task that learns depends on how many labels it had. What looks flat may be
+late where labels are few. V and r_i lie on grids, so that the posterior is a sum; T_ij is none, or
+Gaussian. Without any training every task has the same prior, and the mean is the neutral plan's
+curve.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ import numpy as np
 from allotment.arrays import Array
 from allotment.estimates.beliefs import Beliefs
 from allotment.estimates.estimates import DRAWS, Estimates
-from allotment.estimates.response import Response, find_full, find_scale, find_scored
-from allotment.estimates.sampling import draw_normals, draw_surprise, pick, spread_evenly
+from allotment.estimates.response import Response, find_scale, find_scored, find_skill
+from allotment.estimates.sampling import draw_normals, pick, spread_evenly
 
 SHARED_SLOPE = 6.0
 """%, what an e-fold of labels brings a typical task: the middle of a wide prior"""
@@ -37,8 +38,8 @@ LOG_SHARED = np.log(SHARED_SLOPE) + np.linspace(-3.6, 3.6, 37)
 """grid of V"""
 LOG_OWN = np.linspace(-2.0, 2.0, 27)
 """grid of r_i"""
-LOG_BENDS = np.linspace(-2.5, 2.5, 21)
-"""grid of what slopes so far are, beside those to come, in standard deviations"""
+BENDS = np.linspace(-2.5, 2.5, 21)
+"""grid of what slopes so far are, beside those to come, in standard deviations of the logarithm"""
 SKILL_GRID = np.linspace(0.0, 1.0, 41)
 """grid of how far answers are above chance: 0 is chance, 1 the best"""
 FLAT = 1
@@ -48,6 +49,8 @@ REACH = 2.0
 follow it half of the way"""
 LEAST_ROOM = 0.01
 """of a metric that cannot be above 1"""
+FARTHEST_APART = 8.5
+"""standard errors beyond which nothing becomes less likely"""
 USUAL_NOISE = 4.0
 """%, of one training, before its residuals are seen; it counts as so many of them:"""
 USUAL_STRENGTH = 4.0
@@ -83,7 +86,7 @@ def fit(
     best: float | None = 1.0,
     beliefs: Beliefs | None = None,
 ) -> Estimates:
-    """Posterior draws of every task's worth, exponent and transfer.
+    """Posterior draws of every task's worth and transfer.
 
     `best` is the highest value of a metric that is better when higher (None if it has none); one
     that is better when lower ends at 0.
@@ -93,22 +96,24 @@ def fit(
     typical = np.exp(np.log(have).mean())
     sizes = (have / typical) ** -beliefs.exponent
     signs = read_signs(response, sizes, best, beliefs)
-    rise = draw_surprise(draws, beliefs.shared_bend, rng)
+    is_blank = not np.isfinite(response.scores).any()
+    count = -(-draws // len(have)) if is_blank else draws
+    rise = np.exp(draw_normals(count, beliefs.shared_bend, rng))
     own = draw_own(signs, have, sizes, rise, beliefs, rng)
-    exponents = draw_exponents(draws, len(have), beliefs, rng)
-    if not np.isfinite(response.scores).any():
-        own, exponents = take_turns(own / sizes, exponents)
-        own = own * (have / typical) ** -exponents
+    if is_blank:
+        own = take_turns(own / sizes) * sizes
     left = draw_cells(signs, len(own), rng) * np.resize(rise, len(own))[:, None, None]
     left /= beliefs.exponent
-    left[:, range(len(have)), range(len(have))] = np.minimum(own / exponents, signs.room)
+    own = np.minimum(own / beliefs.exponent, signs.room)
+    left[:, range(len(have)), range(len(have))] = own
     about = {
-        "method": "levels",
+        "method": "response",
         "trainings": len(response.scores),
         "folds": len(np.unique(response.fold)) or 1,
         "seed": seed,
     }
-    worths = left * (have**exponents)[:, None, :]
+    exponents = np.full(own.shape, beliefs.exponent)
+    worths = left * have**beliefs.exponent
     return Estimates(response.tasks, response.have, worths, exponents, about=about)
 
 
@@ -119,7 +124,7 @@ def read_signs(response: Response, sizes: Array, best: float | None, beliefs: Be
     views = [_View.of(response, task, steps) for task in tasks]
     typical = _find_typical(views, sizes)
     found = [_regress(view, typical, sizes, beliefs) for view in views]
-    skills = [_find_skill(response, task) for task in tasks]
+    skills = [find_skill(response, task) for task in response.tasks]
     levels = [_find_level(response, task, best, skills[task][1]) for task in tasks]
     slope, slope_error, cells, cell_errors, cell_chances = (
         np.array(each) for each in zip(*found, strict=True)
@@ -166,11 +171,18 @@ class _View:
         return cls(task, seen - (seen.mean() if len(seen) else 0.0), steps[there], folds)
 
     def measure_noise(self, columns: Array) -> float:
-        """How much one training differs from the next, by what least squares leave over."""
+        """How much one training differs from the next, by what least squares leave over; where
+        there are hardly more trainings than columns, by what the task's own labels leave over."""
+        own, few = self._find_rest(np.concatenate([self.folds, self.steps[:, [self.task]]], axis=1))
+        usual = max(USUAL_NOISE**2, own / max(few, 1))
+        rest, spare = self._find_rest(columns)
+        return float(np.sqrt((USUAL_STRENGTH * usual + rest) / (USUAL_STRENGTH + spare)))
+
+    def _find_rest(self, columns: Array) -> tuple[float, int]:
+        """The sum of squares that is left, and how many of them are free."""
         weights, _, rank, _ = np.linalg.lstsq(columns, self.seen, rcond=None)
         spare = max(len(self.seen) - int(rank), 0)
-        rest = float(np.sum((self.seen - columns @ weights) ** 2)) if spare else 0.0
-        return float(np.sqrt((USUAL_STRENGTH * USUAL_NOISE**2 + rest) / (USUAL_STRENGTH + spare)))
+        return (float(np.sum((self.seen - columns @ weights) ** 2)) if spare else 0.0), spare
 
 
 def _find_typical(views: list[_View], sizes: Array) -> float:
@@ -228,20 +240,6 @@ def _find_level(
     return REACH * missing * best / scale * 100, missing
 
 
-def _find_skill(response: Response, task: int) -> tuple[float, float]:
-    """With all labels, each fold counted once; its error is that of answers by chance."""
-    full = find_full(response, response.tasks[task]) if len(response.scores) else np.zeros(0, bool)
-    skill, error = response.skill[full, task], response.skill_error[full, task]
-    known = np.isfinite(skill) & np.isfinite(error)
-    fold = response.fold[full][known]
-    if not known.any():
-        return np.nan, np.nan
-    folds = np.unique(fold)
-    means = [skill[known][fold == each].mean() for each in folds]
-    squares = [np.square(error[known][fold == each]).mean() for each in folds]
-    return float(np.mean(means)), float(np.sqrt(np.mean(squares) / len(folds)))
-
-
 def draw_own(
     signs: Signs,
     have: Array,
@@ -272,7 +270,7 @@ def draw_own(
         gains = np.exp(LOG_SHARED[places] + LOG_OWN[ratio]) * usual[task] * rise
         found[:, task] = np.where(state == FLAT, 0.0, gains)
         means = np.exp(LOG_SHARED) * np.sum(chances * (rows @ np.exp(LOG_OWN)), axis=0)
-        exact, drawn = float(shared @ means) * usual[task], found[:, task].mean()
+        exact, drawn = float(shared @ means) * usual[task] * rise.mean(), found[:, task].mean()
         found[:, task] = found[:, task] * (exact / drawn) if drawn > 0 else exact
     return found
 
@@ -289,18 +287,17 @@ def _weigh_states(signs: Signs, have: Array, usual: Array, beliefs: Beliefs) -> 
     [task, V, r] if it learns."""
     learnt, nothing = _weigh_skill(signs, have, beliefs)
     late = beliefs.flat * np.exp(-have / beliefs.late)
-    bends = np.exp(-0.5 * LOG_BENDS**2) / np.exp(-0.5 * LOG_BENDS**2).sum()
-    grid = LOG_SHARED[:, None, None] + LOG_OWN[:, None] + beliefs.bend * LOG_BENDS
+    bends = np.exp(-0.5 * BENDS**2) / np.exp(-0.5 * BENDS**2).sum()
+    grid = LOG_SHARED[:, None, None] + LOG_OWN[:, None] + beliefs.bend * BENDS
     cell = LOG_OWN[1] - LOG_OWN[0]
     states, own = [], []
     for task in range(len(have)):
         slopes = np.exp(grid) * usual[task]
         # a slope anywhere between two places of the grid belongs to both
         error = np.hypot(signs.slope_error[task], cell * slopes)
-        near = np.exp(-0.5 * ((signs.slope[task] - slopes) / error) ** 2) / error
+        near = _weigh_gap((signs.slope[task] - slopes) / error) / error
         learns = (near @ bends) * _weigh_own(beliefs)
-        level = np.exp(-0.5 * (signs.slope[task] / signs.slope_error[task]) ** 2)
-        still = level / signs.slope_error[task]
+        still = _weigh_gap(signs.slope[task] / signs.slope_error[task]) / signs.slope_error[task]
         alive = (1 - beliefs.flat - late[task]) * learnt[task] * learns.sum(axis=1)
         flat = beliefs.flat * (nothing[task] + learnt[task]) / 2 * still
         begins = late[task] * nothing[task] * still
@@ -315,31 +312,29 @@ def _weigh_skill(signs: Signs, have: Array, beliefs: Beliefs) -> tuple[Array, Ar
     middle = have / (have + beliefs.learnt)
     usual = np.exp(-0.5 * ((SKILL_GRID - middle[:, None]) / beliefs.learnt_spread) ** 2)
     usual /= usual.sum(axis=1, keepdims=True)
-    error = np.maximum(np.nan_to_num(signs.skill_error, nan=1.0), 1e-3)[:, None]
-    gaps = (np.nan_to_num(signs.skill)[:, None] - SKILL_GRID) / error
-    near = np.exp(-0.5 * np.minimum(gaps**2, 72.0))
+    least = SKILL_GRID[1]  # between two places of the grid nothing can be told
+    error = np.maximum(np.nan_to_num(signs.skill_error, nan=1.0), least)[:, None]
+    near = _weigh_gap((np.nan_to_num(signs.skill)[:, None] - SKILL_GRID) / error)
     near[np.isnan(signs.skill)] = 1.0
     return np.asarray((usual * near).sum(axis=1)), np.asarray(near[:, 0])
 
 
-def draw_exponents(draws: int, tasks: int, beliefs: Beliefs, rng: np.random.Generator) -> Array:
-    """[draw, task]: every task's geometric mean is the neutral exponent."""
-    logs = [draw_normals(draws, beliefs.exponent_spread, rng) for _ in range(tasks)]
-    return np.asarray(beliefs.exponent * np.exp(np.stack(logs, axis=1)))
+def _weigh_gap(errors: Array) -> Array:
+    """How likely it is to be so many standard errors apart; far off all is alike, so that what fits
+    no state leaves them as they were."""
+    return np.asarray(np.exp(-0.5 * np.minimum(np.square(errors), FARTHEST_APART**2)))
 
 
-def take_turns(*columns: Array) -> tuple[Array, ...]:
+def take_turns(columns: Array) -> Array:
     """Draws [draw, task] in which every task has every other's turn, so that none differs from
     another where nothing is known of any."""
-    turns = range(columns[0].shape[1])
-    return tuple(
-        np.concatenate([np.roll(each, turn, axis=1) for turn in turns]) for each in columns
-    )
+    return np.concatenate([np.roll(columns, turn, axis=1) for turn in range(columns.shape[1])])
 
 
 def draw_cells(signs: Signs, draws: int, rng: np.random.Generator) -> Array:
-    """[draw, gaining task, labelled task]: T_ij, with its mean."""
+    """[draw, gaining task, labelled task]: T_ij, with its mean; none stays none."""
     shape = (draws, *signs.cells.shape)
     real = rng.random(shape) < signs.cell_chances
     found = np.where(real, signs.cells + signs.cell_errors * rng.normal(size=shape), 0.0)
-    return np.asarray(found + signs.cells * signs.cell_chances - found.mean(axis=0))
+    missing = signs.cells * signs.cell_chances - found.mean(axis=0)
+    return np.asarray(found + real * missing / np.maximum(real.mean(axis=0), 1 / draws))

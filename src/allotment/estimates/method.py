@@ -23,6 +23,8 @@ SHARED = (
 """what a campaign says of all jobs of one estimate alike; jobs must call nothing else so"""
 UNSAID = ("package", "options", "edition")
 """of these, what is left out where there is nothing to say: keys stay what they were before"""
+CONCLUSION = "conclusion"
+"""by which estimates on record say how they were concluded; the first way leaves it out"""
 PROBING = "probing"
 """the option of methods that probe trainings: how much of that they may do"""
 AHEAD_OPTION = "ahead"
@@ -75,6 +77,9 @@ class Method(ABC):
     edition: ClassVar[int] = 1
     """another one where the same name stands for something else than before: what an earlier one
     measured is not taken for its own"""
+    conclusion: ClassVar[int] = 1
+    """another one where the same results add up to something else than before: jobs on record
+    serve, and estimates are concluded anew"""
     ablates: ClassVar[str] = ""
     """the method of which it lacks a part, for comparison; lists name such ones in one line"""
     joins_rounds: ClassVar[bool] = False
@@ -118,6 +123,7 @@ METHOD_VERBS = (
     "trainings",
     "options",
     "edition",
+    "conclusion",
     "ablates",
     "joins_rounds",
     "ends_early",
@@ -164,6 +170,12 @@ def describe_choices() -> dict[str, str]:
         else:
             found[name] = about
     return found
+
+
+def mark_conclusion(method: Method) -> dict[str, int]:
+    """How a method concludes, for what is put down of its estimates."""
+    first = method.conclusion == Method.conclusion
+    return {} if first else {CONCLUSION: method.conclusion}
 
 
 def count_trainings(job: Mapping[str, Any]) -> int:

@@ -83,7 +83,7 @@ OPTION_FORMS: dict[str, OptionForm] = {
     "own_gain": _FLAG,
     "fallback": _FLAG,
     "best": OptionForm("a number", _is_number),
-    **dict.fromkeys(("score_on", "pool", "prior", "together", "probing"), _ANYTHING),
+    **dict.fromkeys(("score_on", "pool", "beliefs", "together", "probing"), _ANYTHING),
 }
 """of the built-in methods; what a package's own options may be is for it to say"""
 _REFUSED = {

@@ -365,6 +365,24 @@ def find_level(response: Response | None, task: str) -> Level | None:
     return Level(score, float(start.mean()), False, gap <= 2 * noise)
 
 
+def find_skill(response: Response | None, task: str) -> tuple[float, float]:
+    """Skill of a task with all its labels, each fold counted once, and the error of answers by
+    chance; neither is a number where it is not known."""
+    if response is None or task not in response.tasks or not len(response.scores):
+        return math.nan, math.nan
+    at, full = response.tasks.index(task), find_full(response, task)
+    skill, error = response.skill[full, at], response.skill_error[full, at]
+    known = np.isfinite(skill) & np.isfinite(error)
+    if not known.any():
+        return math.nan, math.nan
+    fold = response.fold[full][known]
+    folds = [fold == each for each in np.unique(fold)]
+    # trainings that are scored on the same labels share their accidents
+    means = [skill[known][each].mean() for each in folds]
+    squares = [np.square(error[known][each]).mean() for each in folds]
+    return float(np.mean(means)), float(np.sqrt(np.mean(squares) / len(folds)))
+
+
 def find_scale(scores: Array, counts: Ints) -> float:
     """What 100 % of a task's score are: what trainings with nearly as many labels of it as any had
     score."""

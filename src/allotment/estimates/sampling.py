@@ -31,9 +31,3 @@ def draw_normals(draws: int, spread: float, rng: np.random.Generator) -> Array:
 @functools.cache
 def _quantiles(count: int) -> Array:
     return np.array([NormalDist().inv_cdf((place + 0.5) / count) for place in range(count)])
-
-
-def draw_surprise(draws: int, spread: float, rng: np.random.Generator) -> Array:
-    """Factors whose mean is 1."""
-    factors = np.exp(draw_normals(draws, spread, rng))
-    return np.asarray(factors / factors.mean())

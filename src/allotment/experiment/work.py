@@ -23,7 +23,7 @@ from allotment.estimates.letter import (
     TRIPLES_OPTION,
     ToTheLetter,
 )
-from allotment.estimates.method import METHODS
+from allotment.estimates.method import METHODS, mark_conclusion
 from allotment.estimates.outline import BETWEEN_PIECE, CURVE_PIECE, PROBES_PIECE, TRIPLES_PIECE
 from allotment.estimates.request import FOLDS, Request
 from allotment.estimates.scoring import TEST_PART
@@ -140,7 +140,8 @@ def _share(case: Case) -> dict[str, JSON]:
 
 def name_estimates(case: Case, asked: Question) -> Job:
     """What the measurements of a question add up to."""
-    return Job(ESTIMATES, _describe(case, asked))
+    how = mark_conclusion(METHODS.load(asked.method))
+    return Job(ESTIMATES, _describe(case, asked) | how)
 
 
 def name_pool(case: Case) -> Job:

@@ -27,8 +27,8 @@ class Measure:
     higher_is_better: bool
     """of the metric; a loss is better when lower"""
     skill: float = float("nan")
-    """how well answers are in the order of the labels, whatever the metric: 0 is chance, 1 the
-    best; not a number where labels have no order"""
+    """how well answers go with what sets instances apart, whatever the metric: 0 is the best answer
+    that is the same for all, 1 the labels themselves; not a number where nobody can tell"""
     skill_error: float = float("nan")
     """standard deviation of the skill of answers by chance, on labels like these"""
 

@@ -206,16 +206,17 @@ def _mean_over_classes(
 
 
 def _auc(score: AnyArray, true: AnyArray) -> float:
-    ranks, positives = _rank(score), int(true.sum())
+    ranks, positives = rank_values(score), int(true.sum())
     return float(
         (ranks[true].sum() - positives * (positives + 1) / 2)
         / (positives * (len(true) - positives))
     )
 
 
-def _rank(values: AnyArray) -> AnyArray:
-    """Places from 1 in rising order; equal ones share theirs."""
-    order = np.sort(values)
+def rank_values(values: AnyArray, among: AnyArray | None = None) -> AnyArray:
+    """Places from 1 in rising order, in a row of their own or of others; equal ones share
+    theirs."""
+    order = np.sort(values if among is None else among)
     return np.asarray(
         (np.searchsorted(order, values, "left") + np.searchsorted(order, values, "right") + 1) / 2
     )
@@ -228,7 +229,7 @@ def separation(predictions: AnyArray, values: AnyArray) -> float:
 
 def rank_correlation(predictions: AnyArray, values: AnyArray) -> float:
     """Of answers with labels: 0 is chance, 1 the best; 0 where all answers are alike."""
-    said, true = (_rank(each) for each in _known(predictions, values))
+    said, true = (rank_values(each) for each in _known(predictions, values))
     if not len(true):
         return float("nan")
     spread = float(said.std() * true.std())
@@ -379,8 +380,8 @@ SKILLS = {
     "multilabel": Metric("separation", True, ("multilabel",), separation),
     "regression": Metric("rank_correlation", True, ("regression",), rank_correlation),
 }
-"""of kinds whose labels can be put in order: how far answers are above chance, whatever the
-metric"""
+"""of kinds that say one thing of a whole instance: how far answers are above chance, whatever the
+metric; that of pixels is `allotment.learners.map_skill`"""
 LOSS = "loss"
 """in the place of a metric's name: the task's own loss"""
 USUAL_METRICS = {

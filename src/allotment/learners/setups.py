@@ -24,7 +24,7 @@ from allotment.learners.backbones import (
     split_backbone,
 )
 from allotment.learners.deeplab import RATES, DeepLab
-from allotment.learners.editions import check_edition, newest_edition
+from allotment.learners.editions import FIRST, check_edition
 from allotment.learners.feed import to_float
 from allotment.learners.layers import PointConv
 from allotment.learners.mobilenet import MobileNet
@@ -96,33 +96,50 @@ PAPER = Recipe(
 crops, nor what "until the loss has converged" means on Taskonomy"""
 SMALL_RECIPE = Recipe(batch_size=8, optimiser="adam", trunk_rate=0.003, head_rate=0.003)
 """how the small networks are trained"""
-FIRST_EDITIONS: dict[str, Setup] = {
-    "voc-small": Setup(
-        "voc",
-        128,
-        "mobilenet",
-        replace(SMALL_RECIPE, steps=600),
-        frozen_stages=6,
-        narrow=256,
-        width=64,
-        rates=(2, 4, 6),
-        dropout=0.1,
+EARLIER_EDITIONS: dict[str, tuple[Setup, ...]] = {
+    "voc-small": (
+        Setup(
+            "voc",
+            128,
+            "mobilenet",
+            replace(SMALL_RECIPE, steps=600),
+            frozen_stages=6,
+            narrow=256,
+            width=64,
+            rates=(2, 4, 6),
+            dropout=0.1,
+        ),
+        Setup(
+            "voc",
+            128,
+            "mobilenet",
+            replace(SMALL_RECIPE, steps=400, trunk_rate=0.007, head_rate=0.007),
+            frozen_stages=6,
+            reduced=256,
+            narrow=64,
+            width=32,
+            rates=(2, 4),
+            dropout=0.1,
+            every=4,
+        ),
     ),
-    "taskonomy-small": Setup(
-        "taskonomy",
-        128,
-        "mobilenet",
-        replace(SMALL_RECIPE, steps=300),
-        stages=3,
-        frozen_stages=3,
-        narrow=128,
-        width=64,
-        rates=(2, 4, 6),
-        dropout=0.1,
+    "taskonomy-small": (
+        Setup(
+            "taskonomy",
+            128,
+            "mobilenet",
+            replace(SMALL_RECIPE, steps=300),
+            stages=3,
+            frozen_stages=3,
+            narrow=128,
+            width=64,
+            rates=(2, 4, 6),
+            dropout=0.1,
+        ),
     ),
 }
-"""set-ups as they were before a set-up of the same name took their place: what was begun with them
-goes on with them"""
+"""set-ups as they were before a set-up of the same name took their place, the first one first: what
+was begun with them goes on with them"""
 SETUPS: dict[str, Setup] = {
     "voc-paper": Setup("voc", 513, "resnet50", replace(PAPER, epochs=100, crop=321)),
     "taskonomy-paper": Setup(
@@ -137,14 +154,14 @@ SETUPS: dict[str, Setup] = {
         "voc",
         128,
         "mobilenet",
-        replace(SMALL_RECIPE, steps=400, trunk_rate=0.007, head_rate=0.007),
+        replace(SMALL_RECIPE, steps=400, batch_size=4, trunk_rate=0.005, head_rate=0.005),
         frozen_stages=6,
         reduced=256,
-        narrow=64,
-        width=32,
-        rates=(2, 4),
+        narrow=128,
+        width=48,
+        rates=(),
         dropout=0.1,
-        every=4,
+        every=8,
     ),
     "taskonomy-small": Setup(
         "taskonomy",
@@ -194,7 +211,7 @@ def find_setup(name: str, edition: int | None = None) -> Setup:
         return SETUPS[name]
     if what := check_edition(name, edition):
         raise InputError([Mistake("setup", what)])
-    return SETUPS[name] if edition == newest_edition(name) else FIRST_EDITIONS[name]
+    return (*EARLIER_EDITIONS.get(name, ()), SETUPS[name])[edition - FIRST]
 
 
 def make_learner(

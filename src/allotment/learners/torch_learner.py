@@ -26,6 +26,7 @@ from allotment.learners.layers import SafeConvolutions
 from allotment.learners.learner import Measure, Patience, labelled, train
 from allotment.learners.lookahead import Ends, look_ahead, turns_of
 from allotment.learners.losses import answer_of, constant_of, loss_of, thin_out
+from allotment.learners.map_skill import MapSkill
 from allotment.learners.metrics import CHANCE_ERROR, SKILLS, Running
 from allotment.learners.networks import ImageNetwork, Perceptron, SmallTrunk
 from allotment.learners.optimiser import make_optimiser, set_rates
@@ -341,6 +342,7 @@ class TorchLearner(ScoredOnData):
             if kinds
             else []
         )
+        maps = self._start_skills(state, task)
         losses, count = np.zeros(state.runs), 0
         for part, outputs in parts:
             values = self._feed.values(task, part)
@@ -352,15 +354,28 @@ class TorchLearner(ScoredOnData):
             ):
                 for each in run:
                     each.add(answer, values.cpu().numpy())
+            if maps:
+                seen = self._answer(state, task, maps[0].thin(outputs))
+                for skill_of_run, answer in zip(maps, seen, strict=True):
+                    skill_of_run.add(answer, maps[0].thin(values).cpu().numpy())
         means = (losses / count if count else np.full(state.runs, np.nan)).tolist()
         found = []
-        for run, loss in zip(runs or [[]] * state.runs, means, strict=True):
-            score = loss if metric is None else run[0].result()
-            skill = [each.result() for each in run[-2:]] if skilled else []
+        for place, loss in enumerate(means):
+            score = loss if metric is None else runs[place][0].result()
+            skill = [each.result() for each in runs[place][-2:]] if skilled else []
+            skill += maps[place].result() if maps else ()
             found.append(
                 Measure(score, loss, metric is not None and metric.higher_is_better, *skill)
             )
         return found
+
+    def _start_skills(self, state: Training, task: str) -> list[MapSkill]:
+        """Of each run, where the task has labels for pixels."""
+        target = self.targets[task]
+        if target.kind not in PIXEL_KINDS:
+            return []
+        pictures = len(self.list_scored(task))
+        return [MapSkill(target, pictures) for _ in range(state.runs)]
 
     def predict(self, state: Training, task: str, instances: Instances) -> NDArray[Any]:
         return np.asarray(self.predict_runs(state, task, instances)[0])

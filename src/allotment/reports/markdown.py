@@ -125,7 +125,7 @@ def _write_decision(found: Decision) -> Iterator[str]:
         yield from _write_chart(found.chart)
     for block in found.scores:
         yield from BLOCK_WRITERS[type(block)](block)
-    for line in (found.note, found.order):
+    for line in (found.note, found.order, *found.advice):
         if line:
             yield _begin(_write(line))
 

@@ -21,6 +21,7 @@ The values are plain JSON. Every part may be missing or None; lists may be tuple
      "style": {"currency": text, "decimal": "point" | "comma"},
      "knowing": x,   what it would be worth at most to know everything, as the outlook counts
      "order": text,  what of it to order now
+     "advice": [text],  sentences on whether to measure more, and whether to stop
      "stale": text,  that labels came in since it was measured
      "outlook": {"mean": x, "low": x, "high": x, "level": 0.9, "chance": share,
                                             D_T(plan) - D_T(equal budget)

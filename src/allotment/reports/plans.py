@@ -9,7 +9,6 @@ import numpy as np
 from allotment.advice.questions import ask_what_if, list_reach, list_worths, trace_frontier
 from allotment.campaign.summary import (
     CURVE_POINTS,
-    UNITS,
     compare_plans,
     describe_outlook,
 )
@@ -18,6 +17,7 @@ from allotment.gains import Coupled
 from allotment.overview import FEW_TASKS, compare_few, list_caps
 from allotment.plan import Plan, unit_of
 from allotment.problem import show_exact
+from allotment.standing import UNITS
 
 GIVEN_UNIT = "points"
 """of gains that somebody wrote down, whose unit is theirs"""

@@ -239,6 +239,7 @@ PART_CHECKS: dict[str, ValueCheck] = {
     "knowing": number,
     "style": record({}, {"currency": text, "decimal": text}),
     "order": text,
+    "advice": each(text),
     "stale": text,
     "outlook": OUTLOOK,
     "comparison": each(

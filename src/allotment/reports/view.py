@@ -53,6 +53,8 @@ class Decision:
     """what tasks score now and with the plan"""
     note: Content = ""
     order: Content = ""
+    advice: Sequence[Content] = ()
+    """whether to measure more, and whether to stop"""
     copy: str = ""
     """the order as text, to be put elsewhere"""
     is_to_sign: bool = False
@@ -73,6 +75,7 @@ def decide(given: PageValues) -> Decision:
         scores=_view_scores(_list_decided(given)),
         note=words.explain_unit(outlook) if outlook else "",
         order=f"{words.ORDER_NOW}: {words.mark_all(given['order'])}." if "order" in given else "",
+        advice=list(map(words.mark_all, given.get("advice", ()))),
         copy=words.write_order(plan["tasks"]) if plan and is_planned else "",
         is_to_sign=bool(plan) or not is_planned,
     )

@@ -36,7 +36,7 @@ from allotment.ledger.store import CONFLICT_RULES
 from allotment.mistakes import Place, Placed
 from allotment.notation import read_notation
 from allotment.orders.strategy import RANDOM, STRATEGIES
-from allotment.problem import Cap, Problem, Task
+from allotment.problem import Cap, Problem, Task, read_point_worth
 from allotment.renames import Renames, rename_keys
 from allotment.runs.portion import Portion, check_portion
 from allotment.toml import find_lines, parse_toml, read_text, refuse_nesting
@@ -79,7 +79,16 @@ TARGET: dict[str, type] = {"kind": str, "classes": list, "metric": str, "loss_we
 WAS = "was"
 """the key of a task that had another name before: that name"""
 TOP = (
-    *("budget", "method", "trainings", "seed", "strategy", "conflicts", "odd_labels"),
+    *(
+        "budget",
+        "point_worth",
+        "method",
+        "trainings",
+        "seed",
+        "strategy",
+        "conflicts",
+        "odd_labels",
+    ),
     *("instances", "count_implied", "data", "training", "estimates", "report", "cluster"),
     *("task", "cap"),
 )
@@ -126,6 +135,8 @@ class Settings:
     odd_labels: str = HOLD
     """what becomes of labels that look wrong beside those at hand"""
     caps: tuple[Cap, ...] = ()
+    point_worth: Fraction | None = None
+    """money that a gain of 1 % of the score, in the mean over tasks, is worth to whoever pays"""
     starts: Mapping[str, int] = field(default_factory=dict)
     targets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """of each task, what it says of its labels: kind, classes, metric, loss_weight"""
@@ -377,6 +388,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
     if not isinstance(plain.get("count_implied", False), bool):
         what = f"{short(plain['count_implied'])} is neither true nor false"
         wrong.add(("count_implied",), "count_implied", what)
+    point_worth = _read_point_worth(plain, wrong)
     if "budget" not in plain:
         wrong.add(
             (),
@@ -403,6 +415,7 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         conflicts=plain.get("conflicts", "first"),
         odd_labels=plain.get("odd_labels", HOLD),
         caps=problem.caps,
+        point_worth=point_worth,
         starts=starts,
         targets=targets,
         looks=looks,
@@ -410,6 +423,16 @@ def _build(plain: Mapping[str, Any], wrong: Placed) -> Settings | None:
         count_implied=plain.get("count_implied", False),
         renames=renames,
     )
+
+
+def _read_point_worth(plain: Mapping[str, Any], wrong: Placed) -> Fraction | None:
+    if "point_worth" not in plain:
+        return None
+    try:
+        return read_point_worth(plain["point_worth"])
+    except InputError as error:
+        wrong.found += [(("point_worth",), mistake) for mistake in error.mistakes]
+        return None
 
 
 def _check_steps(

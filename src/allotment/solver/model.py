@@ -298,6 +298,7 @@ def split_gains(
 ) -> tuple[list[list[Curve]], list[Link]]:
     """Weighted curves of single tasks, and (curves, shares, most) of the coupled ones."""
     own: list[list[Curve]] = []
+    elsewhere: dict[str, list[Curve]] = {}
     links: dict[tuple[tuple[str, Fraction], ...], Link] = {}
     mistakes = []
     for task in problem.tasks:
@@ -314,10 +315,19 @@ def split_gains(
             links[(*shares.items(), ("", Fraction(len(own))))] = (alone, shares, most)
             alone = []
         for term in terms:
-            if isinstance(term, Coupled):
-                key = tuple(term.weights.items())
+            if not isinstance(term, Coupled):
+                continue
+            key = tuple(term.weights.items())
+            (first, share), *more = key
+            if share == 1 and not more:  # what labels of one task do for another is theirs alone
+                elsewhere.setdefault(first, []).extend(term.inner.terms)
+            else:
                 links.setdefault(key, ([], dict(term.weights), None))[0].extend(term.inner.terms)
-        own.append(_merge(alone))
+        own.append(alone)
+    own = [
+        _merge([*terms, *elsewhere.get(task.name, ())])
+        for task, terms in zip(problem.tasks, own, strict=True)
+    ]
     linked = {name for _, shares, _ in links.values() for name in shares}
     for task, terms in zip(problem.tasks, own, strict=True):
         mistakes += _check_terms(task.name, terms, task.name in linked)

@@ -16,7 +16,7 @@ from allotment.campaign.doubts import tell_odd
 from allotment.campaign.evaluation import BASE, LEVEL, SAME_IMAGES, Evaluation
 from allotment.campaign.intake import Intake
 from allotment.campaign.state import CampaignState, Proposal
-from allotment.campaign.summary import Status, tell_order, tell_outlook
+from allotment.campaign.summary import Status, list_advice, tell_order, tell_outlook
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.forecast import Forecast
 from allotment.estimates.scoring import tell_scoring
@@ -79,6 +79,8 @@ def show_status(page: Page, status: Status) -> None:
         page.text(f"Expected of the plan for what is left: {status.expected}.")
     if status.order:
         page.text(f"Order now: {status.order}.")
+    for said in status.advice:
+        page.text(said)
     for note in status.notes:
         page.text(f"Note: {note}.")
     page.text(f"Next: {status.next}")
@@ -171,6 +173,8 @@ def show_proposal(page: Page, proposal: Proposal, folder: str, what_if: bool) ->
     _tell_waiting(page, proposal.waiting)
     why = ": why is said above, below Unspent" if proposal.is_empty and plan.unspent else ""
     page.text(f"Order now: {tell_order(proposal)}{why}.")
+    for said in list_advice(proposal):
+        page.text(said)
     page.text()
     if what_if:
         page.text(
@@ -184,6 +188,7 @@ def show_proposal(page: Page, proposal: Proposal, folder: str, what_if: bool) ->
 def _find_step(proposal: Proposal, folder: str) -> str:
     """What to type after a plan: nothing is ordered while an order is open, unless somebody
     insists."""
+    stop = " --stop" if proposal.is_stopped else ""
     if proposal.orders:
         back = (
             f"order {proposal.orders[-1]} is"
@@ -193,7 +198,7 @@ def _find_step(proposal: Proposal, folder: str) -> str:
         more = (
             ""
             if proposal.is_empty
-            else f"   (or order this before {back} back: allot order {folder} --more)"
+            else f"   (or order this before {back} back: allot order {folder}{stop} --more)"
         )
         return f"allot ingest {folder} FILE{more}"
     if proposal.is_empty:
@@ -201,9 +206,11 @@ def _find_step(proposal: Proposal, folder: str) -> str:
     all_of_it = (
         ""
         if proposal.tranche.is_all
-        else f"   (or all of the plan at once: allot order {folder} --all)"
+        else f"   (or all of the plan at once: allot order {folder}{stop} --all)"
     )
-    return f"allot order {folder}{all_of_it}"
+    if proposal.can_stop:
+        all_of_it += f"   (or only what pays: allot order {folder} --stop)"
+    return f"allot order {folder}{stop}{all_of_it}"
 
 
 def show_order(page: Page, ordered: Ordered, state: CampaignState, folder: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from allotment.estimates import worth
+from allotment.estimates import levels
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.method import Method, Plain
 from allotment.estimates.request import Request, Work
@@ -47,7 +47,7 @@ class Neutral(Method):
             nothing,
             (True,) * len(have),
         )
-        found = worth.fit(blank, seed=request.seed, **request.options)
+        found = levels.fit(blank, seed=request.seed, **request.options)
         return replace(found, about={"unit": "%"})
 
     def assume(self, problem: Problem) -> Mapping[str, Curve]:

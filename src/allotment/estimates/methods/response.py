@@ -1,25 +1,26 @@
-"""Trainings on subsets of the labels at hand, weighed against what is known of learning curves."""
+"""Trainings on subsets of the labels at hand, which tell tasks that learn from those that do
+not."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from allotment.errors import reading
-from allotment.estimates import worth
+from allotment.estimates import levels
 from allotment.estimates.chunks import InChunks, join_chunks
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.method import Plain
-from allotment.estimates.priors import Prior
 from allotment.estimates.request import Request
 from allotment.estimates.response import Response, adapt, join
 
 
 class ByResponse(InChunks):
-    about = "trainings on parts of the labels at hand, and a prior over learning curves"
+    about = "trainings on parts of the labels at hand: how far tasks have come, and rise"
     trainings = 60
-    options = ("draws", "best", "prior", "together")
+    # the first one weighed slopes by a prior of two data sets; its trainings are the same
+    conclusion = 2
+    options = ("draws", "best", "beliefs", "together")
     joins_rounds = True
 
     def conclude(
@@ -28,16 +29,10 @@ class ByResponse(InChunks):
         response = join_chunks(results)
         options = {key: each for key, each in request.options.items() if key != "together"}
         rounds = [*(adapt(_find_response(each), response) for each in earlier), response]
-        found = self.fit(join(rounds), bool(earlier), seed=request.seed, **options)
+        found = levels.fit(join(rounds), seed=request.seed, **options)
         about = dict(found.about) | {"trainings": request.trainings, "folds": request.folds}
         about |= {"unit": "%", "measured": {"response": response.to_dict()}}
         return replace(found, about=about)
-
-    def fit(self, response: Response, is_later: bool, **options: Any) -> Estimates:
-        """What all trainings say, of this round and of those before it."""
-        if is_later:
-            options["prior"] = (options.get("prior") or Prior()).later
-        return worth.fit(response, **options)
 
 
 @reading("the estimates of an earlier round")
