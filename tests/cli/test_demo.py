@@ -24,7 +24,7 @@ from allotment.cli.demo import (
     FULL_DEMO,
     QUICK_DEMO,
     _show_gains,
-    _write_settings,
+    write_settings,
 )
 from allotment.ledger.store import Store
 from allotment.terminal.page import Page
@@ -164,7 +164,7 @@ def test_stopped_anywhere_it_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("wrong", [["--quick", "--seed", "1"], []])
 def test_what_another_form_of_it_found_is_not_passed_off_as_its_own(wrong: list[str]) -> None:
     """Figures of --quick mean nothing, and those of one seed are not those of another."""
-    Campaign.create("mine", _write_settings(QUICK_DEMO, True, 0))
+    Campaign.create("mine", write_settings(QUICK_DEMO, True, 0))
     before = Path("mine/campaign.sqlite").read_bytes()
     result = demo(*wrong, "mine")
     assert result.exit_code == 2

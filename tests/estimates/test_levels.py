@@ -13,7 +13,7 @@ from allotment.data.labels import Labels
 from allotment.estimates.beliefs import Beliefs
 from allotment.estimates.design import Design, design
 from allotment.estimates.estimates import Estimates
-from allotment.estimates.levels import LEAST_ROOM, REACH, fit, read_signs
+from allotment.estimates.levels import LEAST_ROOM, REACH, fit, read_signs, weigh_room
 from allotment.estimates.response import Response
 from allotment.gains import Power
 from allotment.plan import allocate, neutral_gains
@@ -95,6 +95,24 @@ def test_a_level_that_is_hardly_known_leaves_room() -> None:
         for error in (0.02, 0.6)
     )
     assert unsure.mean(axis=0)[3] > 1.1 * sure.mean(axis=0)[3]  # the one that is nearly solved
+
+
+def test_room_is_weighed_among_scores_that_have_a_best() -> None:
+    """20 % of an error and 20 % of an area under a curve are not the same room: beside errors, a
+    task of the other kind is worth what they are."""
+    have, full = (100, 100, 100), (0.6, 0.5, 0.5)
+    counts = np.full((8, 3), 100)
+    scores = np.tile(full, (8, 1))
+    alone = Response(("a", "b", "c"), have, counts, scores, np.zeros((0, 3)), (True, False, False))
+    sizes = np.ones(3)
+    assert weigh_room(read_signs(alone, sizes, 1.0, Beliefs()), Beliefs()) == pytest.approx(
+        [1, 1, 1]
+    )
+    two = replace(
+        alone, scores=np.tile((0.9, 0.6, 0.5), (8, 1)), higher_is_better=(True, True, False)
+    )
+    found = weigh_room(read_signs(two, sizes, 1.0, Beliefs()), Beliefs())
+    assert found == pytest.approx([0.25**0.25, 4**0.25, 1])
 
 
 def test_a_task_cannot_gain_more_than_its_headroom() -> None:

@@ -106,7 +106,7 @@ def _run(folder: str, quick: bool, seed: int, on: str | None, workers: int) -> N
 
     form, page = QUICK_DEMO if quick else FULL_DEMO, Page()
     page.title("1. Six tasks, and a few labels of each")
-    campaign = _open(folder, _write_settings(form, quick, seed), on)
+    campaign = _open(folder, write_settings(form, quick, seed), on)
     note_machine(campaign)
     _introduce(page, campaign, quick)
     each = _measure(page, campaign, form["repeats"], workers)
@@ -121,7 +121,7 @@ def _run(folder: str, quick: bool, seed: int, on: str | None, workers: int) -> N
     )
 
 
-def _write_settings(form: dict[str, int], quick: bool, seed: int) -> str:
+def write_settings(form: dict[str, int], quick: bool, seed: int) -> str:
     from allotment.campaign.starting import settle_machine
     from allotment.settings.template import write_template
 
