@@ -65,10 +65,10 @@ INSIDE = {
     "settings": ("settings", "template"),
     "stock": ("stock", "fingerprints", "conformance"),
     "campaign": (
-        "renaming", "beginning", "rounds", "tranche", "prospect", "state", "goals", "evaluation",
-        "audit", "session", "sheets", "doubts", "intake", "corrections", "origins", "export",
-        "sharing", "placing", "work", "jobs", "choosing", "gallery", "summary", "campaign",
-        "starting",
+        "renaming", "beginning", "rounds", "tranche", "prospect", "departure", "state", "goals",
+        "evaluation", "audit", "session", "sheets", "doubts", "intake", "corrections", "origins",
+        "export", "sharing", "placing", "work", "jobs", "choosing", "gallery", "summary",
+        "campaign", "starting",
     ),
     "experiment": (
         "case", "ground", "record", "work", "outcomes", "casebook", "entrants", "surfaces",

@@ -20,10 +20,12 @@ from allotment.campaign.campaign import Campaign
 from allotment.campaign.goals import Goal, parse_chance, reach
 from allotment.campaign.rounds import rebase
 from allotment.campaign.state import CampaignState
-from allotment.campaign.summary import tell_knowing, tell_prospect
+from allotment.campaign.summary import tell_departure, tell_knowing, tell_prospect
 from allotment.errors import InputError
 from allotment.estimates.estimates import Estimates
-from allotment.plan import score
+from allotment.estimates.levels import fit
+from allotment.estimates.response import Response
+from allotment.plan import allocate, neutral_gains, score
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +80,9 @@ def test_every_page_says_whether_to_measure_more_or_to_stop() -> None:
     more = read("plan", "camp")["outlook"]["knowing_more"]
     assert more > 0
     advice = read("status", "camp")["advice"]
-    assert f"plans would gain {more:.2g} % of score more on average" in advice[0]
-    assert "Expected of this order: " in advice[1]
+    assert "the neutral plan, which trains nothing" in advice[0]
+    assert f"plans would gain {more:.2g} % of score more on average" in advice[1]
+    assert "Expected of this order: " in advice[2]
     fine("report", "camp", "-o", "report.html")
     pages = [fine("plan", "camp"), fine("status", "camp"), fine("report", "camp", "--markdown")]
     pages.append(re.sub(r"<[^>]*>", " ", Path("report.html").read_text()))
@@ -277,6 +280,45 @@ def test_a_gain_is_asked_for_by_its_name() -> None:
     assert "a gain of" in fine("cheapest", "camp", "--gain", "0.5")
     assert "for size" in fine("cheapest", "camp", "--gain", "0.5", "--task", "size")
     assert allot("cheapest", "camp").exit_code == 2
+
+
+# --- how far from neutral ---
+
+
+def test_a_plan_says_how_far_it_goes_from_the_neutral_one() -> None:
+    """By the draws' own gains, and by money: what one task gets more another gets less."""
+    found = read("plan", "camp")
+    state = Campaign("camp").look()
+    assert state.found is not None
+    problem, estimates = state.rest(), rebase(state.found.estimates, state.have)
+    neutral = allocate(problem, neutral_gains(problem)).counts
+    departure = found["departure"]
+    assert departure["moved"] == {
+        task: found["counts"][task] - neutral[task] for task in problem.names
+    }
+    lead = (estimates.gains_of(found["counts"]) - estimates.gains_of(neutral)).mean(axis=1)
+    assert departure["mean"] == pytest.approx(lead.mean())
+    assert departure["chance"] == pytest.approx((lead > 0).mean())
+    money = sum(max(count, 0) * problem[task].cost for task, count in departure["moved"].items())
+    assert departure["share"] == pytest.approx(float(money / problem.price(found["counts"])))
+    assert np.mean(list(departure["worths"].values())) == pytest.approx(1)
+
+
+def test_without_evidence_a_plan_is_the_neutral_one_and_says_so() -> None:
+    proposal = Campaign("camp").plan()[1]
+    estimates = proposal.plan.evidence
+    assert isinstance(estimates, Estimates)
+    blank = Response(
+        estimates.tasks,
+        estimates.have,
+        np.zeros((0, 2)),
+        np.zeros((0, 2)),
+        np.zeros((0, 2)),
+        (True, True),
+    )
+    plan = allocate(proposal.plan.problem, fit(blank))
+    said = tell_departure(replace(proposal, plan=plan))
+    assert said.startswith("What was measured moves nothing")
 
 
 # --- when to stop ---

@@ -18,6 +18,7 @@ from allotment.advice.questions import (
     trace_frontier,
 )
 from allotment.arrays import Array
+from allotment.campaign.departure import find_departure
 from allotment.campaign.evaluation import LEVEL, Evaluation
 from allotment.campaign.renaming import rename_plan
 from allotment.campaign.rounds import is_groundless, rebase
@@ -66,6 +67,8 @@ PROMISES = {
     Standing.WORSE: "take equal budget",
 }
 """what a plan's standing means, behind its figures"""
+MOST_NAMED = 3
+"""tasks by which it is told how a plan differs from another"""
 HARDLY_ANY = 0.01
 """gains below this are told as no more than that"""
 AXES = {PERCENT: "gain in % of the score now", "labels": "gain in labels of its own"}
@@ -359,6 +362,29 @@ def tell_prospect(proposal: Proposal) -> str:
     return f"{said}. That could not be told from luck: {end}"
 
 
+def tell_departure(proposal: Proposal) -> str:
+    """How far the plan goes from the neutral one and why; nothing where nothing was measured, or
+    where it leaves money unspent that the neutral plan spends."""
+    found = None if proposal.is_stopped else find_departure(proposal.plan)
+    if found is None:
+        return ""
+    if not any(found.moved.values()):
+        return "What was measured moves nothing: this is the neutral plan, which trains nothing"
+    unit, lead = UNITS.get(found.unit, found.unit), found.lead
+    named = [name for name in found.moved if found.moved[name]][:MOST_NAMED]
+    more = sum(map(bool, found.moved.values())) - len(named)
+    rest = f" and {several(more, 'other task')}" if more else ""
+    counts = ", ".join(f"{name} {found.moved[name]:+,}" for name in named)
+    worths = ", ".join(f"{found.worths[name]:.2g}" for name in named)
+    return (
+        f"Beside the neutral plan, which trains nothing, {percent(found.share)} of the money goes"
+        f" elsewhere: {counts}{rest}, as a label of these is taken to be worth {worths} times what"
+        f" that plan takes it for. This is stated to bring {lead.middle:+.2g} {unit}"
+        f" ({SPAN_LEVEL * 100:.0f} %: {lead.low:+.2g} to {lead.high:+.2g}; chance"
+        f" {chance(found.chance)})"
+    )
+
+
 def tell_stop(proposal: Proposal) -> str:
     """From where on labels cost more than they bring, and whether the plan ends there; nothing
     where that is not known."""
@@ -367,7 +393,12 @@ def tell_stop(proposal: Proposal) -> str:
 
 def list_advice(proposal: Proposal) -> list[str]:
     """Whether to measure more, and whether to stop: sentences, the same on every page."""
-    told = (tell_knowing(proposal.plan), tell_prospect(proposal), tell_stop(proposal))
+    told = (
+        tell_departure(proposal),
+        tell_knowing(proposal.plan),
+        tell_prospect(proposal),
+        tell_stop(proposal),
+    )
     return [f"{said}." for said in told if said]
 
 

@@ -48,6 +48,7 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
               allot plan my-campaign
               allot plan my-campaign --stop
     """
+    from allotment.campaign.departure import find_departure
     from allotment.estimates.forecast import describe_forecasts
     from allotment.overview import describe_plan, list_tasks, shows_ranges
     from allotment.terminal.page import Page
@@ -64,6 +65,8 @@ def plan(given: Given, ranges: bool | None, form: str) -> None:
             more["scores"] = describe_forecasts(given.asked.proposal.forecasts)
             if (prospect := given.asked.proposal.prospect) is not None:
                 more["prospect"] = prospect.to_dict()
+            if (departure := find_departure(best)) is not None:
+                more["departure"] = departure.to_dict()
         if stop is not None:
             more["stop"] = stop.to_dict()
         print_json(describe_plan(best, ranges) | more | _note(given))
