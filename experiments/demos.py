@@ -22,6 +22,7 @@ from scipy import stats
 from allotment.campaign.campaign import Campaign
 from allotment.campaign.evaluation import Evaluation
 from allotment.cli.demo import FULL_DEMO, write_settings
+from allotment.formatting import chance
 
 BESIDE = ("neutral", "equal budget")
 REPEATS = 4
@@ -52,7 +53,7 @@ def tell(folder: Path, seeds: range) -> str:
         assert outlook is not None
         counts = ", ".join(map(str, own["counts"].values()))
         spans = [f"{leads[name][-1]:+.2f}" for name in BESIDE]
-        cells = [str(seed), counts, f"{own['total'][0]:.2f}", *spans, f"{outlook.chance:.0%}"]
+        cells = [str(seed), counts, f"{own['total'][0]:.2f}", *spans, chance(outlook.chance)]
         rows.append(f"| {' | '.join(cells)} |")
     means = [_spell(leads[name]) for name in BESIDE]
     rows.append(f"| mean | | | {' | '.join(means)} | |")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from click.testing import CliRunner, Result
 from helpers.planted_record import Planted
 
 from allotment.cli import main
-from allotment.experiment import repetition, work
+from allotment.experiment import repetition, running, work
 from allotment.experiment.case import SMALL, find_case
 from allotment.job import Job
 from allotment.runs.runner import Done
@@ -124,3 +125,22 @@ def test_trainings_on_record_are_repeated_and_compared(
     assert (tmp_path / "voc-small.jsonl").read_bytes() == before
     (tmp_path / "voc-small.jsonl").unlink()
     assert "begin without --check" in run(*words, "2").output
+
+
+def test_a_stopped_run_says_how_to_go_on_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all that was typed: in another folder, or without the weights, it would begin anew."""
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "run", stop)
+    words = ["run", "figure-5", "--root", "my VOC", "--weights", "w.npz", "-o", str(tmp_path)]
+    words += ["--workers", "2", "--cluster", "gpus=0.5", "--no-pictures"]
+    result = run(*words)
+    assert result.exit_code == 130
+    typed = shlex.split(result.output.rsplit("to go on from there: ", 1)[1])
+    assert typed[:3] == ["allot", "experiment", "run"]
+    swapped = ["--out" if word == "-o" else word for word in words[1:]]
+    assert sorted(typed[3:]) == sorted(swapped)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,7 +121,6 @@ def run(
     from allotment.experiment.running import run as run_exhibits
     from allotment.experiment.work import make_site
     from allotment.runs.portion import read_portion
-    from allotment.settings.settings import quote
 
     portion = read_portion(pair_options("--cluster", cluster))
     exhibits, case = _find(names, config)
@@ -143,7 +143,7 @@ def run(
         say(f"{several(len(jobs), 'job')}{tell}.", err=True)
         return Meter("trainings")
 
-    with stoppable(f"allot experiment run {' '.join(names)} --root {quote(root)}"):
+    with stoppable(_retype(ctx)):
         book = run_exhibits(
             list(exhibits.values()),
             site,
@@ -154,6 +154,20 @@ def run(
             watch=watch,
         )
     _write(exhibits, book, out, not no_pictures)
+
+
+def _retype(ctx: click.Context) -> str:
+    """The command as it was typed: with another folder or network it would begin anew."""
+    words = ["allot", "experiment", str(ctx.info_name)]
+    for param in ctx.command.params:
+        name, value = str(param.name), ctx.params.get(str(param.name))
+        if ctx.get_parameter_source(name) is not click.core.ParameterSource.COMMANDLINE:
+            continue
+        given = value if isinstance(value, tuple) else (value,)
+        for each in given:
+            words += [] if isinstance(param, click.Argument) else [param.opts[-1]]
+            words += [] if each is True else [str(each)]
+    return shlex.join(words)
 
 
 def _repeat(
