@@ -67,7 +67,7 @@ PROMISES = {
     Standing.WORSE: "take equal budget",
 }
 """what a plan's standing means, behind its figures"""
-MOST_NAMED = 3
+MOST_MOVED_NAMED = 3
 """tasks by which it is told how a plan differs from another"""
 HARDLY_ANY = 0.01
 """gains below this are told as no more than that"""
@@ -371,7 +371,7 @@ def tell_departure(proposal: Proposal) -> str:
     if not any(found.moved.values()):
         return "What was measured moves nothing: this is the neutral plan, which trains nothing"
     unit, lead = UNITS.get(found.unit, found.unit), found.lead
-    named = [name for name in found.moved if found.moved[name]][:MOST_NAMED]
+    named = [name for name in found.moved if found.moved[name]][:MOST_MOVED_NAMED]
     more = sum(map(bool, found.moved.values())) - len(named)
     rest = f" and {several(more, 'other task')}" if more else ""
     counts = ", ".join(f"{name} {found.moved[name]:+,}" for name in named)
