@@ -82,11 +82,11 @@ def main() -> None:
 def make_pages(folder: Path, quick: bool) -> dict[str, Path]:
     """The three pages, by name."""
     from allotment.campaign.campaign import Campaign
-    from allotment.cli.demo import DEMO_BASELINES, FULL_DEMO, QUICK_DEMO, _write_settings
+    from allotment.cli.demo import DEMO_BASELINES, FULL_DEMO, QUICK_DEMO, write_settings
     from allotment.reports.page import write_page
 
     form = QUICK_DEMO if quick else FULL_DEMO
-    campaign = Campaign.create(folder / "demo", _write_settings(form, quick, seed=0))
+    campaign = Campaign.create(folder / "demo", write_settings(form, quick, seed=0))
     campaign.estimate(workers=2)
     pages = {PLANNED: write_page(campaign.report(), folder / "planned.html")}
     campaign.order(everything=True)

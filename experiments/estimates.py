@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from allotment.estimates.worth import fit
 from learner import load
 from numpy.typing import NDArray
 
@@ -35,6 +34,7 @@ from allotment.errors import InputError
 from allotment.estimates.design import design
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.estimating import estimate
+from allotment.estimates.levels import fit
 from allotment.estimates.methods.slopes import fit_slopes
 from allotment.estimates.request import FOLDS
 from allotment.estimates.response import Response, run

@@ -109,6 +109,7 @@ TABLE = [
     ["spoil"],
     ["ingest", NAME, "back.csv"],
     ["status", NAME],
+    ["edit", "budget", "90"],  # so that there is money left whatever the first order spends
     ["order", NAME, "--all", "-o", "second.jsonl"],
     ["order", NAME, "--cancel", "2"],
     ["report", NAME],

@@ -308,3 +308,20 @@ def test_the_wheel_runs_in_an_empty_environment(tmp_path: Path) -> None:
         [python, "-m", "pip", "list", "--format=freeze"], capture_output=True, text=True, check=True
     )
     assert "torch" not in listed.stdout
+
+
+def test_scripts_import_what_is_there() -> None:
+    """Nobody runs all of them with every change."""
+    missing = []
+    folders = ("experiments", "benchmarks", "examples", "docs")
+    for path in sorted(each for name in folders for each in (ROOT / name).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("allotment"):
+                try:
+                    module = importlib.import_module(str(node.module))
+                    gone = [each.name for each in node.names if not hasattr(module, each.name)]
+                    for name in gone:  # a submodule, or nothing
+                        importlib.import_module(f"{node.module}.{name}")
+                except ModuleNotFoundError as error:
+                    missing.append(f"{path.name}: {error}")
+    assert not missing

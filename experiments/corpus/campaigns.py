@@ -34,7 +34,7 @@ from allotment.learners.recipe import Recipe
 from allotment.learners.tempering import MEMBERS
 from allotment.learners.torch_learner import TorchLearner
 from allotment.machine import settled
-from corpus.settings import TESTED
+from corpus.settings import CAMPAIGNS, TESTED
 from corpus.tables import make_data
 
 TRAININGS = 60
@@ -45,6 +45,8 @@ RECIPE = Recipe(steps=TEMPERED_STEPS, members=MEMBERS, device="cpu")
 """what `allot init` writes for tables"""
 ALONE = replace(RECIPE, members=1)
 """for methods that look into trainings, as `allot init` writes for these"""
+LIGHT_PLANS = ("neutral", "equal budget")
+"""that are trained out in campaigns without a surface"""
 HIDDEN = (64, 32)
 """half as wide as the usual perceptron: three times as many trainings in the same time"""
 
@@ -143,7 +145,8 @@ def train_missing(kept: Kept, campaign: Campaign, runs: Iterable[tuple[Counts, i
 
 
 def measure(kept: Kept, campaign: Campaign) -> None:
-    """All that a judge needs of one campaign, whatever is judged."""
+    """All that a judge needs of one campaign, whatever is judged; beyond the first eight, what
+    tells whether chances and intervals hold."""
     setting, number = campaign.setting, campaign.number
     if kept.get(number, "response") is None:
         begin = time.process_time()
@@ -151,6 +154,9 @@ def measure(kept: Kept, campaign: Campaign) -> None:
         kept.put(number, "seconds of response", time.process_time() - begin)
     nothing = (0,) * len(setting.tasks)
     runs = [(nothing, purchase) for purchase in range(BEFORE)]
-    runs += [(plan, PURCHASE) for plan in list_surface(setting)]
-    runs.append((list_baselines(setting)["neutral"], AGAIN))
+    baselines = list_baselines(setting)
+    is_whole = number < CAMPAIGNS
+    chosen = list_surface(setting) if is_whole else [baselines[name] for name in LIGHT_PLANS]
+    runs += [(plan, PURCHASE) for plan in chosen]
+    runs.append((baselines["neutral"], AGAIN))
     train_missing(kept, campaign, runs)

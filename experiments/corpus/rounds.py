@@ -25,16 +25,19 @@ from corpus.campaigns import ALONE, RECIPE, Campaign
 
 CAMPAIGNS_OF_ROUNDS, CAMPAIGNS_OF_TABA = 2, 1
 """campaigns of a setting in which what takes longest is done"""
+LOCKED_CAMPAIGNS_OF_ROUNDS = 4
+"""likewise where data sets are locked, on which the paper's methods are not asked
+(docs/results/locked.md)"""
 
 
 def measure_long(kept: Kept, campaign: Campaign) -> None:
     """Plans of ways that need trainings of their own, in the first campaigns."""
-    number = campaign.number
-    if number < CAMPAIGNS_OF_TABA:
+    number, is_locked = campaign.number, campaign.setting.is_locked
+    if number < CAMPAIGNS_OF_TABA and not is_locked:
         for name in TABA_TRAININGS:
             if kept.get(number, name) is None:
                 kept.put(number, name, _plan_by_taba(campaign, name))
-    if number < CAMPAIGNS_OF_ROUNDS:
+    if number < (LOCKED_CAMPAIGNS_OF_ROUNDS if is_locked else CAMPAIGNS_OF_ROUNDS):
         for name, rounds in WAYS_IN_TRANCHES.items():
             if kept.get(number, name) is None:
                 kept.put(number, name, _plan_in_rounds(kept, campaign, rounds))

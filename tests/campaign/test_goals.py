@@ -17,6 +17,7 @@ import pytest
 from helpers.campaigns import allot, begin, fine, refused, shorten
 
 from allotment.campaign.campaign import Campaign
+from allotment.campaign.departure import find_departure
 from allotment.campaign.goals import Goal, parse_chance, reach
 from allotment.campaign.rounds import rebase
 from allotment.campaign.state import CampaignState
@@ -26,6 +27,7 @@ from allotment.estimates.estimates import Estimates
 from allotment.estimates.levels import fit
 from allotment.estimates.response import Response
 from allotment.plan import allocate, neutral_gains, score
+from allotment.problem import Problem, Task
 
 
 @pytest.fixture(scope="module")
@@ -302,6 +304,27 @@ def test_a_plan_says_how_far_it_goes_from_the_neutral_one() -> None:
     money = sum(max(count, 0) * problem[task].cost for task, count in departure["moved"].items())
     assert departure["share"] == pytest.approx(float(money / problem.price(found["counts"])))
     assert np.mean(list(departure["worths"].values())) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("weights", [(1, 1), (3, 1), (1, 0)])
+def test_what_a_label_is_taken_to_be_worth_is_beside_the_neutral_plan(
+    weights: tuple[float, float],
+) -> None:
+    """Which weighs tasks as well."""
+    tasks = [
+        Task(name, 1, have=100, weight=weight) for name, weight in zip("ab", weights, strict=True)
+    ]
+    problem = Problem(tasks, budget=300)
+    alike = Estimates(("a", "b"), (100, 100), [np.diag([50.0, 50.0])] * 2, [[0.4, 0.4]] * 2)
+    found = find_departure(allocate(problem, alike))
+    assert found is not None
+    assert set(found.moved.values()) == {0}
+    assert list(found.worths.values()) == pytest.approx([1] * sum(map(bool, weights)))
+    steeper = replace(alike, worths=[np.diag([50.0, 100.0])] * 2)
+    found = find_departure(allocate(problem, steeper))
+    assert found is not None
+    if len(found.worths) > 1:
+        assert found.worths["b"] == pytest.approx(2 * found.worths["a"])
 
 
 def test_without_evidence_a_plan_is_the_neutral_one_and_says_so() -> None:

@@ -115,6 +115,27 @@ def test_room_is_weighed_among_scores_that_have_a_best() -> None:
     assert found == pytest.approx([0.25**0.25, 4**0.25, 1])
 
 
+@pytest.mark.parametrize(
+    ("score", "best", "room", "missing"),
+    [
+        (-1.0, 1.0, 400, 2.0),  # an R2 that is worse than the mean has most to gain
+        (0.0, 1.0, 200, 1.0),
+        (0.5, 1.0, 200, 0.5),
+        (25.0, 1.0, np.inf, np.nan),  # such a metric does not end at 1
+        (-0.5, 0.0, 200, np.nan),  # an error with its sign turned
+        (0.5, None, np.inf, np.nan),
+    ],
+)
+def test_room_is_what_is_missing_to_the_best_score(
+    score: float, best: float | None, room: float, missing: float
+) -> None:
+    one = Response(("a",), (100,), [[100]] * 4, [[score]] * 4, np.zeros((0, 1)), (True,))
+    signs = read_signs(one, np.ones(1), best, Beliefs())
+    assert signs.room == pytest.approx([room])
+    assert signs.missing == pytest.approx([missing], nan_ok=True)
+    assert np.isfinite(fit(one, best=best).worths).all()
+
+
 def test_a_task_cannot_gain_more_than_its_headroom() -> None:
     response = replace(planted(0.01, seed=2), skill_error=np.full((40, 4), 1e-6))
     full = [response.scores[response.counts[:, task] == 400, task].mean() for task in range(4)]

@@ -393,6 +393,19 @@ def test_rounds_are_joined_with_the_levels_of_their_own_folds() -> None:
         join([replace(first, tasks=tuple("wxyz")), second])
 
 
+def test_skill_is_no_surer_for_labels_that_were_scored_in_rounds_before() -> None:
+    """Folds of a later round hold them again."""
+    one = planted(0.01, seed=2)
+    folded = replace(
+        one,
+        fold=np.arange(len(one.scores)) % 4,
+        skill=np.full(one.scores.shape, 0.3),
+        skill_error=np.full(one.scores.shape, 0.2),
+    )
+    for rounds in ([folded], [folded] * 3):
+        assert find_skill(join(rounds), one.tasks[0]) == pytest.approx((0.3, 0.1))
+
+
 def test_simulated_rounds_spend_the_same_money_and_are_judged_on_the_same_truth() -> None:
     one, three, again = (
         simulated.run_rounds("asymptotic", "dead", 7, rounds) for rounds in (1, 3, 3)

@@ -12,7 +12,7 @@ import numpy as np
 from allotment.campaign.rounds import is_groundless
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.forecast import SPAN_LEVEL, Span
-from allotment.plan import Plan, allocate, neutral_gains, unit_of
+from allotment.plan import Plan, neutral_gains, solve_within, unit_of
 from allotment.problem import Problem
 
 
@@ -26,8 +26,8 @@ class Departure:
     """of each task: labels beyond those of the neutral plan; the task first of which most money is
     moved"""
     worths: Mapping[str, float]
-    """of each task: what the next label is taken to be worth, in what the neutral plan takes it
-    for; 1 in the mean over tasks"""
+    """of each task that counts: what the next label is taken to be worth, in what the neutral plan
+    takes it for; 1 in the mean over tasks"""
     lead: Span
     """what the plan gains beyond the neutral one, by the draws"""
     chance: float
@@ -54,7 +54,7 @@ def find_departure(plan: Plan) -> Departure | None:
     estimates, problem = plan.evidence, plan.problem
     if not isinstance(estimates, Estimates) or is_groundless(estimates):
         return None
-    neutral = allocate(problem, neutral_gains(problem)).counts
+    neutral = solve_within(problem, neutral_gains(problem)).counts
     money = {
         name: problem.price({name: plan.counts[name]}) - problem.price({name: neutral[name]})
         for name in problem.names
@@ -77,8 +77,9 @@ def find_departure(plan: Plan) -> Departure | None:
 def _weigh_labels(estimates: Estimates, problem: Problem) -> dict[str, float]:
     weights = np.array([problem[task].weight for task in estimates.tasks])
     nothing, neutral, found = dict.fromkeys(problem.names, 0), neutral_gains(problem), {}
-    for name in problem.names:
-        more = estimates.gains_of(nothing | {name: 1}).mean(axis=0)
-        found[name] = float(more @ weights / neutral[name](1))
-    typical = float(np.mean(list(found.values())))
+    for task in problem.tasks:
+        if task.weight > 0:  # else the neutral plan takes its labels to be worth nothing
+            more = estimates.gains_of(nothing | {task.name: 1}).mean(axis=0)
+            found[task.name] = float(more @ weights / (task.weight * neutral[task.name](1)))
+    typical = float(np.mean(list(found.values()))) if found else 0.0
     return {name: each / typical if typical > 0 else 1.0 for name, each in found.items()}

@@ -363,15 +363,16 @@ def tell_prospect(proposal: Proposal) -> str:
 
 
 def tell_departure(proposal: Proposal) -> str:
-    """How far the plan goes from the neutral one and why; nothing where nothing was measured, or
-    where it leaves money unspent that the neutral plan spends."""
-    found = None if proposal.is_stopped else find_departure(proposal.plan)
+    """How far the plan goes from the neutral one for the same money, and why; nothing where nothing
+    was measured."""
+    found = find_departure(proposal.plan)
     if found is None:
         return ""
     if not any(found.moved.values()):
         return "What was measured moves nothing: this is the neutral plan, which trains nothing"
     unit, lead = UNITS.get(found.unit, found.unit), found.lead
-    named = [name for name in found.moved if found.moved[name]][:MOST_MOVED_NAMED]
+    named = [name for name in found.moved if found.moved[name] and name in found.worths]
+    named = named[:MOST_MOVED_NAMED]
     more = sum(map(bool, found.moved.values())) - len(named)
     rest = f" and {several(more, 'other task')}" if more else ""
     counts = ", ".join(f"{name} {found.moved[name]:+,}" for name in named)

@@ -75,7 +75,9 @@ def propose_tranche(
     """
     outlook = plan.outlook if learns else None
     total = plan.problem.price(plan.counts)
-    if outlook is None or not total:
+    if not total:
+        return _take_all(plan, "it buys nothing")
+    if outlook is None:
         return _take_all(
             plan, "nothing will be measured in between, so there is nothing to wait for"
         )

@@ -9,8 +9,8 @@ from allotment.plan import NEUTRAL_EXPONENT
 
 @dataclass(frozen=True)
 class Beliefs:
-    """Learnt on the open data sets of the corpus, each left out in turn (docs/results/beliefs.md).
-    Spreads are standard deviations of logarithms."""
+    """Chosen on the open data sets of the corpus (docs/results/beliefs.md says how). Spreads
+    are standard deviations of logarithms."""
 
     exponent: float = NEUTRAL_EXPONENT
     """of every task's curve from now on"""

@@ -28,7 +28,7 @@ import numpy as np
 from allotment.arrays import Array
 from allotment.estimates.beliefs import Beliefs
 from allotment.estimates.estimates import DRAWS, Estimates
-from allotment.estimates.response import Response, find_scale, find_scored, find_skill
+from allotment.estimates.response import Response, find_scale, find_scored, find_skill, mean_full
 from allotment.estimates.sampling import draw_normals, pick, spread_evenly
 
 SHARED_SLOPE = 6.0
@@ -234,8 +234,13 @@ def _find_level(
         return REACH * 100.0, np.nan
     if best is None or not there.any():
         return np.inf, np.nan
-    scale = find_scale(response.scores[there, task], response.counts[there, task])
-    seems = max((best - scale) / best, LEAST_ROOM)
+    scores, counts = response.scores[there, task], response.counts[there, task]
+    score, scale = mean_full(scores, counts), find_scale(scores, counts)
+    if score > best:  # which then is not the best
+        return np.inf, np.nan
+    if best <= 0:  # such as an error with its sign turned
+        return REACH * (best - score) / scale * 100, np.nan
+    seems = max((best - score) / best, LEAST_ROOM)
     missing = float(np.hypot(seems, np.nan_to_num(skill_error) / 2))
     return REACH * missing * best / scale * 100, missing
 

@@ -164,7 +164,8 @@ def join(responses: Sequence[Response]) -> Response:
     """Trainings of several rounds as one response; the last round's labels are those at hand.
 
     Folds of the labels at hand are others in each round and keep levels of their own; validation
-    labels are the same.
+    labels are the same. Skill is that of the last round: its folds hold the labels of earlier ones
+    as well, which would count again as if others had been scored.
     """
     last = responses[-1]
     if any(
@@ -188,6 +189,8 @@ def join(responses: Sequence[Response]) -> Response:
     rows: dict[str, Any] = {
         key: np.concatenate([getattr(each, key) for each in responses]) for key in keys
     }
+    for key in ("skill", "skill_error"):
+        rows[key][: -len(last.scores) or None] = np.nan
     return replace(last, **rows, fold=np.concatenate(folds), constant=constant)
 
 
@@ -386,9 +389,12 @@ def find_skill(response: Response | None, task: str) -> tuple[float, float]:
 def find_scale(scores: Array, counts: Ints) -> float:
     """What 100 % of a task's score are: what trainings with nearly as many labels of it as any had
     score."""
-    if not len(scores):
-        return 1.0
-    return abs(float(np.mean(scores[counts >= 0.9 * counts.max()]))) or 1.0
+    return abs(mean_full(scores, counts)) or 1.0 if len(scores) else 1.0
+
+
+def mean_full(scores: Array, counts: Ints) -> float:
+    """What trainings with nearly as many labels of a task as any had score."""
+    return float(np.mean(scores[counts >= 0.9 * counts.max()]))
 
 
 def find_full(response: Response, task: str) -> NDArray[np.bool_]:
