@@ -14,6 +14,7 @@ crash of the interpreter or memory beyond all limits ends it.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import datetime
 import gzip
 import importlib.util
@@ -217,7 +218,20 @@ def _be_child(name: str, out: Path, seconds: int, seed: int, inputs: int) -> Non
     with quiet_scratch() as scratch:
         mutator = {} if target.mutate is None else {"custom_mutator": target.mutate}
         atheris.Setup([sys.argv[0], *options, str(folder / "corpus")], test_one, **mutator)
+        _leaving = _leave_at_once()
         atheris.Fuzz()
+
+
+def _leave_at_once() -> Any:
+    """atheris ends by C's exit, with the interpreter's lock held; where a thread of pyarrow wants
+    that lock to let go of a buffer, its pool waits for it for ever. What is to be done at the end
+    is done last come first served, so pools are there before; whoever calls keeps the result."""
+    import pyarrow as pa
+
+    pa.cpu_count(), pa.io_thread_count()
+    leave = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p)(lambda code, _: os._exit(code))
+    ctypes.CDLL(None).on_exit(leave, None)
+    return leave
 
 
 def _escape(word: str) -> str:
