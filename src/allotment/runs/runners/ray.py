@@ -118,7 +118,8 @@ class OnRay:
             )
             raise InputError([Mistake("ray", what)]) from error
         finally:
-            crew.recall()
+            if crew.away:
+                crew.recall()
 
 
 RUNNER = OnRay()
@@ -231,12 +232,16 @@ class _RayCrew:
 
     def recall(self) -> None:
         """End what is under way."""
-        away = list(self.away)
         with contextlib.suppress(Exception):  # the cluster may be gone
+            if _joined is not None:
+                # the cluster ends what belongs to a driver that leaves; Ray 2.56 crashes by itself
+                # where an answer comes in while its job is cancelled
+                self.ray.shutdown()
+                return
+            away = list(self.away)
             for each in away:
                 self.ray.cancel(each, force=True)
-            if away:
-                self.ray.wait(away, num_returns=len(away), timeout=DYING)
+            self.ray.wait(away, num_returns=len(away), timeout=DYING)
 
 
 def do_parcel(
