@@ -192,3 +192,8 @@ if __name__ == "__main__":
     # whoever started this holds the other end: without it, there is nobody to train for
     threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
     train(sys.argv[1])
+    # the weights are in their file: threads of torch that still run as the interpreter ends
+    # have been seen to end it with "terminate called", which would lose the training
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
