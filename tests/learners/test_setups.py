@@ -119,6 +119,14 @@ def test_the_second_edition_for_voc_stays_as_it_was() -> None:
     assert setup.recipe == wanted
 
 
+def test_the_second_edition_for_taskonomy_stays_as_it_was() -> None:
+    setup = find_setup("taskonomy-small", 2)
+    assert (setup.stages, setup.frozen_stages, setup.narrow, setup.width) == (3, 3, 48, 24)
+    assert (setup.rates, setup.dropout, setup.every) == ((2, 4), 0.1, 4)
+    wanted = Recipe(steps=280, batch_size=4, optimiser="adam", trunk_rate=0.01, head_rate=0.01)
+    assert setup.recipe == wanted
+
+
 @pytest.mark.parametrize("name", ["voc-small", "taskonomy-small"])
 def test_small_set_ups_share_a_layer_that_is_trained(name: str, folder: Path) -> None:
     """Tasks can only help each other through weights that they share: a step on either changes the
