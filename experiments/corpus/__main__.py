@@ -4,7 +4,8 @@
     python -m corpus measure [--workers 2]  train what is missing; goes on where it was stopped
     python -m corpus report                 the tables and the picture of docs/results/corpus.md
     python -m corpus learn [--workers 2]    numbers of the estimates: docs/results/beliefs.md
-    python -m corpus measure --locked       the one reported run: docs/results/locked.md
+    python -m corpus measure --locked       the one reported run, 14 campaigns of each setting
+    python -m corpus report --locked        its tables and picture in docs/results/locked.md
 
 Run it in the folder `experiments`. `settings` and `measure` need the data (ALLOT_TEST_DATA),
 `report` and `learn` the kept files alone; so does `allot experiment replay`, which judges any way
@@ -19,10 +20,11 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from allotment.corpus.report import write_report
-from allotment.corpus.setting import save_settings
+from allotment.corpus.setting import load_settings, save_settings
 from allotment.corpus.surface import open_surfaces
 from allotment.estimates.beliefs import Beliefs
 from corpus.learning import learn, write_learnt
+from corpus.locked import LOCKED_CAMPAIGNS, open_tried, write_locked
 from corpus.measuring import PARTS, measure_all
 from corpus.settings import CAMPAIGNS, FOLDER, list_settings
 
@@ -35,18 +37,22 @@ def main() -> None:
     )
     parser.add_argument("verb", choices=["settings", "measure", "report", "learn"])
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--campaigns", type=int, default=CAMPAIGNS, help="of each setting")
+    parser.add_argument("--campaigns", type=int, help="of each setting")
     parser.add_argument("--part", choices=PARTS, action="append", help="of what is measured")
     parser.add_argument("--locked", action="store_true", help="data sets that nobody looked at")
     asked = parser.parse_args()
+    campaigns = asked.campaigns or (LOCKED_CAMPAIGNS if asked.locked else CAMPAIGNS)
     if asked.verb == "settings":
         save_settings(list_settings(), FOLDER)
     elif asked.verb == "measure":
-        measure_all(asked.workers, asked.campaigns, asked.part or PARTS, asked.locked)
+        measure_all(asked.workers, campaigns, asked.part or PARTS, asked.locked)
     elif asked.verb == "learn":
         write_learnt(learn(Beliefs(), asked.workers), RESULTS / "beliefs.md")
+    elif asked.locked:
+        settings = [each for each in load_settings(FOLDER) if each.is_locked]
+        write_locked(open_tried(settings, FOLDER), RESULTS / "locked.md")
     else:
-        write_report(open_surfaces(FOLDER, asked.campaigns), RESULTS / "corpus.md")
+        write_report(open_surfaces(FOLDER, campaigns), RESULTS / "corpus.md")
 
 
 if __name__ == "__main__":

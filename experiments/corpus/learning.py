@@ -124,37 +124,42 @@ def move(beliefs: Beliefs, number: str, factor: float) -> Beliefs:
 
 @dataclass(frozen=True)
 class Learnt:
-    """Numbers, and what they would be without each data set."""
+    """What the likelihood says of numbers, and what plans say of those that are shipped."""
 
-    beliefs: Beliefs
+    shipped: Beliefs
+    likeliest: Beliefs
     without: Mapping[str, Beliefs]
     """of each data set: the numbers that all others say"""
     halved: Mapping[str, Difference]
-    """of each number: by how many points plans are ahead of neutral with half of it"""
+    """of each number: by how many points plans are ahead of neutral with half of what is shipped"""
     doubled: Mapping[str, Difference]
     lead: Difference
-    """with the numbers themselves"""
+    """with what is shipped"""
+    lead_likeliest: Difference
     lead_left_out: Difference
     """in each data set with the numbers that the others say"""
 
 
 def learn(start: Beliefs, workers: int) -> Learnt:
-    """Numbers by all open data sets, and by all but each of them; what they are worth."""
+    """Numbers by all open data sets, and by all but each of them; what they are worth beside those
+    to start from, which are the shipped ones."""
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        beliefs, without = climb(start, pool)
+        likeliest, without = climb(start, pool)
         halves, doubles = (
-            [move(beliefs, number, factor) for number in NUMBERS] for factor in (0.5, 2.0)
+            [move(start, number, factor) for number in NUMBERS] for factor in (0.5, 2.0)
         )
-        tried = [beliefs, *without.values(), *halves, *doubles]
+        tried = [start, likeliest, *without.values(), *halves, *doubles]
         found = dict(zip(tried, pool.map(find_leads, tried), strict=True))
-    clusters = {name: cluster for name, (cluster, _) in found[beliefs].items()}
+    clusters = {name: cluster for name, (cluster, _) in found[start].items()}
     left_out = {name: found[without[cluster]][name] for name, cluster in clusters.items()}
     return Learnt(
-        beliefs,
+        start,
+        likeliest,
         without,
         {number: compare(found[each]) for number, each in zip(NUMBERS, halves, strict=True)},
         {number: compare(found[each]) for number, each in zip(NUMBERS, doubles, strict=True)},
-        compare(found[beliefs]),
+        compare(found[start]),
+        compare(found[likeliest]),
         compare(left_out),
     )
 
@@ -245,16 +250,18 @@ def write_learnt(learnt: Learnt, path: Path) -> None:
     above = text[: text.index(BELOW) + len(BELOW)]
     rows = [
         "",
-        f"Plans with these numbers are {learnt.lead} points ahead of neutral on open data sets;",
-        f"with numbers learnt on all but the data set they plan for, {learnt.lead_left_out}.",
+        f"Plans with the shipped numbers are {learnt.lead} points ahead of neutral on open data",
+        f"sets, with the likeliest {learnt.lead_likeliest}, with the likeliest by all but the data",
+        f"set that is planned for {learnt.lead_left_out}.",
         "",
-        "| number | value | without one data set | lead with half | with twice |",
-        "|---|---|---|---|---|",
+        "| number | shipped | likeliest | without one data set | lead with half | with twice |",
+        "|---|---|---|---|---|---|",
     ]
     for number in NUMBERS:
         values = sorted({_show(getattr(each, number)) for each in learnt.without.values()})
         rows.append(
-            f"| `{number}` | {_show(getattr(learnt.beliefs, number))} | {', '.join(values)} |"
+            f"| `{number}` | {_show(getattr(learnt.shipped, number))} |"
+            f" {_show(getattr(learnt.likeliest, number))} | {', '.join(values)} |"
             f" {learnt.halved[number]} | {learnt.doubled[number]} |"
         )
     rows += ["", "| exponent of neutral | lead over 0.4 |", "|---|---|"]
@@ -263,4 +270,4 @@ def write_learnt(learnt: Learnt, path: Path) -> None:
 
 
 def _show(value: float) -> str:
-    return f"{value:.2g}"
+    return f"{value:.0f}" if value >= 100 else f"{value:.2g}"

@@ -14,6 +14,7 @@ from allotment.corpus.setting import Setting, load_settings
 from allotment.corpus.surface import KeptSurface
 from allotment.corpus.ways import KEPT_WAYS, WAYS
 from corpus.campaigns import Campaign, measure, train_missing
+from corpus.locked import LOCKED_WAYS
 from corpus.rounds import measure_long
 from corpus.settings import FOLDER
 
@@ -44,7 +45,8 @@ def _do(part: str, setting: Setting, number: int) -> float:
     elif part == "long":
         measure_long(kept, campaign)
     else:
-        train_choices(KeptSurface(setting, (number,), kept), [*WAYS, *KEPT_WAYS])
+        names = LOCKED_WAYS if setting.is_locked else (*WAYS, *KEPT_WAYS)
+        train_choices(KeptSurface(setting, (number,), kept), names)
     spent = time.process_time() - begin
     if spent > 1:  # else all was there
         kept.put(number, f"seconds of {part}", spent)
