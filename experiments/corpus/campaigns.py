@@ -114,10 +114,10 @@ class Campaign:
         """What can be bought of a task, in the order in which this purchase takes it."""
         return shuffle(self.queues[task][have:], "purchase", self.number, purchase, task)
 
-    def respond(self, labels: Labels, seed: int) -> Response:
+    def respond(self, labels: Labels, seed: int, trainings: int = TRAININGS) -> Response:
         """The trainings of the default method."""
         learner = self.make_learner(labels, RECIPE)
-        chosen = design(labels, TRAININGS, seed, folds=FOLDS)
+        chosen = design(labels, trainings, seed, folds=FOLDS)
         with settled():
             return run(learner, labels, chosen, together=TOGETHER)
 

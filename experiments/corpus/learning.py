@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -22,9 +22,16 @@ import numpy as np
 
 from allotment.arrays import Array
 from allotment.corpus.judge import Difference, compare
-from allotment.corpus.plans import NEUTRAL_PLAN, list_baselines, make_problem, order_counts
+from allotment.corpus.plans import (
+    EQUAL_BUDGET,
+    NEUTRAL_PLAN,
+    list_baselines,
+    make_problem,
+    order_counts,
+)
+from allotment.corpus.replay import find_value
 from allotment.corpus.surface import KeptSurface, open_surfaces
-from allotment.corpus.ways import Knowledge
+from allotment.corpus.ways import Knowledge, choose
 from allotment.estimates.beliefs import Beliefs
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.levels import fit
@@ -138,6 +145,9 @@ class Learnt:
     lead_likeliest: Difference
     lead_left_out: Difference
     """in each data set with the numbers that the others say"""
+    gap: Difference
+    """of what is shipped: chances to beat equal budget less shares won, in points of %"""
+    gap_likeliest: Difference
 
 
 def learn(start: Beliefs, workers: int) -> Learnt:
@@ -150,6 +160,7 @@ def learn(start: Beliefs, workers: int) -> Learnt:
         )
         tried = [start, likeliest, *without.values(), *halves, *doubles]
         found = dict(zip(tried, pool.map(find_leads, tried), strict=True))
+        gaps = [compare(each) for each in pool.map(find_gaps, (start, likeliest))]
     clusters = {name: cluster for name, (cluster, _) in found[start].items()}
     left_out = {name: found[without[cluster]][name] for name, cluster in clusters.items()}
     return Learnt(
@@ -161,6 +172,7 @@ def learn(start: Beliefs, workers: int) -> Learnt:
         compare(found[start]),
         compare(found[likeliest]),
         compare(left_out),
+        *gaps,
     )
 
 
@@ -244,6 +256,27 @@ def _find_lead(surface: KeptSurface, beliefs: Beliefs) -> float:
     return float(np.mean(leads))
 
 
+def find_gaps(beliefs: Beliefs) -> dict[str, tuple[str, float]]:
+    """Of each setting its data set, and by how many points of % the stated chance to beat equal
+    budget is above the share of campaigns in which it was beaten."""
+    return {
+        surface.setting.name: (surface.setting.cluster, _find_gap(surface, beliefs))
+        for surface in open_surfaces(FOLDER)
+    }
+
+
+def _find_gap(surface: KeptSurface, beliefs: Beliefs) -> float:
+    equal, gaps = list_baselines(surface.setting)[EQUAL_BUDGET], []
+    for number in surface.campaigns:
+        known = surface.know(number)
+        assert known is not None
+        chosen = choose(known, partial(fit, known.response, seed=number, beliefs=beliefs))
+        assert chosen.chance is not None
+        lead = find_value(surface, number, chosen.counts)[0] - surface.gain(number, equal)
+        gaps.append(100 * (chosen.chance - (lead > 0)))
+    return float(np.mean(gaps))
+
+
 def write_learnt(learnt: Learnt, path: Path) -> None:
     """The table of numbers, behind the line that says where it begins."""
     text = path.read_text(encoding="utf-8")
@@ -252,7 +285,9 @@ def write_learnt(learnt: Learnt, path: Path) -> None:
         "",
         f"Plans with the shipped numbers are {learnt.lead} points ahead of neutral on open data",
         f"sets, with the likeliest {learnt.lead_likeliest}, with the likeliest by all but the data",
-        f"set that is planned for {learnt.lead_left_out}.",
+        f"set that is planned for {learnt.lead_left_out}. Stated chances to beat equal budget are",
+        f"above the share that beat it by {learnt.gap} points with the shipped numbers, by",
+        f"{learnt.gap_likeliest} with the likeliest.",
         "",
         "| number | shipped | likeliest | without one data set | lead with half | with twice |",
         "|---|---|---|---|---|---|",

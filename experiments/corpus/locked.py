@@ -7,8 +7,8 @@ settled before anything was looked at.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -31,17 +31,24 @@ from allotment.corpus.replay import WITHIN_90, find_planner, list_choices
 from allotment.corpus.report import CHANCES, SETTING_KINDS
 from allotment.corpus.setting import Setting
 from allotment.corpus.surface import KeptSurface, open_surface
-from allotment.corpus.ways import BASES, WAYS_IN_TRANCHES, Choice
+from allotment.corpus.ways import (
+    BASES,
+    DEFAULT_WAY,
+    WAYS_BY_TRAININGS,
+    WAYS_IN_TRANCHES,
+    Choice,
+)
 from allotment.quantiles import student
+from corpus.campaigns import TRAININGS
 from corpus.settings import CAMPAIGNS
 
 LOCKED_CAMPAIGNS = 14
 """of each setting: eight with the whole surface, and six more for chances and intervals"""
-ONE_ORDER = "default"
+ONE_ORDER = DEFAULT_WAY
 TWO, THREE = WAYS_IN_TRANCHES
 PROPOSED = THREE
 """`allot` goes on proposing orders until all is bought; of what was measured this is nearest"""
-LOCKED_WAYS = (ONE_ORDER, *WAYS_IN_TRANCHES)
+LOCKED_WAYS = (ONE_ORDER, *WAYS_IN_TRANCHES, *WAYS_BY_TRAININGS)
 """that are judged, beside what trains nothing"""
 LEAST_TO_WIN = 1.0
 """points by which the cross-fitted best is ahead of neutral where a share of that is asked for"""
@@ -102,6 +109,16 @@ class Tried:
         apart = [self.gain(way, each) - self.gain(other, each) for each in self.campaigns]
         known = [each for each in apart if math.isfinite(each)]
         return float(np.mean(known)) if known else math.nan
+
+    def narrow(self, ways: Iterable[str]) -> Tried:
+        """The same in the campaigns that have a trained plan of each of these ways."""
+        names = list(ways)
+        there = [
+            each
+            for each in self.campaigns
+            if all(math.isfinite(self.gain(name, each)) for name in names)
+        ]
+        return replace(self, campaigns=tuple(there))
 
     @property
     def best_lead(self) -> float:
@@ -347,10 +364,25 @@ def show_rounds(tried: Sequence[Tried]) -> str:
         some = [each for each in tried if belongs(each.setting)]
         if not some:
             continue
-        cells = [str(compare_ways(some, name, NEUTRAL_PLAN)) for name in LOCKED_WAYS]
+        cells = [
+            str(compare_ways(some, name, NEUTRAL_PLAN)) for name in (ONE_ORDER, *WAYS_IN_TRANCHES)
+        ]
         cells += [str(compare_ways(some, name, ONE_ORDER)) for name in WAYS_IN_TRANCHES]
         best = {each.setting.name: (each.setting.cluster, each.best_lead) for each in some}
         lines.append(f"| {kind} | {len(some)} | {' | '.join(cells)} | {compare(best)} |")
+    return "\n".join(lines)
+
+
+def show_trainings(tried: Sequence[Tried]) -> str:
+    """The default with fewer trainings and more, in the campaigns that have all of them."""
+    by_count = {count: name for name, count in WAYS_BY_TRAININGS.items()} | {TRAININGS: ONE_ORDER}
+    lines = ["| trainings | over neutral | over equal budget | over the default's own 60 |",
+             "|---|---|---|---|"]  # fmt: skip
+    some = [each.narrow(by_count.values()) for each in tried]
+    for count, name in sorted(by_count.items()):
+        leads = [compare_ways(some, name, other) for other in (NEUTRAL_PLAN, EQUAL_BUDGET)]
+        own = compare_ways(some, name, ONE_ORDER)
+        lines.append(f"| {count} | {leads[0]} | {leads[1]} | {own if name != ONE_ORDER else '-'} |")
     return "\n".join(lines)
 
 
@@ -448,6 +480,7 @@ def write_locked(tried: Sequence[Tried], path: Path) -> None:
         "The questions": show_questions(tried),
         "By data set": show_data_sets(tried),
         "One order, and more with the same money": show_rounds(tried),
+        "With fewer trainings, and with more": show_trainings(tried),
         "What was stated, and what came": f"![Chances stated and shares won]({picture.name})\n\n"
         + show_bins(stated),
         "Settings": show_settings(tried),

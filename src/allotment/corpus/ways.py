@@ -34,6 +34,7 @@ from allotment.problem import Problem
 
 BASES = (NEUTRAL_PLAN, EQUAL_BUDGET, EQUAL_IMAGES)
 """that train nothing"""
+DEFAULT_WAY = "default"
 TABA_TRAININGS = {"taba": 30, "taba-mended": 30, "taba-pooled": 30}
 """methods that look into trainings, and how many trainings they are given: about as many seconds as
 the default takes"""
@@ -41,7 +42,9 @@ FIRST_ROUNDS = ("two rounds", "three rounds")
 """of the first edition, which sized orders otherwise: what it planned is kept, and not made anew"""
 WAYS_IN_TRANCHES = {"two tranches": 2, "three tranches": 3}
 """the default in so many orders at most, each as large as a campaign proposes"""
-KEPT_WAYS = (*TABA_TRAININGS, *FIRST_ROUNDS, *WAYS_IN_TRANCHES)
+WAYS_BY_TRAININGS = {f"default, {count} trainings": count for count in (5, 10, 30, 100)}
+"""the default with fewer trainings than its own, and with more"""
+KEPT_WAYS = (*TABA_TRAININGS, *FIRST_ROUNDS, *WAYS_IN_TRANCHES, *WAYS_BY_TRAININGS)
 """that need trainings of their own, so that their plans are kept"""
 SOLVED_FROM = 0.97
 """area under the curve from which on a task counts as solved"""
@@ -121,7 +124,7 @@ def _base(name: str) -> Way:
 
 def _half_way(known: Knowledge) -> Choice:
     """Between the default and neutral, in money."""
-    mine = np.array(WAYS["default"](known).counts)
+    mine = np.array(WAYS[DEFAULT_WAY](known).counts)
     money = (mine + list_baselines(known.setting)["neutral"]) * np.array(known.setting.costs)
     return Choice(spend(known.setting, money / money.sum()))
 
@@ -157,7 +160,7 @@ BELIEFS_WITHOUT_TRANSFER = replace(SHIPPED_BELIEFS, no_transfer=1 - UNLIKELY)
 BELIEFS_WITHOUT_ODD = replace(SHIPPED_BELIEFS, flat=UNLIKELY)
 
 WAYS: dict[str, Way] = {
-    "default": _fit(SHIPPED_BELIEFS),
+    DEFAULT_WAY: _fit(SHIPPED_BELIEFS),
     "slopes": _by_slopes,
     "band, else neutral": _by_band,
     **{name: _base(name) for name in BASES},
