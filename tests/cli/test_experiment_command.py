@@ -74,7 +74,8 @@ def test_a_plan_of_ones_own_is_judged_beside_neutral(
         "from allotment.plan import baselines\n\n\n"
         "def plan(known):\n    return baselines(known.problem)['neutral']\n"
     )
-    rows = run("replay", "--method", f"{mine}:plan", "--method", "neutral").output.splitlines()
+    tables = run("replay", "--method", f"{mine}:plan", "--method", "neutral").output
+    rows = tables.split("\n\n")[0].splitlines()  # the table over data sets
     own, neutral = (row.split("|")[2:4] for row in rows if "+0.00 ± 0.00" in row)
     assert own == neutral
 

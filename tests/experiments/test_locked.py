@@ -15,10 +15,10 @@ from helpers.planted_surfaces import fill, make_setting
 
 sys.path.append(str(Path(__file__).parents[2] / "experiments"))
 
-from corpus import locked
 from corpus.locked import (
     BEGIN,
     FEWEST_OF_BIN,
+    LOCKED_WAYS,
     ONE_ORDER,
     PROPOSED,
     Tried,
@@ -35,7 +35,7 @@ from corpus.settings import CAMPAIGNS
 
 from allotment.corpus.plans import EQUAL_BUDGET, NEUTRAL_PLAN, list_baselines, list_surface
 from allotment.corpus.setting import Setting
-from allotment.corpus.ways import WAYS_IN_TRANCHES, Choice
+from allotment.corpus.ways import WAYS_BY_TRAININGS, WAYS_IN_TRANCHES, Choice
 
 TABLES = ("tox21", "chembl", "enron", "emotions", "enb", "delicious")
 
@@ -50,7 +50,7 @@ class Planned(Tried):
     def choices(self) -> dict[str, dict[int, Choice]]:  # type: ignore[override]
         bases = list_baselines(self.setting)
         found = {}
-        for name in (ONE_ORDER, *WAYS_IN_TRANCHES, *bases):
+        for name in (*LOCKED_WAYS, *bases):
             counts = bases.get(name) or self.plans.get(name) or bases[NEUTRAL_PLAN]
             span = (-self.reach, 0.0, self.reach)
             choice = Choice(tuple(counts), 0.0, self.chance, span)
@@ -148,6 +148,6 @@ def test_the_document_keeps_what_is_written_by_hand(
 
 
 def test_what_is_locked_is_asked_what_its_protocol_says() -> None:
-    assert set(locked.LOCKED_WAYS) == {"default", *WAYS_IN_TRANCHES}
+    assert set(LOCKED_WAYS) == {"default", *WAYS_IN_TRANCHES, *WAYS_BY_TRAININGS}
     setting = make_setting()
     assert list_baselines(setting)[EQUAL_BUDGET] in list_surface(setting)
