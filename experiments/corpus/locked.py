@@ -53,6 +53,7 @@ LOCKED_WAYS = (ONE_ORDER, *WAYS_IN_TRANCHES, *WAYS_BY_TRAININGS)
 LEAST_TO_WIN = 1.0
 """points by which the cross-fitted best is ahead of neutral where a share of that is asked for"""
 FEWEST_OF_BIN = 30
+LEAST_SPREAD = 1e-9
 HOLM_LEVEL = 0.05
 """of all data sets together, one-sided"""
 BEHIND = -0.3
@@ -190,6 +191,8 @@ class Stated:
 
     cluster: str
     chance: float
+    chance_measured: float
+    """the same where the lead is measured: by one training of either plan, with its luck"""
     lead: float
     is_held: bool
     """by the stated span, widened by the measurement's error"""
@@ -214,7 +217,9 @@ def list_stated(tried: Sequence[Tried]) -> list[Stated]:
                 <= lead
                 <= mean + math.hypot(high - mean, error)
             )
-            found.append(Stated(each.setting.cluster, choice.chance, lead, is_held))
+            spread = math.hypot((high - low) / (2 * WITHIN_90), each.light.error_of_lead)
+            measured = 0.5 * (1 + math.erf(mean / max(spread, LEAST_SPREAD) / math.sqrt(2)))
+            found.append(Stated(each.setting.cluster, choice.chance, measured, lead, is_held))
     return found
 
 
@@ -342,13 +347,14 @@ def _find_gap(stated: Sequence[Stated], belongs: Array) -> float:
 
 
 def show_bins(stated: Sequence[Stated]) -> str:
-    lines = ["| chance stated | campaigns | mean of these | won | lead, points |",
-             "|---|---|---|---|---|"]  # fmt: skip
+    lines = ["| chance stated | campaigns | mean of these | with the luck of a training | won |"
+             " lead, points |", "|---|---|---|---|---|---|"]  # fmt: skip
     for belongs in cut_bins(_list_chances(stated)):
         some = [each for each, mine in zip(stated, belongs, strict=True) if mine]
         chances = [each.chance for each in some]
         lines.append(
             f"| {min(chances):.0%} to {max(chances):.0%} | {len(some)} | {np.mean(chances):.0%} |"
+            f" {np.mean([each.chance_measured for each in some]):.0%} |"
             f" {np.mean([each.is_won for each in some]):.0%} |"
             f" {np.mean([each.lead for each in some]):+.2f} |"
         )
