@@ -11,10 +11,10 @@ standard error over data sets: what data sets do not agree on is left alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields, replace
-from functools import cache, partial
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -23,15 +23,13 @@ import numpy as np
 from allotment.arrays import Array
 from allotment.corpus.judge import Difference, compare
 from allotment.corpus.plans import (
-    EQUAL_BUDGET,
     NEUTRAL_PLAN,
     list_baselines,
     make_problem,
     order_counts,
 )
-from allotment.corpus.replay import find_value
 from allotment.corpus.surface import KeptSurface, open_surfaces
-from allotment.corpus.ways import Knowledge, choose
+from allotment.corpus.ways import Knowledge
 from allotment.estimates.beliefs import Beliefs
 from allotment.estimates.estimates import Estimates
 from allotment.estimates.levels import fit
@@ -145,24 +143,22 @@ class Learnt:
     lead_likeliest: Difference
     lead_left_out: Difference
     """in each data set with the numbers that the others say"""
-    gap: Difference
-    """of what is shipped: chances to beat equal budget less shares won, in points of %"""
-    gap_likeliest: Difference
 
 
 def learn(start: Beliefs, workers: int) -> Learnt:
     """Numbers by all open data sets, and by all but each of them; what they are worth beside those
     to start from, which are the shipped ones."""
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        likeliest, without = climb(start, pool)
+        weighed = Weighed(pool)
+        likeliest = climb(start, weighed)
+        clusters = sorted({each.cluster for each in list_leads()})
+        without = {cluster: climb(start, weighed, without=cluster) for cluster in clusters}
         halves, doubles = (
             [move(start, number, factor) for number in NUMBERS] for factor in (0.5, 2.0)
         )
         tried = [start, likeliest, *without.values(), *halves, *doubles]
         found = dict(zip(tried, pool.map(find_leads, tried), strict=True))
-        gaps = [compare(each) for each in pool.map(find_gaps, (start, likeliest))]
-    clusters = {name: cluster for name, (cluster, _) in found[start].items()}
-    left_out = {name: found[without[cluster]][name] for name, cluster in clusters.items()}
+    left_out = {name: found[without[cluster]][name] for name, (cluster, _) in found[start].items()}
     return Learnt(
         start,
         likeliest,
@@ -172,34 +168,36 @@ def learn(start: Beliefs, workers: int) -> Learnt:
         compare(found[start]),
         compare(found[likeliest]),
         compare(left_out),
-        *gaps,
     )
 
 
-def climb(start: Beliefs, pool: ProcessPoolExecutor) -> tuple[Beliefs, dict[str, Beliefs]]:
-    """Numbers by all data sets, and by all but each.
+Weigh = Callable[[Sequence[Beliefs]], Sequence[Likelihoods]]
 
-    What is tried is tried around the numbers that all data sets say, so that leaving one out takes
-    no search of its own.
-    """
-    beliefs, known = start, dict[Beliefs, Likelihoods]()
-    clusters = sorted({each.cluster for each in list_leads()})
-    without = dict.fromkeys(clusters, start)
+
+def climb(start: Beliefs, weigh_all: Weigh, without: str = "") -> Beliefs:
+    """The likeliest numbers by all data sets but one."""
+    beliefs = start
     for _ in range(SWEEPS):
-        before, without = beliefs, dict.fromkeys(clusters, start)
+        before = beliefs
         for number in NUMBERS:
             tried = [beliefs, *(move(beliefs, number, factor) for factor in FACTORS)]
-            new = [each for each in tried if each not in known]
-            known.update(zip(new, pool.map(weigh, new), strict=True))
-            found = [known[each] for each in tried]
-            for cluster in clusters:
-                best = tried[pick_likeliest([_drop(each, cluster) for each in found])]
-                without[cluster] = replace(without[cluster], **{number: getattr(best, number)})
+            found = [_drop(each, without) for each in weigh_all(tried)]
             beliefs = tried[pick_likeliest(found)]
-            print(number, f"{getattr(beliefs, number):.4g}", flush=True)
         if beliefs == before:
             break
-    return beliefs, without
+    return beliefs
+
+
+class Weighed:
+    """What was weighed once, so that searches that leave a data set out share it."""
+
+    def __init__(self, pool: ProcessPoolExecutor):
+        self._pool, self._known = pool, dict[Beliefs, Likelihoods]()
+
+    def __call__(self, tried: Sequence[Beliefs]) -> list[Likelihoods]:
+        new = [each for each in dict.fromkeys(tried) if each not in self._known]
+        self._known.update(zip(new, self._pool.map(weigh, new), strict=True))
+        return [self._known[each] for each in tried]
 
 
 def _drop(found: Likelihoods, cluster: str) -> Likelihoods:
@@ -256,27 +254,6 @@ def _find_lead(surface: KeptSurface, beliefs: Beliefs) -> float:
     return float(np.mean(leads))
 
 
-def find_gaps(beliefs: Beliefs) -> dict[str, tuple[str, float]]:
-    """Of each setting its data set, and by how many points of % the stated chance to beat equal
-    budget is above the share of campaigns in which it was beaten."""
-    return {
-        surface.setting.name: (surface.setting.cluster, _find_gap(surface, beliefs))
-        for surface in open_surfaces(FOLDER)
-    }
-
-
-def _find_gap(surface: KeptSurface, beliefs: Beliefs) -> float:
-    equal, gaps = list_baselines(surface.setting)[EQUAL_BUDGET], []
-    for number in surface.campaigns:
-        known = surface.know(number)
-        assert known is not None
-        chosen = choose(known, partial(fit, known.response, seed=number, beliefs=beliefs))
-        assert chosen.chance is not None
-        lead = find_value(surface, number, chosen.counts)[0] - surface.gain(number, equal)
-        gaps.append(100 * (chosen.chance - (lead > 0)))
-    return float(np.mean(gaps))
-
-
 def write_learnt(learnt: Learnt, path: Path) -> None:
     """The table of numbers, behind the line that says where it begins."""
     text = path.read_text(encoding="utf-8")
@@ -285,9 +262,7 @@ def write_learnt(learnt: Learnt, path: Path) -> None:
         "",
         f"Plans with the shipped numbers are {learnt.lead} points ahead of neutral on open data",
         f"sets, with the likeliest {learnt.lead_likeliest}, with the likeliest by all but the data",
-        f"set that is planned for {learnt.lead_left_out}. Stated chances to beat equal budget are",
-        f"above the share that beat it by {learnt.gap} points with the shipped numbers, by",
-        f"{learnt.gap_likeliest} with the likeliest.",
+        f"set that is planned for {learnt.lead_left_out}.",
         "",
         "| number | shipped | likeliest | without one data set | lead with half | with twice |",
         "|---|---|---|---|---|---|",

@@ -38,8 +38,10 @@ from allotment.corpus.ways import (
     WAYS_IN_TRANCHES,
     Choice,
 )
+from allotment.errors import InputError, Mistake
 from allotment.quantiles import student
 from corpus.campaigns import TRAININGS
+from corpus.rounds import LOCKED_CAMPAIGNS_OF_ROUNDS, LOCKED_CAMPAIGNS_OF_TRAININGS
 from corpus.settings import CAMPAIGNS
 
 LOCKED_CAMPAIGNS = 14
@@ -50,6 +52,15 @@ PROPOSED = THREE
 """`allot` goes on proposing orders until all is bought; of what was measured this is nearest"""
 LOCKED_WAYS = (ONE_ORDER, *WAYS_IN_TRANCHES, *WAYS_BY_TRAININGS)
 """that are judged, beside what trains nothing"""
+ASKED_IN = {
+    ONE_ORDER: LOCKED_CAMPAIGNS,
+    NEUTRAL_PLAN: LOCKED_CAMPAIGNS,
+    EQUAL_BUDGET: LOCKED_CAMPAIGNS,
+    EQUAL_IMAGES: CAMPAIGNS,
+    **dict.fromkeys(WAYS_IN_TRANCHES, LOCKED_CAMPAIGNS_OF_ROUNDS),
+    **dict.fromkeys(WAYS_BY_TRAININGS, LOCKED_CAMPAIGNS_OF_TRAININGS),
+}
+"""in how many campaigns of a setting a way is judged"""
 LEAST_TO_WIN = 1.0
 """points by which the cross-fitted best is ahead of neutral where a share of that is asked for"""
 FEWEST_OF_BIN = 30
@@ -162,7 +173,8 @@ def find_upper_bounds(tried: Sequence[Tried], way: str, other: str) -> dict[str,
     number where Holm's method finds no data set below it."""
     by_cluster: dict[str, list[float]] = {}
     for each in tried:
-        by_cluster.setdefault(each.setting.cluster, []).append(each.lead(way, other))
+        lead, known = each.lead(way, other), by_cluster.setdefault(each.setting.cluster, [])
+        known += [lead] if math.isfinite(lead) else []
     found = {}
     for cluster, leads in sorted(by_cluster.items()):
         if len(leads) < 2:
@@ -440,8 +452,8 @@ def show_spent(tried: Sequence[Tried]) -> str:
     size = sum(each.kept.path.stat().st_size for each in tried)
     count = sum(len(each.campaigns) for each in tried)
     return (
-        f"{count} campaigns of {len(tried)} settings; {spent / 3600:.1f} hours of CPU; kept:"
-        f" {size / 1e6:.1f} MB."
+        f"{count} campaigns of {len(tried)} settings; {spent / 3600:.1f} hours of CPU at least"
+        f" (what was cut off is not counted); kept: {size / 1e6:.1f} MB."
     )
 
 
@@ -477,8 +489,25 @@ def draw_stated(stated: Sequence[Stated], path: Path) -> None:
     plots.close(figure)
 
 
+def check_complete(tried: Sequence[Tried]) -> None:
+    """Raises InputError unless every plan that the protocol asks for is trained out: those that
+    happen to be would be a selection."""
+    mistakes = []
+    for each in tried:
+        where, count = each.setting.name, len(each.campaigns)
+        if count < LOCKED_CAMPAIGNS:
+            mistakes.append(Mistake(where, f"{count} of {LOCKED_CAMPAIGNS} campaigns are there"))
+        for name, most in ASKED_IN.items():
+            there = sum(math.isfinite(each.gain(name, number)) for number in range(most))
+            if there < most:
+                mistakes.append(Mistake(where, f"{name}: {there} of {most} plans are trained out"))
+    if mistakes:
+        raise InputError(mistakes)
+
+
 def write_locked(tried: Sequence[Tried], path: Path) -> None:
     """Put the figures into the document, below what is written by hand."""
+    check_complete(tried)
     by_hand = path.read_text(encoding="utf-8").split(BEGIN)[0]
     picture, stated = path.with_suffix(".svg"), list_stated(tried)
     draw_stated(stated, picture)

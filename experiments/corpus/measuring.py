@@ -49,7 +49,8 @@ def _do(part: str, setting: Setting, number: int) -> float:
         train_choices(KeptSurface(setting, (number,), kept), names)
     spent = time.process_time() - begin
     if spent > 1:  # else all was there
-        kept.put(number, f"seconds of {part}", spent)
+        name = f"seconds of {part}"
+        kept.put(number, name, spent + (kept.get(number, name) or 0.0))
     return spent
 
 

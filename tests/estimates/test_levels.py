@@ -36,12 +36,14 @@ def own_left(estimates: Estimates) -> np.ndarray:
         ((2, 3, 5, 7, 11), (10, 20, 30, 40, 50), (1, 2, 1, 0.5, 1)),
     ],
 )
+@pytest.mark.parametrize("higher", [(True,), (False,), (True, False)])
 def test_without_evidence_the_plan_is_the_neutral_one(
-    costs: tuple, have: tuple, weights: tuple
+    costs: tuple, have: tuple, weights: tuple, higher: tuple
 ) -> None:
     names = tuple("abcde"[: len(costs)])
     nothing = np.zeros((0, len(names)))
-    response = Response(names, have, nothing, nothing, nothing, (True,) * len(names))
+    ways = tuple(itertools.islice(itertools.cycle(higher), len(names)))
+    response = Response(names, have, nothing, nothing, nothing, ways)
     rows = zip(names, costs, have, weights, strict=True)
     problem = Problem([Task(name, cost=c, have=n, weight=w) for name, c, n, w in rows], budget=7919)
     for seed in range(3):

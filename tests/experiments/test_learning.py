@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "experiments"))
 
-from corpus.learning import NUMBERS, find_leads, list_leads, move, pick_likeliest, weigh
+from corpus.learning import (
+    NUMBERS,
+    climb,
+    find_leads,
+    list_leads,
+    move,
+    pick_likeliest,
+    weigh,
+)
 
 from allotment.estimates.beliefs import Beliefs
 
@@ -30,6 +40,21 @@ def test_chances_are_moved_by_their_odds() -> None:
     assert move(beliefs, "bend", 2.0).bend == 2.0
     assert "exponent" not in NUMBERS
     assert len(NUMBERS) + 1 <= 12
+
+
+def test_what_is_left_out_has_no_say() -> None:
+    """Data set a alone makes the others agree: more of `noise` is likelier in the mean, and without
+    it no likelier than chance."""
+    slopes = {"a": 1.0, "b": 0.5, "c": -0.3, "d": 0.4, "e": -0.2, "f": 0.3, "g": -0.2}
+
+    def weigh_all(tried: Sequence[Beliefs]) -> list[dict[str, float]]:
+        doublings = [math.log2(each.noise / Beliefs().noise) for each in tried]
+        return [{name: slope * each for name, slope in slopes.items()} for each in doublings]
+
+    start = Beliefs()
+    assert climb(start, weigh_all).noise > start.noise
+    assert climb(start, weigh_all, without="a") == start
+    assert climb(start, weigh_all, without="g").noise > start.noise
 
 
 @pytest.mark.long

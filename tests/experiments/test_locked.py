@@ -15,6 +15,7 @@ from helpers.planted_surfaces import fill, make_setting
 
 sys.path.append(str(Path(__file__).parents[2] / "experiments"))
 
+from corpus import locked
 from corpus.locked import (
     BEGIN,
     FEWEST_OF_BIN,
@@ -36,6 +37,7 @@ from corpus.settings import CAMPAIGNS
 from allotment.corpus.plans import EQUAL_BUDGET, NEUTRAL_PLAN, list_baselines, list_surface
 from allotment.corpus.setting import Setting
 from allotment.corpus.ways import WAYS_BY_TRAININGS, WAYS_IN_TRANCHES, Choice
+from allotment.errors import InputError
 
 TABLES = ("tox21", "chembl", "enron", "emotions", "enb", "delicious")
 
@@ -133,9 +135,31 @@ def test_bins_that_are_too_small_go_to_a_neighbour() -> None:
     assert [each.sum() for each in cut_bins(np.full(7, 0.55))] == [7]
 
 
-def test_the_document_keeps_what_is_written_by_hand(
+def test_nothing_is_written_before_all_plans_are_trained_out(
     settings: tuple[list[Setting], Path], tmp_path: Path
 ) -> None:
+    path = tmp_path / "locked.md"
+    path.write_text(f"# By hand\n\n{BEGIN}\n\nold figures\n", encoding="utf-8")
+    with pytest.raises(InputError, match="8 of 14 campaigns are there"):
+        write_locked(make_tried(settings, ONE_ORDER, "best"), path)
+    assert "old figures" in path.read_text(encoding="utf-8")
+
+
+def test_a_setting_that_is_not_trained_out_hides_no_data_set(
+    settings: tuple[list[Setting], Path],
+) -> None:
+    tried = make_tried(settings, ONE_ORDER, "worst")
+    object.__setattr__(tried[0], "plans", {ONE_ORDER: (1, 2, 3)})
+    assert not np.isfinite(tried[0].lead(ONE_ORDER, NEUTRAL_PLAN))
+    found = find_upper_bounds(tried, ONE_ORDER, NEUTRAL_PLAN)
+    assert np.isfinite(list(found.values())).all()
+    assert set(found) == set(TABLES)
+
+
+def test_the_document_keeps_what_is_written_by_hand(
+    settings: tuple[list[Setting], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locked, "check_complete", lambda _: None)
     path = tmp_path / "locked.md"
     path.write_text(f"# By hand\n\n{BEGIN}\n\nold figures\n", encoding="utf-8")
     write_locked(make_tried(settings, ONE_ORDER, "best"), path)

@@ -104,7 +104,9 @@ def fit(
         own = take_turns(own / sizes) * sizes
     left = draw_cells(signs, len(own), rng) * np.resize(rise, len(own))[:, None, None]
     left /= beliefs.exponent
-    own = np.minimum(own / beliefs.exponent, signs.room)
+    own /= beliefs.exponent
+    if not is_blank:  # what is missing to the best is read off scores
+        own = np.minimum(own, signs.room)
     left[:, range(len(have)), range(len(have))] = own
     about = {
         "method": "response",
@@ -171,8 +173,8 @@ class _View:
         return cls(task, seen - (seen.mean() if len(seen) else 0.0), steps[there], folds)
 
     def measure_noise(self, columns: Array) -> float:
-        """How much one training differs from the next, by what least squares leave over; where
-        there are hardly more trainings than columns, by what the task's own labels leave over."""
+        """How much one training differs from the next, by what least squares leave over; beside it
+        counts what the task's own labels leave over, the more so the fewer trainings there are."""
         own, few = self._find_rest(np.concatenate([self.folds, self.steps[:, [self.task]]], axis=1))
         usual = max(USUAL_NOISE**2, own / max(few, 1))
         rest, spare = self._find_rest(columns)
@@ -334,7 +336,7 @@ def _weigh_skill(signs: Signs, have: Array, beliefs: Beliefs) -> tuple[Array, Ar
 
 def _weigh_gap(errors: Array) -> Array:
     """How likely it is to be so many standard errors apart; far off all is alike, so that what fits
-    no state leaves them as they were."""
+    no state leaves them nearly as they were."""
     return np.asarray(np.exp(-0.5 * np.minimum(np.square(errors), FARTHEST_APART**2)))
 
 
