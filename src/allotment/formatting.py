@@ -59,6 +59,15 @@ def chance(share: float) -> str:
     return f"{share:.0%}".replace("%", " %")
 
 
+def briefly(value: float, sign: str = "") -> str:
+    """Two digits, and no power of ten where people count: `sign="+"` shows it always.
+
+    >>> briefly(1.234), briefly(114.0, "+"), briefly(-0.0123)
+    ('1.2', '+110', '-0.012')
+    """
+    return f"{float(f'{value:.2g}'):{sign}.10g}"
+
+
 def rounded(price: float | None) -> str:
     """A break-even price, which is known to four digits."""
     return "-" if price is None else number(float(f"{price:.4g}"))

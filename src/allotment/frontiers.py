@@ -149,7 +149,8 @@ class Stop:
     """all there is"""
     point_worth: Fraction
     is_end: bool
-    """whether it is the best plan for all there is: every label of that brings what it costs"""
+    """whether it is the best plan for all there is: every label of that which need not be bought
+    brings what it costs"""
 
     @property
     def unspent(self) -> Fraction:
@@ -168,11 +169,13 @@ class Stop:
 
     def __str__(self) -> str:
         point = f"If a point is worth {show(self.point_worth)}"
-        if self.is_end:
-            return f"{point}, every label of the plan brings what it costs"
+        beyond = ""
+        if any(floors_of(self.plan.problem).values()):
+            beyond = " beyond those that must be bought"
         if self.is_start:
-            beyond = " beyond those that must be bought" if any(self.plan.counts.values()) else ""
             return f"{point}, no label{beyond} brings what it costs"
+        if self.is_end:
+            return f"{point}, every label of the plan{beyond} brings what it costs"
         spent = show(self.plan.problem.budget)
         return f"{point}, labels beyond {spent} of {show(self.budget)} cost more than they bring"
 

@@ -327,6 +327,15 @@ def test_what_a_label_is_taken_to_be_worth_is_beside_the_neutral_plan(
         assert found.worths["b"] == pytest.approx(2 * found.worths["a"])
 
 
+def test_a_plan_that_moves_only_tasks_that_do_not_count_says_which() -> None:
+    proposal = Campaign("camp").plan()[1]
+    tasks = [Task("a", 1, have=100, pool=0), Task("b", 1, have=100, weight=0)]
+    helps = Estimates(("a", "b"), (100, 100), [[[50.0, 400.0], [0.0, 0.0]]] * 2, [[0.4, 0.4]] * 2)
+    plan = allocate(Problem(tasks, budget=150), helps)
+    said = tell_departure(replace(proposal, plan=plan))
+    assert ": b +150. This is stated to bring +" in said
+
+
 def test_without_evidence_a_plan_is_the_neutral_one_and_says_so() -> None:
     proposal = Campaign("camp").plan()[1]
     estimates = proposal.plan.evidence

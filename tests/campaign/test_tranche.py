@@ -148,6 +148,17 @@ def test_an_order_is_a_quarter_of_the_budget_at_the_least_and_all_if_little_is_l
     assert propose_tranche(plan, learns=False).is_all
 
 
+@pytest.mark.parametrize("limit", [{"fee": 300}, {"lot": 150}])
+def test_an_order_that_pays_for_no_fee_and_no_lot_is_all_of_the_plan(
+    limit: dict[str, int],
+) -> None:
+    plan = plan_for(estimate([[100, 0], [0, 100]]), 500, a=limit, b=limit)
+    found = propose_tranche(plan)
+    assert any(plan.counts.values())
+    assert (found.counts, found.is_all) == (plan.counts, True)
+    assert found.why == "a smaller order would not pay for a fee or a lot"
+
+
 def test_where_nothing_is_known_the_first_order_is_near_neutral() -> None:
     nothing = np.zeros((0, 3))
     response = Response(("a", "b", "c"), (HAVE,) * 3, nothing, nothing, nothing, (True,) * 3)

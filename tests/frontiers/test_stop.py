@@ -167,11 +167,26 @@ def test_where_every_label_pays_or_none() -> None:
     assert ended["counts"] == {"cls": 0, "seg": 5}
 
 
+def test_labels_that_must_be_bought_are_not_said_to_bring_what_they_cost() -> None:
+    forced = al.Problem([al.Task("cls", 1, least=100), al.Task("seg", 2, pool=0)], 100)
+    gains = {"cls": al.Geometric(0.001, 0.9), "seg": al.Geometric(1, 0.9)}
+    said = "If a point is worth 1, no label beyond those that must be bought brings what it costs"
+    assert str(al.find_stop(forced, gains, 1)) == said
+    partly = al.Problem([al.Task("cls", 1, least=90), al.Task("seg", 1)], 100)
+    gains["seg"] = al.Geometric(50, 0.99)
+    said = "If a point is worth 1, every label of the plan beyond those that must be bought brings"
+    assert str(al.find_stop(partly, gains, 1)).startswith(said)
+    nothing = al.Problem([al.Task("cls", 1, weight=0), al.Task("seg", 2, weight=0)], 120)
+    assert str(al.find_stop(nothing, gains, 1)).endswith("no label brings what it costs")
+
+
 @pytest.mark.usefixtures("here")
 def test_without_a_worth_there_is_nowhere_to_stop() -> None:
     Path("p.toml").write_text(f"budget = 6300\n{TASKS}")
     assert "write point_worth = 250" in refused(2, "plan", "p.toml", "--stop")
     assert "stop" not in json.loads(fine("plan", "p.toml", "--json"))
+    Path("p.toml").write_text('budget = 9\n[[task]]\nname = "a"\ncost = 1\n')
+    assert "nothing says what labels bring" in refused(2, "plan", "p.toml", "--stop")
 
 
 @pytest.mark.parametrize(

@@ -478,14 +478,14 @@ class CampaignState:
 
     def _tell_worthless(self) -> str:
         """Why nothing says what labels bring in money, if that is so."""
+        if not self.measures:
+            return f'method = "{self.settings.method}" measures nothing that could be worth money'
         file = quote(self.folder / SETTINGS_FILE)
         if self.settings.point_worth is None:
             return (
                 "nothing says what a gain is worth in money; write point_worth = 250, what a gain"
                 f" of 1 % of the score in the mean over tasks is worth to you, into {file}"
             )
-        if not self.measures:
-            return f'method = "{self.settings.method}" measures nothing that could be worth money'
         if self.found is not None and unit_of(self.found.estimates) != PERCENT:
             return (
                 f"the method {self.settings.method} counts gains in"

@@ -35,7 +35,7 @@ from allotment.estimates.forecast import (
 from allotment.estimates.response import Response
 from allotment.estimates.scoring import tell_scoring
 from allotment.estimates.transfer import Transfer
-from allotment.formatting import chance, percent, several
+from allotment.formatting import briefly, chance, percent, several
 from allotment.job import installed
 from allotment.learners.metrics import title_metric
 from allotment.learners.validation import FEWEST_SCORED
@@ -298,14 +298,14 @@ def tell_outlook(plan: Plan) -> str:
         return ""
     if plan.counts == equal_budget(plan.problem):
         return "as much as equal budget, which is the same plan"
-    low, high = f"{look.low:+.2g}", f"{look.high:+.2g}"
+    low, high = briefly(look.low, "+"), briefly(look.high, "+")
     unit = unit_of(plan.evidence)
     sure = f"({LEVEL * 100:.0f} %: {low} to {high}; chance {chance(look.chance)})"
     promise = PROMISES[plan.standing]
     if is_groundless(plan.evidence):
         promise = "not to be relied on, for the method found nothing to go by"
     return (
-        f"{look.mean:+.2g} {UNITS.get(unit, unit)} over equal budget"
+        f"{briefly(look.mean, '+')} {UNITS.get(unit, unit)} over equal budget"
         f" {sure}{EXPLAINED.get(unit, '')}; {promise}"
     )
 
@@ -317,7 +317,7 @@ def tell_knowing(plan: Plan) -> str:
     if look is None or look.knowing_more is None or is_groundless(plan.evidence):
         return ""
     unit = unit_of(plan.evidence)
-    more = f"{look.knowing_more:.2g}"
+    more = briefly(look.knowing_more)
     if look.knowing_more < HARDLY_ANY:
         more = f"less than {HARDLY_ANY}"
     return (
@@ -346,19 +346,20 @@ def tell_prospect(proposal: Proposal) -> str:
     if found is None:
         return ""
     unit = UNITS.get(found.unit, found.unit)
-    low, high = f"{found.gain.low:+.2g}", f"{found.gain.high:+.2g}"
+    low, high = briefly(found.gain.low, "+"), briefly(found.gain.high, "+")
     said = (
-        f"Expected of this order: {found.gain.middle:+.2g} {unit}"
+        f"Expected of this order: {briefly(found.gain.middle, '+')} {unit}"
         f" ({SPAN_LEVEL * 100:.0f} %: {low} to {high})"
     )
     if found.noise is None:
         return said
-    said += f"; two trainings on the same labels differ by about {found.noise:.2g}"
+    said += f"; two trainings on the same labels differ by about {briefly(found.noise)}"
     if not found.is_below_noise:
         return said
     end = f"stopping here is reasonable, with {show_exact(found.left)} left unspent"
     if found.whole >= found.noise:
-        end += f", unless the {found.whole:.2g} {unit} that all of the plan brings are worth that"
+        whole = f"{briefly(found.whole)} {unit}"
+        end += f", unless the {whole} that all of the plan brings are worth that"
     return f"{said}. That could not be told from luck: {end}"
 
 
@@ -370,19 +371,25 @@ def tell_departure(proposal: Proposal) -> str:
         return ""
     if not any(found.moved.values()):
         return "What was measured moves nothing: this is the neutral plan, which trains nothing"
-    unit, lead = UNITS.get(found.unit, found.unit), found.lead
-    named = [name for name in found.moved if found.moved[name] and name in found.worths]
-    named = named[:MOST_MOVED_NAMED]
-    more = sum(map(bool, found.moved.values())) - len(named)
+    moved = [name for name in found.moved if found.moved[name]]
+    # the neutral plan takes labels of a task that does not count for worth nothing
+    weighed = [name for name in moved if name in found.worths]
+    named = (weighed or moved)[:MOST_MOVED_NAMED]
+    more = len(moved) - len(named)
     rest = f" and {several(more, 'other task')}" if more else ""
     counts = ", ".join(f"{name} {found.moved[name]:+,}" for name in named)
-    worths = ", ".join(f"{found.worths[name]:.2g}" for name in named)
+    why = ""
+    if weighed:
+        times = ", ".join(briefly(found.worths[name]) for name in named)
+        why = (
+            f", as a label of these is taken to be worth {times} times what that plan takes it for"
+        )
+    unit, lead = UNITS.get(found.unit, found.unit), found.lead
+    middle, low, high = (briefly(each, "+") for each in (lead.middle, lead.low, lead.high))
     return (
         f"Beside the neutral plan, which trains nothing, {percent(found.share)} of the money goes"
-        f" elsewhere: {counts}{rest}, as a label of these is taken to be worth {worths} times what"
-        f" that plan takes it for. This is stated to bring {lead.middle:+.2g} {unit}"
-        f" ({SPAN_LEVEL * 100:.0f} %: {lead.low:+.2g} to {lead.high:+.2g}; chance"
-        f" {chance(found.chance)})"
+        f" elsewhere: {counts}{rest}{why}. This is stated to bring {middle} {unit}"
+        f" ({SPAN_LEVEL * 100:.0f} %: {low} to {high}; chance {chance(found.chance)})"
     )
 
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from allotment.campaign.rounds import is_groundless
+from allotment.formatting import briefly
 from allotment.limits import find_broken
 from allotment.plan import Outlook, Plan, floors_of, neutral_gains, solve_within, unit_of
 from allotment.problem import Problem, Task
@@ -26,6 +27,8 @@ LAST_ROUND_SHARE = Fraction(4, 5)
 DOUBTED_SHARE = Fraction(1, 2)
 """of what a task would get by the neutral plan: what looks useless on few labels often is not, and
 some more tell"""
+
+TOO_LITTLE = "a smaller order would not pay for a fee or a lot"
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,8 @@ def propose_tranche(
         why = _explain_all(outlook, firm >= LAST_ROUND_SHARE * total, money == least)
         return _take_all(plan, why, outlook.knowing_more)
     counts = _order_part(plan, outlook, agreed, money, is_first)
+    if not any(counts.values()):
+        return _take_all(plan, TOO_LITTLE, outlook.knowing_more)
     why = _explain(plan, outlook, counts, firm / total, money == least)
     return Tranche(counts, float(plan.problem.price(counts) / total), why, outlook.knowing_more)
 
@@ -107,6 +112,8 @@ def _grope(plan: Plan, money: Fraction) -> Tranche:
         return _take_all(plan, "what is left is a round's worth")
     part = _limit(plan.problem, money)
     counts = _fill(part, floors_of(part), _plan_neutral(plan.problem))
+    if not any(counts.values()):
+        return _take_all(plan, TOO_LITTLE)
     why = "the method found nothing to go by; a second round will know more"
     return Tranche(counts, float(plan.problem.price(counts) / total), why)
 
@@ -201,7 +208,8 @@ def _explain_all(outlook: Outlook, is_agreed: bool, is_least: bool) -> str:
         return "the estimates agree on nearly all of it"
     if is_least:
         return "what is left is a round's worth"
-    return f"to know more first would bring {_tell_worth(outlook, PERCENT)} at most"
+    more = _tell_worth(outlook.knowing_more or 0.0, PERCENT)
+    return f"to know more first would bring {more} at most"
 
 
 def _explain(
@@ -217,9 +225,9 @@ def _explain(
     why += "; what comes back may move the rest"
     if outlook.knowing_more is None:
         return why
-    return f"{why}, worth up to {_tell_worth(outlook, unit)}"
+    return f"{why}, worth up to {_tell_worth(outlook.knowing_more, unit)}"
 
 
-def _tell_worth(outlook: Outlook, unit: str) -> str:
+def _tell_worth(knowing_more: float, unit: str) -> str:
     """What knowing more is worth at most."""
-    return f"{outlook.knowing_more:.2g} {UNITS.get(unit, unit)}"
+    return f"{briefly(knowing_more)} {UNITS.get(unit, unit)}"

@@ -140,6 +140,11 @@ def read_given(
     if count_implied:
         problem = al.Problem(problem.tasks, problem.budget, problem.caps, count_implied=True)
     gains, worth = document.gains, document.point_worth
+    if stops and gains is None:
+        what = (
+            f"write a [task.gain] below each [[task]] of {name_file(path)}, and point_worth = 250"
+        )
+        fail([f"--stop: nothing says what labels bring; {what} above the first"], BAD_INPUT)
     if stops and worth is None:
         what = "nothing says what a value of 1 is worth in money; write point_worth = 250 above the"
         fail([f"--stop: {what} first [[task]] of {name_file(path)}"], BAD_INPUT)
