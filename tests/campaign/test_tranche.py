@@ -148,15 +148,21 @@ def test_an_order_is_a_quarter_of_the_budget_at_the_least_and_all_if_little_is_l
     assert propose_tranche(plan, learns=False).is_all
 
 
-@pytest.mark.parametrize("limit", [{"fee": 300}, {"lot": 150}])
+@pytest.mark.parametrize(("limit", "budget"), [({"fee": 250}, 900), ({"lot": 150}, 500)])
 def test_an_order_that_pays_for_no_fee_and_no_lot_is_all_of_the_plan(
-    limit: dict[str, int],
+    limit: dict[str, int], budget: int
 ) -> None:
-    plan = plan_for(estimate([[100, 0], [0, 100]]), 500, a=limit, b=limit)
+    plan = plan_for(estimate(np.diag([100.0] * 3)), budget, a=limit, b=limit, c=limit)
     found = propose_tranche(plan)
     assert any(plan.counts.values())
     assert (found.counts, found.is_all) == (plan.counts, True)
     assert found.why == "a smaller order would not pay for a fee or a lot"
+
+
+def test_no_fee_is_paid_on_a_doubt_that_the_plan_does_not_share() -> None:
+    plan = plan_for(estimate([[100, 0], [0, 400]]), 500, a={"fee": 250}, b={"fee": 250})
+    assert plan.counts["a"] == 0
+    assert propose_tranche(plan).counts["a"] == 0
 
 
 def test_where_nothing_is_known_the_first_order_is_near_neutral() -> None:

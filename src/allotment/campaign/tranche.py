@@ -147,21 +147,25 @@ def _order_part(
     part = _limit(plan.problem, money)
     start = floors_of(part)
     if is_first:
-        start = _fill(part, start, _list_doubted(plan.problem, outlook, money))
+        start = _fill(part, start, _list_doubted(plan, outlook, money))
     base = {name: max(start[name], agreed[name]) for name in start}
     if find_broken(part, base):
         return _fill(part, start, base)
     return _fill(part, base, {name: max(base[name], plan.counts[name]) for name in base})
 
 
-def _list_doubted(problem: Problem, outlook: Outlook, money: Fraction) -> dict[str, int]:
+def _list_doubted(plan: Plan, outlook: Outlook, money: Fraction) -> dict[str, int]:
     """Of each task a half of what it would get of the money if all were spent by the neutral plan,
-    but no more than nearly any draw's own best plan buys."""
-    neutral = _plan_neutral(problem)
+    but no more than nearly any draw's own best plan buys, and nothing for a fee that the plan does
+    not pay."""
+    problem, neutral = plan.problem, _plan_neutral(plan.problem)
     # which may buy nothing, where labels that are not scored themselves help the only task that is
     share = DOUBTED_SHARE * money / max(problem.price(neutral), problem.unit)
     found = {}
     for task in problem.tasks:
+        if task.fee and not plan.counts[task.name]:
+            found[task.name] = task.floor
+            continue
         lots = -(-neutral[task.name] * share // task.lot)
         found[task.name] = _fit(task, min(int(lots) * task.lot, outlook.counts[task.name][1]))
     return found
