@@ -123,21 +123,27 @@ class OnSeveralGPUs:
 
 
 def run_processes(folder):
-    """As many as there are GPUs; where one dies, all end, and what it said is in the job's log."""
+    """As many as there are GPUs; where one dies, all end, and what it said is in the job's log.
+
+    They stay until the weights are there and are ended then: how each would leave decides nothing.
+    """
     count = torch.cuda.device_count() or int(os.environ.get("PROCESSES", "1"))
     if count == 1:
         return train(folder)
     # nobody beyond this machine can reach them
     shared = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
     shared |= {"MASTER_ADDR": "127.0.0.1", "WORLD_SIZE": str(count), "OMP_NUM_THREADS": "1"}
-    processes = []
+    processes, done = [], Path(folder, "done.npz")
     try:
         for rank in range(count):
             mine = shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
             command = [sys.executable, "-P", __file__, folder]
             processes.append(subprocess.Popen(command, env=mine, stdin=subprocess.PIPE))
-        while (codes := {each.poll() for each in processes}) != {0}:
-            if codes - {0, None}:
+        while True:
+            codes = [each.poll() for each in processes]
+            if done.exists():
+                break
+            if any(codes) or None not in codes:
                 raise RuntimeError("a process of this training died; its log says of what")
             time.sleep(0.05)
     finally:
@@ -180,8 +186,8 @@ def train(folder):
         adam.step()
     if here.is_main_process:
         found = {name: each.cpu() for name, each in here.get_state_dict(network).items()}
-        np.savez(Path(folder, "done.npz"), processes=here.num_processes, **found)
-    here.end_training()
+        np.savez(Path(folder, "new.npz"), processes=here.num_processes, **found)
+        Path(folder, "new.npz").replace(Path(folder, "done.npz"))
 
 
 def make(data, split):
@@ -190,10 +196,9 @@ def make(data, split):
 
 if __name__ == "__main__":
     # whoever started this holds the other end: without it, there is nobody to train for
-    threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
+    started = threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True)
+    started.start()
     train(sys.argv[1])
-    # the weights are in their file: threads of torch that still run as the interpreter ends
-    # have been seen to end it with "terminate called", which would lose the training
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
+    # it also ends this process: threads of torch that end with a process group or with the
+    # interpreter have been seen to end it with "terminate called" before others were done
+    started.join()

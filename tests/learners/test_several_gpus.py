@@ -83,3 +83,30 @@ def test_a_process_that_dies_ends_the_training(
     monkeypatch.setattr(module, "__file__", str(tmp_path / "is-not-there.py"))
     with pytest.raises(RuntimeError, match="a process of this training died"):
         module.run_processes(str(tmp_path))
+
+
+def test_how_a_process_ends_once_the_weights_are_kept_decides_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    module, script = load(), tmp_path / "crashes.py"
+    script.write_text(
+        "import os, pathlib, sys\n"
+        "if os.environ['RANK'] == '1':\n"
+        "    sys.stdin.read()\n"
+        "pathlib.Path(sys.argv[1], 'done.npz').touch()\n"
+        "os.abort()\n"
+    )
+    monkeypatch.setenv("PROCESSES", "2")
+    monkeypatch.setattr(module, "__file__", str(script))
+    module.run_processes(str(tmp_path))
+
+
+def test_processes_that_leave_without_weights_are_an_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    module, script = load(), tmp_path / "leaves.py"
+    script.write_text("")
+    monkeypatch.setenv("PROCESSES", "2")
+    monkeypatch.setattr(module, "__file__", str(script))
+    with pytest.raises(RuntimeError, match="a process of this training died"):
+        module.run_processes(str(tmp_path))
