@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from helpers.tiny_voc import TINY, make_tiny_backbone, write_voc
 
+from allotment.data.labels import Labels
 from allotment.errors import InputError
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.method import DEFAULT
 from allotment.estimates.taba import PairRates
 from allotment.estimates.transfer import Transfer
 from allotment.experiment.case import (
@@ -47,18 +49,23 @@ from allotment.experiment.outlay import weigh
 from allotment.experiment.record import Record
 from allotment.experiment.running import list_missing, list_questions, run, write
 from allotment.experiment.work import (
+    ON_TEST,
     ON_VALIDATION,
     Purchase,
     Question,
+    conclude,
     list_measurings,
+    make_request,
     make_site,
     name_estimates,
     name_pool,
     name_training,
     narrow,
+    perform,
 )
 from allotment.gains import Geometric
 from allotment.job import JSON, Job
+from allotment.learners.implying import ImplyingLearner
 from allotment.learners.setups import BACKBONES, SETUPS
 from allotment.plan import allocate
 
@@ -158,6 +165,43 @@ def test_a_mask_brings_its_classes_for_training(ground: Ground) -> None:
     labels = ground.complete(ground.draw_seed_set(0))
     assert labels.counts == {"classes": 12, "segmentation": 6}
     assert labels.bought.counts == {"classes": 6, "segmentation": 6}
+
+
+def test_fewer_masks_bring_fewer_classes_where_a_method_cross_validates(ground: Ground) -> None:
+    asked = Question(DEFAULT, 0, trainings=8)
+    request = make_request(ground, asked)
+    assert request.labels.counts == {"classes": 6, "segmentation": 6}
+    learner, mine = request.learner, request.labels["segmentation"]
+    halved = Labels({**request.labels, "segmentation": mine.keep(np.arange(6) < 3)})
+    assert isinstance(learner, ImplyingLearner)
+    assert learner.imply(halved).counts == {"classes": 9, "segmentation": 3}
+    # and so it is in the parts that score in turn
+    assert isinstance(request.parts[0][0], ImplyingLearner)
+
+
+def test_only_keys_of_cross_validation_tell_how_masks_count(ground: Ground) -> None:
+    plain = replace(CASE, implies={})
+
+    def name(case: Case, score_on: str) -> Job:
+        return name_estimates(case, Question(DEFAULT, 0, score_on=score_on))
+
+    assert name(CASE, "") != name(plain, "")
+    assert name(CASE, ON_VALIDATION) == name(plain, ON_VALIDATION)
+    assert name(CASE, ON_TEST) == name(plain, ON_TEST)
+    assert "implied" not in name(plain, "").needs
+
+
+@pytest.mark.long
+def test_the_default_is_measured_by_the_count_of_a_campaign(folder: Path) -> None:
+    ground, asked = Ground(CASE, folder, None), Question(DEFAULT, 0, trainings=8)
+    results = [
+        perform(make_site(CASE, folder, None).to_dict(), job.kind, job.needs)["plain"]
+        for job in list_measurings(ground, asked)
+    ]
+    found = conclude(ground, asked, results)
+    assert found.have == (6, 6)
+    counts = np.array(found.about["measured"]["response"]["counts"])
+    assert counts.max() <= 6
 
 
 def test_methods_see_no_test_label(ground: Ground) -> None:
