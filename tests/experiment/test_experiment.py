@@ -45,7 +45,7 @@ from allotment.experiment.exhibit import list_exhibits
 from allotment.experiment.exhibits.figure_2 import EXHIBIT as FIGURE_2
 from allotment.experiment.ground import Ground
 from allotment.experiment.outcomes import find_mean
-from allotment.experiment.outlay import weigh
+from allotment.experiment.outlay import POOLS, weigh
 from allotment.experiment.record import Record
 from allotment.experiment.running import list_missing, list_questions, run, write
 from allotment.experiment.work import (
@@ -426,6 +426,36 @@ def test_what_options_of_the_future_work_take_is_told() -> None:
     )
     # curves of twenty pairs, and five trainings once more
     assert both.measured - plain.measured == 24 * 20 + 5
+
+
+@pytest.mark.parametrize(
+    ("name", "behind"), [("metrics", "figure-5"), ("metrics-taskonomy", "table-2")]
+)
+def test_scores_take_what_the_gains_take_that_they_stand_behind(name: str, behind: str) -> None:
+    exhibits, record = list_exhibits(), Record("")
+    mine, other = exhibits[name], exhibits[behind]
+    case = find_case(mine.data, SMALL)
+    assert mine.list_questions(case) == other.list_questions(case) != []
+    assert weigh([mine], case, record) == weigh([other], case, record) == weigh(
+        [mine, other], case, record
+    )  # fmt: skip
+
+
+def test_plans_are_counted_at_the_prices_at_which_they_are_trained_out() -> None:
+    """Of what is measured, beside plans that are known and on no record yet."""
+    exhibits, case, record = list_exhibits(), find_case("voc", SMALL), Record("")
+
+    def count(*names: str) -> int:
+        return weigh([exhibits[name] for name in names], case, record).trainings
+
+    book = Casebook(case, Record(""))
+    book.record.take(name_pool(case), {"instances": POOLS["voc"] - 2 * case.have})
+    each = case.seed_sets * case.purchases
+    for name, measured in (("figure-2", 0), ("figure-4b", 0), ("cost", 0), ("table-1", 4)):
+        known = len(set(exhibits[name].list_trainings(book)))
+        assert count(name) == known + measured * each
+    # TABA with m = 5 is in both, at the three ratios; equal budget and neutral are, too
+    assert count("figure-5", "table-3") == count("figure-5") + 5 * 3 * each
 
 
 def test_a_claim_is_told_by_its_interval() -> None:

@@ -150,6 +150,9 @@ class PriceTables(Exhibit):
     def list_questions(self, case: Case) -> list[Question]:
         return [asked for each in self.list_entrants(case) for asked in each.list_questions(case)]
 
+    def list_planned(self, case: Case) -> list[tuple[Question, str]]:
+        return [(asked, name) for asked in self.list_questions(case) for name in self.prices]
+
     def compare(self, book: Casebook) -> dict[str, PriceComparison]:
         """By the name of prices."""
         entrants = self.list_entrants(book.case)

@@ -21,6 +21,9 @@ class ClaimsTaskonomy(Exhibit):
     def list_questions(self, case: Case) -> list[Question]:
         return TABLE_2.list_questions(case)
 
+    def list_planned(self, case: Case) -> list[tuple[Question, str]]:
+        return TABLE_2.list_planned(case)
+
     def list_trainings(self, book: Casebook) -> list[Job]:
         return TABLE_2.list_trainings(book)
 

@@ -38,6 +38,9 @@ class ClaimsVoc(Exhibit):
     def list_questions(self, case: Case) -> list[Question]:
         return [asked for each in CLAIMED_IN for asked in each.list_questions(case)]
 
+    def list_planned(self, case: Case) -> list[tuple[Question, str]]:
+        return [planned for each in CLAIMED_IN for planned in each.list_planned(case)]
+
     def list_trainings(self, book: Casebook) -> list[Job]:
         return [job for each in CLAIMED_IN for job in each.list_trainings(book)]
 
