@@ -16,7 +16,7 @@ from allotment.job import JSON, Job
 SEED = "seed set"
 
 
-class Scores(Exhibit):
+class AppendixScores(Exhibit):
     """The scores behind the gains of another exhibit; nothing is measured or trained beyond it."""
 
     behind: ClassVar[PriceTables]
@@ -56,7 +56,7 @@ class Scores(Exhibit):
         return ResultTable(title, ("plan", *book.case.tasks), tuple(cells)), values
 
 
-class Metrics(Scores):
+class Metrics(AppendixScores):
     about = "the scores behind figure 5: Jaccard of classes, mIoU of masks"
     data = "voc"
     behind = FIGURE_5
