@@ -105,6 +105,27 @@ def test_the_file_of_the_papers_taskonomy_has_the_papers_numbers() -> None:
     assert not {"steps", "crop"} & training.keys()
 
 
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        (("--method", "taba"), {"runs": 5}),
+        (("--method", "taba-tag", "--option", "ahead=5"), {"runs": 5, "ahead": 5}),
+        (("--method", "taba", "--option", "runs=3"), {"runs": 3}),
+        (("--method", "taba-alone"), None),  # which averages none
+        ((), None),
+    ],
+)
+def test_the_paper_averages_five_runs_on_taskonomy(
+    method: tuple[str, ...], options: dict[str, int] | None
+) -> None:
+    """P16; ten on VOC are what methods take themselves."""
+    make_taskonomy(Path("data"), by_building)
+    names = ("segmentation", "normals", "depth", "keypoints", "edges")
+    few = [part for name in names for part in ("--have", f"{name}=1")]
+    file = init("taskonomy", "--network", "taskonomy-paper", "--from-scratch", *few, *method)
+    assert file.get("estimates") == options
+
+
 def test_options_go_before_what_a_set_up_brings() -> None:
     make_voc(Path("data"))
     paper = ("--network", "voc-paper", "--from-scratch", "--set", "side=48", "--steps", 7)

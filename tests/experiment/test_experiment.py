@@ -15,6 +15,7 @@ from helpers.tiny_voc import TINY, make_tiny_backbone, write_voc
 from allotment.data.labels import Labels
 from allotment.errors import InputError
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.letter import PAPER_RUNS
 from allotment.estimates.method import DEFAULT
 from allotment.estimates.taba import PairRates
 from allotment.estimates.transfer import Transfer
@@ -38,6 +39,7 @@ from allotment.experiment.entrants import (
     list_ablations,
     list_baselines,
     list_future,
+    list_taba,
     make_problem,
     spread_budget,
 )
@@ -107,6 +109,16 @@ def test_sizes_of_full_are_the_papers() -> None:
     }  # fmt: skip
     (only,) = taskonomy.prices
     assert (only.budget, tuple(only.costs.values())) == (210_000, (10, 3, 3, 2, 3))
+
+
+def test_looks_are_averaged_over_as_many_runs_as_in_the_paper() -> None:
+    """P16; what is on record of VOC was asked with the method's own number, which is the same."""
+    runs = {
+        (data, size): {each.options.get("runs", PAPER_RUNS) for each in list_taba(case)}
+        for (data, size), case in CASES.items()
+    }
+    for size in (SMALL, FULL):
+        assert (runs["voc", size], runs["taskonomy", size]) == ({10}, {5})
 
 
 def test_budgets_of_small_buy_as_many_of_each_as_are_there() -> None:

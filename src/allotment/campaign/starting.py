@@ -23,6 +23,7 @@ from allotment.data.roles import FORMS
 from allotment.data.source import SOURCES, STEPS, DataSettings, KnownTask, Source, read_options
 from allotment.data.targets import FEW_VALUES
 from allotment.errors import InputError, Mistake, Undecided, suggest
+from allotment.estimates.letter import RUNS_BY_NETWORK, RUNS_OPTION, ToTheLetter
 from allotment.estimates.method import DEFAULT, METHODS, looks_ahead
 from allotment.estimates.request import FOLDS
 from allotment.learners.built_in import USUAL_NETWORK, tell_unfit
@@ -158,8 +159,8 @@ def begin(
     own_budget = source.budget if setup is None else setup.budget or source.budget
     money = _number(budget or str(own_budget or 0))
     write = partial(
-        write_template, keys, tasks, money, method, estimates=estimates or {},
-        instances=source.instances,
+        write_template, keys, tasks, money, method, instances=source.instances,
+        estimates=_begin_options(method, network) | dict(estimates or {}),
     )  # fmt: skip
     checked = _check_data(write(training), folder, settling)
     if checked is None:
@@ -252,6 +253,13 @@ def _begin_training(
         return training | {"steps": usual if steps is None else steps}
     recipe = setup.recipe if steps is None else replace(setup.recipe, steps=steps)
     return training | recipe.describe()
+
+
+def _begin_options(method: str, network: str) -> dict[str, Any]:
+    """What is written of a method's options, where the paper has another number than usual."""
+    found, runs = METHODS.load(method), RUNS_BY_NETWORK.get(network)
+    is_averaged = isinstance(found, ToTheLetter) and RUNS_OPTION in found.options
+    return {RUNS_OPTION: runs} if runs is not None and is_averaged else {}
 
 
 def tell_metrics(state: CampaignState) -> str:
