@@ -5,6 +5,7 @@
     python -m corpus report                 the tables and the picture of docs/results/corpus.md
     python -m corpus recall [--locked]      what the first edition planned; needs the history
     python -m corpus learn [--workers 2]    numbers of the estimates: docs/results/beliefs.md
+    python -m corpus rules                  how plans may leave neutral, in the same document
     python -m corpus measure --locked       the one reported run, 14 campaigns of each setting
     python -m corpus report --locked        its tables and picture in docs/results/locked.md
 
@@ -28,6 +29,7 @@ from corpus.first_edition import keep_first_edition
 from corpus.learning import learn, write_learnt
 from corpus.locked import LOCKED_CAMPAIGNS, open_tried, write_locked
 from corpus.measuring import PARTS, measure_all
+from corpus.rules import write_rules
 from corpus.settings import CAMPAIGNS, FOLDER, list_settings
 
 RESULTS = FOLDER.parents[1] / "docs" / "results"
@@ -37,7 +39,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("verb", choices=["settings", "measure", "recall", "report", "learn"])
+    parser.add_argument(
+        "verb", choices=["settings", "measure", "recall", "report", "learn", "rules"]
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--campaigns", type=int, help="of each setting")
     parser.add_argument("--part", choices=PARTS, action="append", help="of what is measured")
@@ -52,6 +56,8 @@ def main() -> None:
         keep_first_edition(campaigns, asked.locked)
     elif asked.verb == "learn":
         write_learnt(learn(Beliefs(), asked.workers), RESULTS / "beliefs.md")
+    elif asked.verb == "rules":
+        write_rules(asked.workers, RESULTS / "beliefs.md")
     elif asked.locked:
         settings = [each for each in load_settings(FOLDER) if each.is_locked]
         write_locked(open_tried(settings, FOLDER), RESULTS / "locked.md")
