@@ -4,9 +4,10 @@
 
 No data set of the corpus has as many tasks, so that these are simulated: curves with exponents of
 their own (0.2 to 0.8), slopes that differ by half, one task in eight that learns nothing or has
-nothing left to learn, and one pair of tasks in ten that helps or harms. None of that is the model
-of `estimates.levels`. Scores of 60 trainings on parts of the labels have the noise of small
-networks on tables. Plans are judged by the true curves.
+nothing left to learn, and one pair of tasks in ten that helps or harms. Exponents and how odd
+tasks look are not those that `estimates.levels` believes in; how slopes fall with labels at hand,
+and how far a task that learns has come, are. Scores of 60 trainings on parts of the labels have
+the noise of small networks on tables. Plans are judged by the true curves.
 """
 
 from __future__ import annotations
@@ -92,7 +93,9 @@ def run(tasks: int, seed: int) -> tuple[float, float, float]:
     kinds = [Task(name, cost=cost, have=have, pool=4 * have) for name, cost, have in rows]
     problem = Problem(kinds, budget=int(np.dot(costs, truth.have)))
     begin = time.process_time()
-    plan = allocate(problem, fit(response, seed=seed))
+    found = fit(response, seed=seed)
+    plan = allocate(problem, found)
+    found.outlook(problem, plan)
     seconds = time.process_time() - begin
     neutral = allocate(problem, neutral_gains(problem))
 

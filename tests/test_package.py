@@ -72,7 +72,7 @@ INSIDE = {
     ),
     "experiment": (
         "case", "ground", "record", "work", "outcomes", "casebook", "entrants", "surfaces",
-        "exhibit", "comparison", "drawings", "claim", "running", "repetition", "outlay",
+        "exhibit", "drawings", "comparison", "claim", "running", "repetition", "outlay",
     ),
     "corpus": (
         "setting", "kept", "plans", "ways", "surface", "judge", "replay", "report",

@@ -268,10 +268,11 @@ def write_learnt(learnt: Learnt, path: Path) -> None:
         "|---|---|---|---|---|---|",
     ]
     for number in NUMBERS:
-        values = sorted({_show(getattr(each, number)) for each in learnt.without.values()})
+        values = sorted({getattr(each, number) for each in learnt.without.values()})
+        without = ", ".join(dict.fromkeys(map(_show, values)))
         rows.append(
             f"| `{number}` | {_show(getattr(learnt.shipped, number))} |"
-            f" {_show(getattr(learnt.likeliest, number))} | {', '.join(values)} |"
+            f" {_show(getattr(learnt.likeliest, number))} | {without} |"
             f" {learnt.halved[number]} | {learnt.doubled[number]} |"
         )
     rows += ["", "| exponent of neutral | lead over 0.4 |", "|---|---|"]

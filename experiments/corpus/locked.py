@@ -34,6 +34,7 @@ from allotment.corpus.surface import KeptSurface, open_surface
 from allotment.corpus.ways import (
     BASES,
     DEFAULT_WAY,
+    FIRST_EDITION,
     WAYS_BY_TRAININGS,
     WAYS_IN_TRANCHES,
     Choice,
@@ -50,10 +51,11 @@ ONE_ORDER = DEFAULT_WAY
 TWO, THREE = WAYS_IN_TRANCHES
 PROPOSED = THREE
 """`allot` goes on proposing orders until all is bought; of what was measured this is nearest"""
-LOCKED_WAYS = (ONE_ORDER, *WAYS_IN_TRANCHES, *WAYS_BY_TRAININGS)
+LOCKED_WAYS = (ONE_ORDER, FIRST_EDITION, *WAYS_IN_TRANCHES, *WAYS_BY_TRAININGS)
 """that are judged, beside what trains nothing"""
 ASKED_IN = {
     ONE_ORDER: LOCKED_CAMPAIGNS,
+    FIRST_EDITION: LOCKED_CAMPAIGNS,
     NEUTRAL_PLAN: LOCKED_CAMPAIGNS,
     EQUAL_BUDGET: LOCKED_CAMPAIGNS,
     EQUAL_IMAGES: CAMPAIGNS,
@@ -63,6 +65,8 @@ ASKED_IN = {
 """in how many campaigns of a setting a way is judged"""
 LEAST_TO_WIN = 1.0
 """points by which the cross-fitted best is ahead of neutral where a share of that is asked for"""
+(HALF_AS_MANY,) = (name for name, count in WAYS_BY_TRAININGS.items() if 2 * count == TRAININGS)
+"""trainings, with which the default is held to its first edition"""
 FEWEST_OF_BIN = 30
 LEAST_SPREAD = 1e-9
 HOLM_LEVEL = 0.05
@@ -159,13 +163,27 @@ def compare_ways(
     tried: Sequence[Tried], way: str, other: str, in_range: bool = False
 ) -> Difference:
     """Over data sets; with `in_range` in % of each setting's range."""
+    leads = {each.setting.name: each.lead(way, other) for each in tried}
+    return compare_leads(tried, leads, in_range)
+
+
+def compare_leads(
+    tried: Sequence[Tried], leads: Mapping[str, float], in_range: bool = False
+) -> Difference:
+    """Likewise, of leads of each setting."""
     found = {}
     for each in tried:
-        lead = each.lead(way, other)
+        lead = leads[each.setting.name]
         if in_range:
             lead = 100 * lead / each.whole.range if each.whole.range > 0 else math.nan
         found[each.setting.name] = (each.setting.cluster, lead)
     return compare(found)
+
+
+def find_regret(tried: Sequence[Tried], way: str) -> Difference:
+    """By how much the cross-fitted best is ahead, in % of each setting's range."""
+    leads = {each.setting.name: each.best_lead - each.lead(way, NEUTRAL_PLAN) for each in tried}
+    return compare_leads(tried, leads, in_range=True)
 
 
 def find_upper_bounds(tried: Sequence[Tried], way: str, other: str) -> dict[str, float]:
@@ -292,6 +310,7 @@ def list_answers(tried: Sequence[Tried]) -> list[Answer]:
         _ask_lead(odd, f"{strange}: {PROPOSED} over neutral", PROPOSED, NEUTRAL_PLAN, 0.0),
         _ask_share(odd, "the same as a share of what the best wins"),
         *(_ask_rounds(tried, name) for name in WAYS_IN_TRANCHES),
+        _ask_trainings(tried),
         _ask_spans(ordinary, f"intervals (90 %) of the gain over equal budget, {usual}"),
         _ask_spans(odd, f"intervals (90 %) of the gain over equal budget, {strange}"),
         _ask_chances(tried, "chance to beat equal budget: stated less won"),
@@ -329,6 +348,14 @@ def _ask_rounds(tried: Sequence[Tried], name: str) -> Answer:
     figure = f"clearly behind: {', '.join(behind) or 'nowhere'}"
     question = f"rounds: {name} less one order, by kind of setting"
     return Answer(question, figure, "nowhere", not behind)
+
+
+def _ask_trainings(tried: Sequence[Tried]) -> Answer:
+    some = [each.narrow([HALF_AS_MANY, FIRST_EDITION]) for each in tried]
+    found = compare_ways(some, HALF_AS_MANY, FIRST_EDITION)
+    share = compare_ways(some, HALF_AS_MANY, FIRST_EDITION, in_range=True)
+    question = f"{HALF_AS_MANY}, less the first edition's plans of {TRAININGS}"
+    return Answer(question, f"{found} points; {share} % of range", "0 or more", found.mean >= 0)
 
 
 def _ask_spans(tried: Sequence[Tried], question: str) -> Answer:
@@ -373,6 +400,16 @@ def show_bins(stated: Sequence[Stated]) -> str:
     return "\n".join(lines)
 
 
+def _say_lead(tried: Sequence[Tried], way: str, other: str) -> str:
+    """In points, and in % of the range."""
+    in_range = compare_ways(tried, way, other, in_range=True)
+    return f"{compare_ways(tried, way, other)} ({_round(in_range)} %)"
+
+
+def _round(found: Difference) -> str:
+    return f"{found.mean:+.0f} ± {found.reach:.0f}"
+
+
 def show_rounds(tried: Sequence[Tried]) -> str:
     """Over neutral, and more orders less one, by kind of setting."""
     heads = ["settings", "how many", "one order", *WAYS_IN_TRANCHES]
@@ -382,25 +419,27 @@ def show_rounds(tried: Sequence[Tried]) -> str:
         some = [each for each in tried if belongs(each.setting)]
         if not some:
             continue
-        cells = [
-            str(compare_ways(some, name, NEUTRAL_PLAN)) for name in (ONE_ORDER, *WAYS_IN_TRANCHES)
-        ]
-        cells += [str(compare_ways(some, name, ONE_ORDER)) for name in WAYS_IN_TRANCHES]
-        best = {each.setting.name: (each.setting.cluster, each.best_lead) for each in some}
-        lines.append(f"| {kind} | {len(some)} | {' | '.join(cells)} | {compare(best)} |")
+        cells = [_say_lead(some, name, NEUTRAL_PLAN) for name in (ONE_ORDER, *WAYS_IN_TRANCHES)]
+        cells += [_say_lead(some, name, ONE_ORDER) for name in WAYS_IN_TRANCHES]
+        best = {each.setting.name: each.best_lead for each in some}
+        best_of_range = compare_leads(some, best, in_range=True)
+        cells.append(f"{compare_leads(some, best)} ({_round(best_of_range)} %)")
+        lines.append(f"| {kind} | {len(some)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def show_trainings(tried: Sequence[Tried]) -> str:
-    """The default with fewer trainings and more, in the campaigns that have all of them."""
+    """The default with fewer trainings and more, and its first edition, in the campaigns that have
+    all of them."""
     by_count = {count: name for name, count in WAYS_BY_TRAININGS.items()} | {TRAININGS: ONE_ORDER}
-    lines = ["| trainings | over neutral | over equal budget | over the default's own 60 |",
-             "|---|---|---|---|"]  # fmt: skip
-    some = [each.narrow(by_count.values()) for each in tried]
-    for count, name in sorted(by_count.items()):
-        leads = [compare_ways(some, name, other) for other in (NEUTRAL_PLAN, EQUAL_BUDGET)]
-        own = compare_ways(some, name, ONE_ORDER)
-        lines.append(f"| {count} | {leads[0]} | {leads[1]} | {own if name != ONE_ORDER else '-'} |")
+    lines = ["| trainings | over neutral | over equal budget | over the default's own 60 |"
+             " regret, % of range |", "|---|---|---|---|---|"]  # fmt: skip
+    some = [each.narrow([*by_count.values(), FIRST_EDITION]) for each in tried]
+    ways = {str(count): name for count, name in sorted(by_count.items())}
+    for label, name in (ways | {f"{TRAININGS}, first edition": FIRST_EDITION}).items():
+        cells = [_say_lead(some, name, other) for other in (NEUTRAL_PLAN, EQUAL_BUDGET)]
+        cells.append("-" if name == ONE_ORDER else _say_lead(some, name, ONE_ORDER))
+        lines.append(f"| {label} | {' | '.join(cells)} | {_round(find_regret(some, name))} |")
     return "\n".join(lines)
 
 
@@ -410,6 +449,8 @@ def show_data_sets(tried: Sequence[Tried]) -> str:
         "default over neutral, ordinary": (0, ONE_ORDER, NEUTRAL_PLAN),
         "default over equal budget, ordinary": (0, ONE_ORDER, EQUAL_BUDGET),
         "default over neutral, odd": (1, ONE_ORDER, NEUTRAL_PLAN),
+        "default over equal budget, odd": (1, ONE_ORDER, EQUAL_BUDGET),
+        "default over its first edition, all": (None, ONE_ORDER, FIRST_EDITION),
         f"{PROPOSED} over neutral, odd": (1, PROPOSED, NEUTRAL_PLAN),
         "equal images over neutral, all": (None, EQUAL_IMAGES, NEUTRAL_PLAN),
     }
@@ -421,7 +462,7 @@ def show_data_sets(tried: Sequence[Tried]) -> str:
         cells = [
             f"{found.by_cluster[name]:+.2f}" if name in found.by_cluster else "-" for name in names
         ]
-        lines.append(f"| {what} | {' | '.join(cells)} | {found} |")
+        lines.append(f"| {what} | {' | '.join(cells)} | {_say_lead(some, way, other)} |")
     return "\n".join(lines)
 
 

@@ -660,22 +660,10 @@ def _fail_target(
     )
 
 
-def neutral_gains(
-    problem: Problem,
-    exponent: float = NEUTRAL_EXPONENT,
-    headroom: Mapping[str, float] | None = None,
-) -> dict[str, Curve]:
+def neutral_gains(problem: Problem, exponent: float = NEUTRAL_EXPONENT) -> dict[str, Curve]:
     """Gains for when nothing is measured yet: every task worth the same, a power law in labels at
-    hand plus new ones.
-
-    `headroom` caps a task's gain at what is still to be won (in the same unit, where n labels of
-    worth 1 leave n^-a).
-    """
-    room = headroom or {}
-    return {
-        task.name: Power(1.0, task.have, exponent, room.get(task.name, math.inf))
-        for task in problem.tasks
-    }
+    hand plus new ones."""
+    return {task.name: Power(1.0, task.have, exponent) for task in problem.tasks}
 
 
 def baselines(problem: Problem, each_task: bool = True) -> dict[str, dict[str, int]]:

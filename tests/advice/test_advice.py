@@ -313,8 +313,7 @@ def test_what_hangs_on_a_cell_is_what_moves_without_it() -> None:
     """Against a plan made by hand from the same matrix with a hole in it."""
     matrix = np.array([[1, 0.9, 0.4], [0, 1, 0], [0, 0.2, 1]])
     transfer = known(matrix.tolist())
-    rates = combine(transfer, {}, dict.fromkeys(NAMES, 300), letter=True, draws=1)
-    b = rates.about["rates"]["cls"]
+    have, b = dict.fromkeys(NAMES, 300), 0.997
     holed = matrix.copy()
     holed[0, 1] = 0
     plans = [
@@ -329,7 +328,7 @@ def test_what_hangs_on_a_cell_is_what_moves_without_it() -> None:
     ]
     moved = sum(abs(plans[0].counts[name] - plans[1].counts[name]) for name in NAMES) / 2 / 900
     for letter in (True, False):
-        planned = combine(transfer, {}, dict.fromkeys(NAMES, 300), letter=letter, draws=1)
+        planned = combine(transfer, {}, have, letter=letter, rate=b, draws=1)
         found = {each.name: each for each in diagnose(EVEN, planned, transfer=transfer).findings}
         assert found["cls to seg"].share == pytest.approx(moved, abs=0.003)
     assert moved > 0.05

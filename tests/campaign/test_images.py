@@ -105,6 +105,27 @@ def test_the_file_of_the_papers_taskonomy_has_the_papers_numbers() -> None:
     assert not {"steps", "crop"} & training.keys()
 
 
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        (("--method", "taba"), {"runs": 5}),
+        (("--method", "taba-tag", "--option", "ahead=5"), {"runs": 5, "ahead": 5}),
+        (("--method", "taba", "--option", "runs=3"), {"runs": 3}),
+        (("--method", "taba-alone"), None),  # which averages none
+        ((), None),
+    ],
+)
+def test_the_paper_averages_five_runs_on_taskonomy(
+    method: tuple[str, ...], options: dict[str, int] | None
+) -> None:
+    """P16; ten on VOC are what methods take themselves."""
+    make_taskonomy(Path("data"), by_building)
+    names = ("segmentation", "normals", "depth", "keypoints", "edges")
+    few = [part for name in names for part in ("--have", f"{name}=1")]
+    file = init("taskonomy", "--network", "taskonomy-paper", "--from-scratch", *few, *method)
+    assert file.get("estimates") == options
+
+
 def test_options_go_before_what_a_set_up_brings() -> None:
     make_voc(Path("data"))
     paper = ("--network", "voc-paper", "--from-scratch", "--set", "side=48", "--steps", 7)
@@ -112,6 +133,31 @@ def test_options_go_before_what_a_set_up_brings() -> None:
     assert file["data"]["side"] == 48
     assert file["training"]["steps"] == 7
     assert "epochs" not in file["training"]
+
+
+def test_what_the_paper_leaves_open_of_training_is_set_where_the_data_are() -> None:
+    make_voc(Path("data"))
+    paper = ("--network", "voc-paper", "--from-scratch")
+    training = init("voc", *paper, "--set", "batch_size=4", "--set", "trunk_rate=0.002", *FEW)[
+        "training"
+    ]
+    assert (training["batch_size"], float(training["trunk_rate"])) == (4, 0.002)
+    assert training["epochs"] == 100
+
+
+def test_epochs_that_are_set_take_the_place_of_steps() -> None:
+    make_voc(Path("data"))
+    file = init("voc", "--set", "side=16", "--set", "epochs=3", *FEW)
+    assert (file["data"]["side"], file["training"]["epochs"]) == (16, 3)
+    assert "steps" not in file["training"]
+    begin = ("init", "other", "--data", "voc", "--root", "data", *FEW)
+    assert "--set batch_size: 'few' is not a whole number" in refused(
+        2, *begin, "--set", "batch_size=few"
+    )
+    assert "batch_size: 0 is below 1" in refused(2, *begin, "--set", "batch_size=0")
+    said = refused(2, *begin, "--set", "epochs=3", "--steps", 5)
+    assert "does not count beside steps" in said
+    assert "is not a key of voc" in refused(2, *begin, "--set", "batch=4")
 
 
 def test_the_usual_network_is_written_as_before() -> None:

@@ -157,6 +157,19 @@ def test_few_labels_are_halved_at_most() -> None:
     assert found.about["fallbacks"] == ["size"]  # there is no curve to take a rate from
 
 
+def test_without_any_curve_there_is_no_rate_to_take() -> None:
+    """The variant with fallbacks has the usual one."""
+    none = Labels({"size": [], "look": []})
+    with pytest.raises(InputError, match=r"no task has one, .* have labels of a task that train"):
+        al.estimate(PlantedLearner(split=PARTS), none, method="taba-alone", folds=1)
+    have = {"size": 100, "look": 100}
+    with pytest.raises(InputError, match="taba-mended"):
+        combine(None, {}, have, letter=True)
+    found = combine(None, {}, have, draws=3)
+    assert found.about["fallbacks"] == ["size", "look"]
+    assert combine(None, {}, have, letter=True, rate=0.99).about["rates"]["look"] == 0.99
+
+
 def test_labels_that_follow_from_others_are_not_counted_out() -> None:
     implied = np.arange(100) >= 50
     look = TaskLabels(np.arange(100), implied=implied)

@@ -101,7 +101,9 @@ def test_the_row_of_transfer_is_whose_label_it_is() -> None:
 def test_letter_puts_the_same_total_on_the_diagonal() -> None:
     transfer = known([[1, 0.8, -0.1], [0, 1, 0.3], [0.2, 0.2, 1]], noise=0.02)
     have = dict.fromkeys(("cls", "seg", "kp"), 200)
-    letter, usual = (combine(transfer, {}, have, letter=flag, draws=101) for flag in (True, False))
+    letter, usual = (
+        combine(transfer, {}, have, letter=flag, rate=0.99, draws=101) for flag in (True, False)
+    )
     some = {"cls": 40, "seg": 0, "kp": 300}
     assert letter.gains_of(some).sum(axis=1).mean() == pytest.approx(
         usual.gains_of(some).sum(axis=1).mean(), rel=0.02

@@ -214,6 +214,17 @@ def test_the_papers_mean_leaves_out_probes_with_a_denominator_of_zero() -> None:
     assert pooled[0, 1] == pytest.approx((2 + 1 + 1 + 0) / (4 + 2 + 5 + 0))
 
 
+def test_what_rounding_leaves_of_a_score_divides_nothing() -> None:
+    gains = np.array([[[0.25, 0.5], [0.125, 0.25]]] * 4)
+    probes = probes_of(gains)
+    joint = probes.metric.joint.copy()
+    joint[1, 0, 0] = np.nextafter(probes.metric.alone[1, 0], 2.0)
+    assert joint[1, 0, 0] != probes.metric.alone[1, 0]
+    found = affinity(replace(probes, metric=replace(probes.metric, joint=joint)), "paper")
+    assert found.plain[1, 0] == pytest.approx(0.5)
+    assert found.counts.sum(axis=0).tolist() == [3, 4]
+
+
 def test_the_paper_says_nothing_where_every_denominator_is_zero() -> None:
     gains = np.random.default_rng(1).normal(size=(12, 2, 2))
     gains[:, 1, 1] = 0

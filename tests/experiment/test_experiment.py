@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 from helpers.tiny_voc import TINY, make_tiny_backbone, write_voc
 
+from allotment.data.labels import Labels
 from allotment.errors import InputError
 from allotment.estimates.estimates import Estimates
+from allotment.estimates.letter import PAPER_RUNS
+from allotment.estimates.method import DEFAULT
 from allotment.estimates.taba import PairRates
 from allotment.estimates.transfer import Transfer
 from allotment.experiment.case import (
@@ -28,7 +31,7 @@ from allotment.experiment.case import (
     find_case,
 )
 from allotment.experiment.casebook import Casebook
-from allotment.experiment.claim import Claim
+from allotment.experiment.claim import Claim, PrintedNumber
 from allotment.experiment.comparison import PriceTables
 from allotment.experiment.entrants import (
     Entrant,
@@ -36,29 +39,36 @@ from allotment.experiment.entrants import (
     list_ablations,
     list_baselines,
     list_future,
+    list_taba,
     make_problem,
     spread_budget,
 )
 from allotment.experiment.exhibit import list_exhibits
+from allotment.experiment.exhibits.claims_voc import EXHIBIT as CLAIMS_VOC
 from allotment.experiment.exhibits.figure_2 import EXHIBIT as FIGURE_2
 from allotment.experiment.ground import Ground
 from allotment.experiment.outcomes import find_mean
-from allotment.experiment.outlay import weigh
+from allotment.experiment.outlay import POOLS, weigh
 from allotment.experiment.record import Record
 from allotment.experiment.running import list_missing, list_questions, run, write
 from allotment.experiment.work import (
+    ON_TEST,
     ON_VALIDATION,
     Purchase,
     Question,
+    conclude,
     list_measurings,
+    make_request,
     make_site,
     name_estimates,
     name_pool,
     name_training,
     narrow,
+    perform,
 )
 from allotment.gains import Geometric
 from allotment.job import JSON, Job
+from allotment.learners.implying import ImplyingLearner
 from allotment.learners.setups import BACKBONES, SETUPS
 from allotment.plan import allocate
 
@@ -99,6 +109,16 @@ def test_sizes_of_full_are_the_papers() -> None:
     }  # fmt: skip
     (only,) = taskonomy.prices
     assert (only.budget, tuple(only.costs.values())) == (210_000, (10, 3, 3, 2, 3))
+
+
+def test_looks_are_averaged_over_as_many_runs_as_in_the_paper() -> None:
+    """P16; what is on record of VOC was asked with the method's own number, which is the same."""
+    runs = {
+        (data, size): {each.options.get("runs", PAPER_RUNS) for each in list_taba(case)}
+        for (data, size), case in CASES.items()
+    }
+    for size in (SMALL, FULL):
+        assert (runs["voc", size], runs["taskonomy", size]) == ({10}, {5})
 
 
 def test_budgets_of_small_buy_as_many_of_each_as_are_there() -> None:
@@ -158,6 +178,43 @@ def test_a_mask_brings_its_classes_for_training(ground: Ground) -> None:
     labels = ground.complete(ground.draw_seed_set(0))
     assert labels.counts == {"classes": 12, "segmentation": 6}
     assert labels.bought.counts == {"classes": 6, "segmentation": 6}
+
+
+def test_fewer_masks_bring_fewer_classes_where_a_method_cross_validates(ground: Ground) -> None:
+    asked = Question(DEFAULT, 0, trainings=8)
+    request = make_request(ground, asked)
+    assert request.labels.counts == {"classes": 6, "segmentation": 6}
+    learner, mine = request.learner, request.labels["segmentation"]
+    halved = Labels({**request.labels, "segmentation": mine.keep(np.arange(6) < 3)})
+    assert isinstance(learner, ImplyingLearner)
+    assert learner.imply(halved).counts == {"classes": 9, "segmentation": 3}
+    # and so it is in the parts that score in turn
+    assert isinstance(request.parts[0][0], ImplyingLearner)
+
+
+def test_only_keys_of_cross_validation_tell_how_masks_count(ground: Ground) -> None:
+    plain = replace(CASE, implies={})
+
+    def name(case: Case, score_on: str) -> Job:
+        return name_estimates(case, Question(DEFAULT, 0, score_on=score_on))
+
+    assert name(CASE, "") != name(plain, "")
+    assert name(CASE, ON_VALIDATION) == name(plain, ON_VALIDATION)
+    assert name(CASE, ON_TEST) == name(plain, ON_TEST)
+    assert "implied" not in name(plain, "").needs
+
+
+@pytest.mark.long
+def test_the_default_is_measured_by_the_count_of_a_campaign(folder: Path) -> None:
+    ground, asked = Ground(CASE, folder, None), Question(DEFAULT, 0, trainings=8)
+    results = [
+        perform(make_site(CASE, folder, None).to_dict(), job.kind, job.needs)["plain"]
+        for job in list_measurings(ground, asked)
+    ]
+    found = conclude(ground, asked, results)
+    assert found.have == (6, 6)
+    counts = np.array(found.about["measured"]["response"]["counts"])
+    assert counts.max() <= 6
 
 
 def test_methods_see_no_test_label(ground: Ground) -> None:
@@ -266,62 +323,179 @@ def test_looks_at_three_tasks_are_beside_those_at_two() -> None:
     assert plain == narrow(replace(asked, options={"ahead": 5}), {"piece": ["probes", 0, ""]})
 
 
-def plant(case: Case) -> Estimates:
-    """What a method might conclude: class labels are worth 1.1, masks 2.0, and curves bend."""
+def plant(case: Case, options: Mapping[str, JSON]) -> Estimates:
+    """What a method might conclude: labels of the first task are worth 1.1, those of the last 2.0,
+    and curves bend as those on real labels do."""
+    if {"rates", "triples"} & options.keys():
+        return plant_future(case, options)
+    size, sizes = len(case.tasks), [0, 6, 12, 24, 48]
     points = {
-        task: {"sizes": [0, 6, 12], "scores": [[0.5, 0.52, 0.53]], "higher_is_better": True}
-        for task in case.tasks
+        "sizes": sizes,
+        "scores": [[0.5 * (1 + 0.015 * math.log2(1 + each / 6)) for each in sizes]],
+        "higher_is_better": True,
     }
+    sums = np.where(np.eye(size, dtype=bool), 1.0, 0.3)[None]
+    transfer = Transfer(case.tasks, "paper", "metric", "training", sums, np.ones((1, size)))
     return Estimates(
         case.tasks,
-        (case.have,) * 2,
-        worths=np.array([[[1.1, 0.0], [0.0, 2.0]]]),
-        shapes=np.array([[0.99, 0.97]]),
+        (case.have,) * size,
+        worths=np.diag(np.linspace(1.1, 2.0, size))[None],
+        shapes=np.linspace(0.99, 0.97, size)[None],
         law="geometric",
-        about={"measured": {"points": points}, "rates": dict.fromkeys(case.tasks, 0.98)},
+        about={
+            "measured": {
+                "points": dict.fromkeys(case.tasks, points),
+                "transfer": transfer.to_dict(),
+            },
+            "rates": dict.fromkeys(case.tasks, 0.98),
+        },
     )
 
 
 def fill(book: Casebook, seed: int = 0) -> None:
     """Put results on record that nobody trained: a gain of 2 % for each doubling, and noise."""
-    rng = np.random.default_rng(seed)
-    exhibits = [each for each in list_exhibits().values() if each.data == "voc"]
+    rng, data = np.random.default_rng(seed), book.case.data
+    sign = 1 if data == "voc" else -1  # losses fall
+    exhibits = [each for each in list_exhibits().values() if each.data == data]
+    book.record.put(name_pool(book.case), {"instances": 200})
     for asked in list_questions(exhibits, book.case):
-        found = {"estimates": plant(book.case).to_dict(), "seconds": 60.0}
+        estimates = plant(book.case, asked.options).to_dict()
+        found = {"estimates": estimates, "seconds": 60.0 + asked.seed_set}
         book.record.put(name_estimates(book.case, asked), found)
     for job in list_missing(exhibits, book):
         counts = job.needs["counts"]
         scores = {
-            task: 0.5 * (1 + 0.02 * math.log2(1 + counts[task] / 6) + 0.001 * rng.normal())
+            task: 0.5 * (1 + sign * 0.02 * math.log2(1 + counts[task] / 6) + 0.001 * rng.normal())
             for task in job.needs["tasks"]
         }
-        higher = dict.fromkeys(scores, True)
+        higher = dict.fromkeys(scores, data == "voc")
         book.record.put(
             job, {"metrics": scores, "losses": scores, "higher": higher, "seconds": 1.0}
         )
 
 
-def test_every_exhibit_is_shown_of_what_is_on_record(ground: Ground, tmp_path: Path) -> None:
-    case = replace(CASE, prices=find_case("voc", SMALL).prices)
-    case = replace(case, prices=tuple(replace(each, budget=40) for each in case.prices))
-    path = tmp_path / "voc.jsonl"
-    fill(Casebook(case, Record(path), Ground(case, ground._root, None)))
-    later = Casebook(case, Record(path))
+def make_small(data: str) -> Case:
+    """A case of the paper's data set at its prices, with few labels."""
+    usual = find_case(data, SMALL)
+    prices = tuple(replace(each, budget=40) for each in usual.prices)
+    return replace(usual, setup="tiny", have=6, seed_sets=2, purchases=1, prices=prices)
+
+
+@pytest.mark.parametrize("data", ["voc", "taskonomy"])
+def test_every_exhibit_is_shown_of_what_is_on_record(data: str, tmp_path: Path) -> None:
+    case, path = make_small(data), tmp_path / f"{data}.jsonl"
+    fill(Casebook(case, Record(path)))
+    later, shown = Casebook(case, Record(path)), list[str]()
     for name, exhibit in list_exhibits().items():
-        if exhibit.data == "voc":
+        if exhibit.data == data:
+            shown.append(name)
             paths = write(name, exhibit.show(later), tmp_path / "out")
             again = write(name, exhibit.show(later), tmp_path / "again")
             assert [one.read_bytes() for one in paths] == [one.read_bytes() for one in again]
-            assert "nan" not in paths[1].read_text()
-    out = tmp_path / "out"
-    assert "| 40 % |" in (out / "figure-2.md").read_text()
-    assert "Range of D_T" in (out / "figure-2.md").read_text()
-    assert (out / "figure-5.svg").read_text().startswith("<?xml")
-    claims = (out / "claims-voc.md").read_text()
+            page = paths[1].read_text()
+            assert "nan" not in page
+            assert "Nothing is measured" not in page
+            drawn = isinstance(exhibit, PriceTables) or name.startswith(("figure", "relatedness"))
+            assert [each.suffix for each in paths[2:]] == [".svg"] * drawn
+            json.loads(paths[0].read_text())
+    assert len(shown) == {"voc": 10, "taskonomy": 5}[data]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All that is shown of planted records, of both data sets."""
+    folder = tmp_path_factory.mktemp("pages")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SETUPS, "tiny", TINY)
+        for data in ("voc", "taskonomy"):
+            book = Casebook(make_small(data), Record(folder / f"{data}.jsonl"))
+            fill(book)
+            for name, exhibit in list_exhibits().items():
+                if exhibit.data == data:
+                    write(name, exhibit.show(book), folder, pictures=False)
+    return folder
+
+
+def test_sweeps_and_claims_say_what_was_planted(pages: Path) -> None:
+    assert "| 40 % |" in (pages / "figure-2.md").read_text()
+    assert "Range of D_T" in (pages / "figure-2.md").read_text()
+    claims = (pages / "claims-voc.md").read_text()
     # all labels of a task count alike here, so that masks gain nothing from classes
     assert "| masks gain from class labels" in claims
-    assert "| classes | 1.13 | 1.10" in claims
     assert "| holds |" in claims
+
+
+def test_planning_is_held_against_labels(pages: Path) -> None:
+    """6 labels of each task cost 5.04 dollars, a minute of a core less than a cent."""
+    (row,) = find_rows(pages / "claims-voc.md", "planning is cheaper than labels")
+    assert row[1:3] == ["+202", "5.039 ± 0.000 dollars"]
+    assert row[-1] == "holds"
+
+
+def test_numbers_of_the_paper_are_told_apart_but_never_told_to_be_the_same(pages: Path) -> None:
+    (classes,) = find_rows(pages / "claims-voc.md", "I of classes")
+    assert classes[1:] == ["1.13", "1.10 ± 0.00", "0.00", "does not hold"]
+    (rate,) = find_rows(pages / "claims-voc.md", "b of segmentation")
+    assert rate[1:3] == ["0.997", "0.9800 ± 0.0000"]
+    assert len(find_rows(pages / "claims-taskonomy.md", "I of ")) == 5
+    assert len(find_rows(pages / "claims-taskonomy.md", "b of ")) == 5
+    near = PrintedNumber("", "2.0", find_mean(np.array([[1.9], [2.1], [2.0]])))
+    assert near.verdict == "cannot be told"
+
+
+def test_straight_curves_that_rise_have_no_shape_in_common(tmp_path: Path) -> None:
+    """What a label adds is told from size to size; scores themselves go together wherever two
+    curves rise."""
+    case = make_small("voc")
+    bent, straight = (Casebook(case, Record(tmp_path / name)) for name in ("bent", "straight"))
+    fill(bent)
+    rng = np.random.default_rng(1)
+    for needs, result in bent.record.list_results("training"):
+        scores = {
+            task: 0.5 + 0.0002 * needs["counts"][task] + 0.0005 * rng.normal()
+            for task in result["metrics"]
+        }
+        straight.record.put(Job("training", needs), result | {"metrics": scores})
+    for kind in ("estimates", "pool"):
+        for needs, result in bent.record.list_results(kind):
+            straight.record.put(Job(kind, needs), result)
+    claims = {each.text: each for each in CLAIMS_VOC.list_claims(bent)}
+    others = {each.text: each for each in CLAIMS_VOC.list_claims(straight)}
+    like = [text for text in claims if "have the shape of real ones" in text]
+    assert len(like) == 2
+    assert [claims[text].verdict for text in like] == ["holds"] * 2
+    assert [others[text].verdict for text in like] == ["cannot be told"] * 2
+
+
+def test_validation_labels_are_told_beside_budgets(pages: Path) -> None:
+    # 40 of each task on VOC at 1:20, and 10 on Taskonomy
+    assert "840 beside a budget of 40 at 1:20" in (pages / "table-3.md").read_text()
+    assert "210 beside a budget of 40 at 10:3:3:2:3" in (pages / "table-2.md").read_text()
+    values = json.loads((pages / "table-1.json").read_text())["values"]
+    assert values["validation labels"] == {"of each task": 40, "cost": {LARGER: 840}}
+    rows = {row[0]: row[-1] for row in find_rows(pages / "cost.md", "")}
+    assert (rows["TABA, m = 5"], rows["allotment"]) == ("34", "0")
+
+
+def test_what_is_scored_on_the_test_part_says_so(pages: Path) -> None:
+    assert "on the test part" in (pages / "figure-4b.md").read_text()
+    values = json.loads((pages / "figure-4b.json").read_text())["values"]
+    assert values["score_on"] == "test"
+    assert "scored on the test part" in (pages / "claims-voc.md").read_text()
+
+
+def test_parts_of_taba_stand_beside_all_that_figure_5_compares(pages: Path) -> None:
+    names = {row[0] for row in find_rows(pages / "table-3.md", "")}
+    other = {row[0] for row in find_rows(pages / "figure-5.md", "")}
+    assert {name for name in other if not name.startswith("TABA")} <= names
+    assert {"I = 1", "TAG", "b = 0.99", "grid's best", "allotment"} <= names
+
+
+def find_rows(page: Path, begin: str) -> list[list[str]]:
+    """Cells of the rows of a page's tables whose first cell begins so."""
+    lines = [line for line in page.read_text().splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    return [row for row in rows if row[0].startswith(begin)]
 
 
 def plant_future(case: Case, options: Mapping[str, JSON]) -> Estimates:
@@ -382,6 +556,36 @@ def test_what_options_of_the_future_work_take_is_told() -> None:
     )
     # curves of twenty pairs, and five trainings once more
     assert both.measured - plain.measured == 24 * 20 + 5
+
+
+@pytest.mark.parametrize(
+    ("name", "behind"), [("metrics", "figure-5"), ("metrics-taskonomy", "table-2")]
+)
+def test_scores_take_what_the_gains_take_that_they_stand_behind(name: str, behind: str) -> None:
+    exhibits, record = list_exhibits(), Record("")
+    mine, other = exhibits[name], exhibits[behind]
+    case = find_case(mine.data, SMALL)
+    assert mine.list_questions(case) == other.list_questions(case) != []
+    assert weigh([mine], case, record) == weigh([other], case, record) == weigh(
+        [mine, other], case, record
+    )  # fmt: skip
+
+
+def test_plans_are_counted_at_the_prices_at_which_they_are_trained_out() -> None:
+    """Of what is measured, beside plans that are known and on no record yet."""
+    exhibits, case, record = list_exhibits(), find_case("voc", SMALL), Record("")
+
+    def count(*names: str) -> int:
+        return weigh([exhibits[name] for name in names], case, record).trainings
+
+    book = Casebook(case, Record(""))
+    book.record.take(name_pool(case), {"instances": POOLS["voc"] - 2 * case.have})
+    each = case.seed_sets * case.purchases
+    for name, measured in (("figure-2", 0), ("figure-4b", 0), ("cost", 0), ("table-1", 4)):
+        known = len(set(exhibits[name].list_trainings(book)))
+        assert count(name) == known + measured * each
+    # TABA with m = 5 is in both, at the three ratios; equal budget and neutral are, too
+    assert count("figure-5", "table-3") == count("figure-5") + 5 * 3 * each
 
 
 def test_a_claim_is_told_by_its_interval() -> None:

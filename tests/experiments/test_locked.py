@@ -25,6 +25,7 @@ from corpus.locked import (
     Tried,
     compare_ways,
     cut_bins,
+    find_regret,
     find_share,
     find_upper_bounds,
     list_stated,
@@ -104,6 +105,7 @@ def test_the_best_passes_and_the_worst_does_not(settings: tuple[list[Setting], P
     in_range = compare_ways(worst, ONE_ORDER, NEUTRAL_PLAN, in_range=True)
     assert lead.verdict == "worse"
     assert -110 < in_range.mean < -10
+    assert find_regret(worst, ONE_ORDER).mean > 50 > 10 > abs(find_regret(best, ONE_ORDER).mean)
     assert max(find_upper_bounds(worst, ONE_ORDER, NEUTRAL_PLAN).values()) < np.inf
     rows = [show_questions(each).splitlines()[2] for each in (best, worst)]
     assert rows[0].endswith("| passes |")
@@ -172,6 +174,7 @@ def test_the_document_keeps_what_is_written_by_hand(
 
 
 def test_what_is_locked_is_asked_what_its_protocol_says() -> None:
-    assert set(LOCKED_WAYS) == {"default", *WAYS_IN_TRANCHES, *WAYS_BY_TRAININGS}
+    several = {*WAYS_IN_TRANCHES, *WAYS_BY_TRAININGS}
+    assert set(LOCKED_WAYS) == {"default", "default, first edition", *several}
     setting = make_setting()
     assert list_baselines(setting)[EQUAL_BUDGET] in list_surface(setting)

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from helpers.folders import by_building, flat, make_taskonomy
 from PIL import Image
 
 from allotment.data.labels import draw
+from allotment.data.source import SOURCES, DataSettings
 from allotment.data.voc import VOC_CLASSES
 from allotment.errors import InputError
 from allotment.learners.backbones import Stages, mark_trained, reduce_channels
@@ -175,6 +177,21 @@ def test_pictures_for_training_alone_decide_which_channels_are_kept(folder: Path
     assert torch.equal(_pick_pictures(data, parts), wanted)
     swapped = replace(parts, validation=parts.test, test=parts.test[:0])
     assert torch.equal(_pick_pictures(data, swapped), wanted)
+
+
+def test_buildings_to_test_on_are_not_trained_on(tmp_path: Path) -> None:
+    setup = replace(SETUPS["taskonomy-paper"], side=16)
+    data = read_data(setup, make_taskonomy(tmp_path / "several", by_building))
+    parts = draw_parts(setup, data, 0)
+    trained, tested = (
+        {data.ids[at].partition("/")[0] for at in part} for part in (parts.train, parts.test)
+    )
+    assert sorted([*trained, *tested]) == ["Allen", "Baker"]
+    # of one building points are apart, as they were
+    single = read_data(setup, make_taskonomy(tmp_path / "single", flat))
+    given = DataSettings({"side": 16}, tmp_path / "single")
+    assert np.array_equal(single.groups, SOURCES.load("taskonomy").open(given).groups)
+    assert len(np.unique(single.groups)) == 3
 
 
 def tiny(setup: str, **recipe: object) -> Setup:

@@ -20,9 +20,18 @@ from allotment.campaign.state import CampaignState, Files
 from allotment.data.embedding import BY_PIXELS
 from allotment.data.inspection import IGNORE
 from allotment.data.roles import FORMS
-from allotment.data.source import SOURCES, STEPS, DataSettings, KnownTask, Source, read_options
+from allotment.data.source import (
+    SOURCES,
+    STEPS,
+    DataSettings,
+    Key,
+    KnownTask,
+    Source,
+    read_options,
+)
 from allotment.data.targets import FEW_VALUES
 from allotment.errors import InputError, Mistake, Undecided, suggest
+from allotment.estimates.letter import RUNS_BY_NETWORK, RUNS_OPTION, ToTheLetter
 from allotment.estimates.method import DEFAULT, METHODS, looks_ahead
 from allotment.estimates.request import FOLDS
 from allotment.learners.built_in import USUAL_NETWORK, tell_unfit
@@ -34,6 +43,7 @@ from allotment.learners.tempering import MEMBERS
 from allotment.mistakes import Collected
 from allotment.settings.settings import (
     SETTINGS_FILE,
+    TRAINING,
     Settings,
     find_data,
     find_path,
@@ -62,6 +72,11 @@ TEMPERED_STEPS = 150
 """of a training with several members, which together do as well with fewer steps
 (docs/results/skill.md)"""
 
+RECIPE_KEYS = (
+    *("epochs", "batch_size", "crop", "accumulate", "optimiser", "trunk_rate", "head_rate"),
+    *("final_rate", "momentum", "weight_decay", "patience"),
+)
+"""of [training] that `--set` takes; the others have options of their own"""
 TAKEN = "the built-in perceptrons train; to compare them with gradient boosting and straight lines"
 """what is said of tables for which nobody names a learner"""
 
@@ -115,9 +130,10 @@ def begin(
     `learner` is the name of what trains; "auto" compares those built in on the labels at hand.
     `estimates` are options of the method.
 
-    `options` are keys of the data's source, as texts; `id`, `group`, `drop`, `delimiter`,
-    `encoding`, `decimal` and `sheet` are those of a table. `columns` says what columns of it hold
-    (`{"when": "date"}`), or that one is the `id`, the `group` or to be left out (`ignore`).
+    `options` are keys of the data's source or of the recipe, as texts; `id`, `group`, `drop`,
+    `delimiter`, `encoding`, `decimal` and `sheet` are those of a table. `columns` says what columns
+    of it hold (`{"when": "date"}`), or that one is the `id`, the `group` or to be left out
+    (`ignore`).
     """
     folder, source = Path(folder), SOURCES.load(data)
     costs, have, kinds, classes = costs or {}, have or {}, kinds or {}, classes or {}
@@ -126,8 +142,9 @@ def begin(
     named = {"cost": costs, "have": have, "kind": kinds, "classes": classes}
     wrong = Collected()
     setup = wrong.attempt(_find_setup, network)
-    given = wrong.attempt(read_options, source, options or {}) or {}
-    if setup is not None and "side" not in (options or {}):
+    recipe, own_keys = wrong.attempt(_read_recipe, source, options or {}) or ({}, {})
+    given = wrong.attempt(read_options, source, own_keys) or {}
+    if setup is not None and "side" not in own_keys:
         given["side"] = setup.side
     layout = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "sheet": sheet}
     given |= {key: value for key, value in layout.items() if value is not None}
@@ -151,15 +168,16 @@ def begin(
         tasks[name]["metric"] = several[0] if len(several) == 1 else list(several)
     own = None if weights is None or "weights" in given else _relative(weights, folder)
     training = _begin_training(source, network, own, from_scratch, steps) | settle_machine()
+    training = _settle_recipe(training, recipe, steps)
     if sharing != SHARED_TRUNK:
         training["sharing"] = sharing
     if learner not in (None, AUTO):
-        training = {"learner": learner} | ({} if is_stepless(str(learner)) else training)
+        training = {"learner": learner} | (recipe if is_stepless(str(learner)) else training)
     own_budget = source.budget if setup is None else setup.budget or source.budget
     money = _number(budget or str(own_budget or 0))
     write = partial(
-        write_template, keys, tasks, money, method, estimates=estimates or {},
-        instances=source.instances,
+        write_template, keys, tasks, money, method, instances=source.instances,
+        estimates=_begin_options(method, network) | dict(estimates or {}),
     )  # fmt: skip
     checked = _check_data(write(training), folder, settling)
     if checked is None:
@@ -175,8 +193,8 @@ def begin(
     if learner == AUTO:
         found = choose_learner(settings, stock)
         more += (str(found),)
-        rest = {"members": MEMBERS} if is_stepless(found.best) else training
-        settings = parse_settings(write({"learner": found.best} | rest))
+        trained = {"members": MEMBERS, **recipe} if is_stepless(found.best) else training
+        settings = parse_settings(write({"learner": found.best} | trained))
     # while all of the table is in memory, so that no later command has to read it for that
     keep = partial(keep_rows, settings=settings, stock=stock)
     return Started(Campaign.create(folder, settings.text, keep), notes + more, (settings, said))
@@ -252,6 +270,32 @@ def _begin_training(
         return training | {"steps": usual if steps is None else steps}
     recipe = setup.recipe if steps is None else replace(setup.recipe, steps=steps)
     return training | recipe.describe()
+
+
+def _read_recipe(source: Source, texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """What texts say of how to train, and those that are left for the data's source, whose own keys
+    go first."""
+    own, wrong = {key.name for key in source.keys}, Collected()
+    mine = [name for name in texts if name in RECIPE_KEYS and name not in own]
+    found = {name: wrong.attempt(Key(name, TRAINING[name], "").read, texts[name]) for name in mine}
+    wrong.raise_all()
+    return found, {name: text for name, text in texts.items() if name not in mine}
+
+
+def _settle_recipe(
+    training: Mapping[str, Any], recipe: Mapping[str, Any], steps: int | None
+) -> dict[str, Any]:
+    """The training with what was said of it; epochs take the place of steps that nobody said."""
+    is_by_epochs = "epochs" in recipe and steps is None
+    left = {key: value for key, value in training.items() if not (is_by_epochs and key == "steps")}
+    return {**left, **recipe}
+
+
+def _begin_options(method: str, network: str) -> dict[str, Any]:
+    """What is written of a method's options, where the paper has another number than usual."""
+    found, runs = METHODS.load(method), RUNS_BY_NETWORK.get(network)
+    is_averaged = isinstance(found, ToTheLetter) and RUNS_OPTION in found.options
+    return {RUNS_OPTION: runs} if runs is not None and is_averaged else {}
 
 
 def tell_metrics(state: CampaignState) -> str:

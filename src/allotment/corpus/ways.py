@@ -44,8 +44,16 @@ WAYS_IN_TRANCHES = {"two tranches": 2, "three tranches": 3}
 """the default in so many orders at most, each as large as a campaign proposes"""
 WAYS_BY_TRAININGS = {f"default, {count} trainings": count for count in (5, 10, 30, 100)}
 """the default with fewer trainings than its own, and with more"""
-KEPT_WAYS = (*TABA_TRAININGS, *FIRST_ROUNDS, *WAYS_IN_TRANCHES, *WAYS_BY_TRAININGS)
-"""that need trainings of their own, so that their plans are kept"""
+FIRST_EDITION = "default, first edition"
+"""which is in the history of the repository alone: what it planned is kept"""
+KEPT_WAYS = (
+    *TABA_TRAININGS,
+    *FIRST_ROUNDS,
+    *WAYS_IN_TRANCHES,
+    *WAYS_BY_TRAININGS,
+    FIRST_EDITION,
+)
+"""that need trainings or code of their own, so that their plans are kept"""
 SOLVED_FROM = 0.97
 """area under the curve from which on a task counts as solved"""
 SOLVED_BELOW = 0.1

@@ -9,8 +9,8 @@ from allotment.plan import NEUTRAL_EXPONENT
 
 @dataclass(frozen=True)
 class Beliefs:
-    """Chosen on the open data sets of the corpus (docs/results/beliefs.md says how). Spreads
-    are standard deviations of logarithms."""
+    """Set by hand and held against the open data sets of the corpus (docs/results/beliefs.md).
+    Spreads are standard deviations of logarithms."""
 
     exponent: float = NEUTRAL_EXPONENT
     """of every task's curve from now on"""

@@ -14,10 +14,13 @@ from allotment.estimates.stopping import STEPS_BETWEEN_PROBES
 from allotment.estimates.taba import WITHOUT_TRANSFER
 
 PAPER_RUNS = 10
-"""trainings whose transfer is averaged: the paper's on VOC; on Taskonomy they are 5"""
+"""trainings whose transfer is averaged: the paper's on VOC"""
+RUNS_BY_NETWORK = {"taskonomy-paper": 5}
+"""likewise, where the paper has another number"""
 USUAL_REPETITIONS = 3
 """trainings at each size of a curve; the paper does not say. Fewer could not be judged"""
-PROBE_OPTIONS = ("every", "ahead", "runs")
+RUNS_OPTION = "runs"
+PROBE_OPTIONS = ("every", "ahead", RUNS_OPTION)
 CURVE_OPTIONS = ("sizes", "repetitions", "ensemble", "mode", "pool")
 SCORE_OPTIONS = ("validation", "score_on", "draws")
 RATES_OPTION, TRIPLES_OPTION = "rates", "triples"

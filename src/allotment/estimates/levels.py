@@ -11,12 +11,12 @@ From now on it gains W_i (1 - (1 + N_i / n_i)^-a) / a by its own labels. Of W_i,
     W_i = V (n_i / n_0)^-a h_i r_i    for a task that learns, and 0 for one that is flat:
 
 V is shared by all tasks, h_i is larger where much is missing to the best score, and r_i is what
-tasks differ by. Slopes so far say little of slopes to come, s_i = W_i times a factor that may be 3
-or a third; mostly they tell a flat task from one that learns. So does how far its answers are
-above chance, which for a task that learns depends on how many labels it had. What looks flat may be
-late where labels are few. V and r_i lie on grids, so that the posterior is a sum; T_ij is none, or
-Gaussian. Without any training every task has the same prior, and the mean is the neutral plan's
-curve.
+tasks differ by; on top of that all tasks may go on at once as more or as less than so far. Slopes
+so far say little of slopes to come, s_i = W_i times a factor that may be 2 or a half; mostly they
+tell a flat task from one that learns. So does how far its answers are above chance, which for a
+task that learns depends on how many labels it had. What looks flat may be late where labels are
+few. V and r_i lie on grids, so that the posterior is a sum; T_ij is none, or Gaussian. Without any
+training every task has the same prior, and the mean is the neutral plan's curve.
 """
 
 from __future__ import annotations

@@ -312,6 +312,7 @@ class InPieces(Method):
     trainings = 30
     kind = "piece"
     ends_early = True
+    conclusion = 2
 
     @abstractmethod
     def follow(self, request: Request) -> Paper:

@@ -31,6 +31,8 @@ Number = TypeVar("Number", int, float)
 AHEAD = 1
 """steps that arms take unless told; more of them pay where to score a probe is more work than K^2
 gradients"""
+ROUNDING = 1e-9
+"""of a score: two scores that are no further apart are the same, but for the order of sums"""
 BY_RUN = ("trained", "probed", "scoring", "planned")
 """what probes know of each training"""
 
@@ -127,7 +129,7 @@ class Probes:
         points.
 
         Off the diagonal these are the numerators of Eq. 5; on it, where i is j itself, the
-        denominators.
+        denominators. What is left of a score by rounding is 0: nobody should divide by it.
         """
         if score not in ("metric", "loss"):
             raise InputError(
@@ -139,7 +141,9 @@ class Probes:
             if score == "metric"
             else np.zeros(len(self.tasks), dtype=bool)
         )
-        return np.asarray(np.where(up, 1.0, -1.0) * (scores.joint - scores.alone[:, None, :]))
+        alone = scores.alone[:, None, :]
+        gains = np.where(up, 1.0, -1.0) * (scores.joint - alone)
+        return np.asarray(np.where(np.abs(gains) <= ROUNDING * np.abs(alone), 0.0, gains))
 
     @property
     def cost(self) -> Cost:

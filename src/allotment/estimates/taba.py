@@ -106,14 +106,21 @@ def combine(
     subsets) show, and I_(i -> j) of that is what a label of i adds. A curve that carries no signal
     gets the mean reach of the others, unless `fallback` is off. With `letter` the curve of every
     task is the paper's own, I_i (1 - b_i^N) / (1 - b_i) with I_i of Eq. 3: what labels of i do for
-    others counts as theirs, and draws differ in the transfer alone. Without a transfer a label
-    helps its own task alone (I = 1); with a `rate` that is b of every task (the paper's Table 3).
-    With curves `between` tasks, by source and target, the letter's curve is the sum over j of
-    I_(i -> j) (1 - b_ij^N) / (1 - b_ij).
+    others counts as theirs, draws differ in the transfer alone, and some task must have a curve.
+    Without a transfer a label helps its own task alone (I = 1); with a `rate` that is b of every
+    task (the paper's Table 3), and no curve is needed. With curves `between` tasks, by source and
+    target, the letter's curve is the sum over j of I_(i -> j) (1 - b_ij^N) / (1 - b_ij).
     """
     tasks = tuple(have)
     measured = curves if subsets is None else subsets
     mistakes = _check(transfer, curves, measured if own_gain else {}, tasks, draws)
+    if letter and rate is None and tasks and not curves:
+        what = (
+            "no task has one, and to the paper's letter no usual rate takes the place of a fit;"
+            " have labels of a task that train and others that score, or take method ="
+            ' "taba-mended"'
+        )
+        mistakes.append(Mistake("curves", what))
     if mistakes:
         raise InputError(mistakes)
     rng = np.random.default_rng([abs(seed), 11])

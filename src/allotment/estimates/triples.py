@@ -224,7 +224,8 @@ def find_excess(probes: Probes, looks: TripleLooks) -> Triples:
     alone, joint = up * probes.metric.alone, up * probes.metric.joint
     excess = up * looks.metric + alone[:, None, None, :]
     excess = excess - joint[:, :, None, :] - joint[:, None, :, :]
-    return Triples(probes.tasks, excess, np.diagonal(joint, axis1=1, axis2=2) - alone)
+    own = np.diagonal(probes.gains(), axis1=1, axis2=2)  # 0 where rounding is all that it is
+    return Triples(probes.tasks, excess, own)
 
 
 def share_excess(probes: Probes, triples: Triples) -> Probes:

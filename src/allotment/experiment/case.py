@@ -98,7 +98,7 @@ CASES: Mapping[tuple[str, str], Case] = {
     ),
     ("taskonomy", SMALL): Case(
         "taskonomy", "taskonomy-small", tuple(TASKONOMY_COSTS), 20, 5, 3, _price_taskonomy(20),
-        validation=10,
+        validation=10, looked_at=5,
     ),
     ("taskonomy", FULL): Case(
         "taskonomy", "taskonomy-paper", tuple(TASKONOMY_COSTS), 10_000, 1, 5,

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar
+from functools import cached_property, partial
+from typing import Any, ClassVar
 
 import numpy as np
 
 from allotment.arrays import Array
 from allotment.corpus.plans import EQUAL_BUDGET, NEUTRAL_PLAN
+from allotment.estimates.method import DEFAULT
 from allotment.experiment.case import Case, Prices
 from allotment.experiment.casebook import Casebook
+from allotment.experiment.drawings import draw_bars
 from allotment.experiment.entrants import (
     GRID_BEST,
     Entrant,
+    MeasuredPlan,
     find_best,
     list_baselines,
     list_ours,
@@ -24,7 +27,7 @@ from allotment.experiment.entrants import (
 )
 from allotment.experiment.exhibit import Exhibit, ResultTable, Shown, dump_mean, spell_mean
 from allotment.experiment.outcomes import Plans, find_mean
-from allotment.experiment.work import Question
+from allotment.experiment.work import ON_VALIDATION, Question
 from allotment.job import JSON, Job
 
 
@@ -150,6 +153,9 @@ class PriceTables(Exhibit):
     def list_questions(self, case: Case) -> list[Question]:
         return [asked for each in self.list_entrants(case) for asked in each.list_questions(case)]
 
+    def list_planned(self, case: Case) -> list[tuple[Question, str]]:
+        return [(asked, name) for asked in self.list_questions(case) for name in self.prices]
+
     def compare(self, book: Casebook) -> dict[str, PriceComparison]:
         """By the name of prices."""
         entrants = self.list_entrants(book.case)
@@ -162,9 +168,52 @@ class PriceTables(Exhibit):
         return [job for each in self.compare(book).values() for job in each.list_trainings()]
 
     def show(self, book: Casebook) -> Shown:
-        return self.tabulate(self.compare(book))
+        return self.tabulate(book.case, self.compare(book))
 
-    def tabulate(self, found: Mapping[str, PriceComparison]) -> Shown:
+    def tabulate(self, case: Case, found: Mapping[str, PriceComparison]) -> Shown:
         tables = tuple(each.show(f"Prices {name}") for name, each in found.items())
-        values = {name: each.to_dict() for name, each in found.items()}
-        return Shown(self.title, tables, values=values)
+        values: dict[str, JSON] = {name: each.to_dict() for name, each in found.items()}
+        notes: tuple[str, ...] = ()
+        if any(asked.score_on == ON_VALIDATION for asked in self.list_questions(case)):
+            extra = {name: price_validation(case, each.prices) for name, each in found.items()}
+            notes = (_tell_validation(case, found, extra),)
+            values[VALIDATION_COST] = {"of each task": case.validation, "cost": extra}
+        size = (3.2 + 2.6 * len(found), 4.6)
+        return Shown(self.title, tables, notes, values, partial(_draw, found), size)
+
+
+VALIDATION_COST = "validation labels"
+"""in values, beside the names of prices"""
+
+
+def price_validation(case: Case, prices: Prices) -> int:
+    """What the validation labels of a seed set cost."""
+    return case.validation * sum(prices.costs.values())
+
+
+def _tell_validation(
+    case: Case, found: Mapping[str, PriceComparison], extra: Mapping[str, int]
+) -> str:
+    costs = "; ".join(
+        f"{extra[name]:,} beside a budget of {each.prices.budget:,} at {name}"
+        for name, each in found.items()
+    )
+    return (
+        f"Methods to the paper's letter score on {case.validation} validation labels of each task"
+        f" beyond those at hand, which no budget here pays for. They would cost {costs}."
+    )
+
+
+def _draw(found: Mapping[str, PriceComparison], figure: Any) -> None:
+    """Bars of D_T at each set of prices; what is measured has a colour, our own another."""
+    axes = np.atleast_1d(figure.subplots(1, len(found), sharey=True))
+    for each, (name, comparison) in zip(axes, found.items(), strict=True):
+        bars = {one.name: find_mean(one.totals) for one in comparison.entries.values()}
+        marked = {
+            one.name: int(one.method == DEFAULT)
+            for one in comparison.entrants
+            if isinstance(one, MeasuredPlan)
+        }
+        draw_bars(each, bars, marked)
+        each.set_title(f"prices {name}", fontsize=10)
+        each.set_xlabel("D_T, %")

@@ -64,6 +64,10 @@ class Exhibit(ABC):
         """What methods are asked for it."""
         return []
 
+    def list_planned(self, case: Case) -> list[tuple[Question, str]]:
+        """Of questions whose plans it trains out, each with the name of prices at which it does."""
+        return []
+
     @abstractmethod
     def list_trainings(self, book: Casebook) -> list[Job]:
         """The trainings that it shows, of all plans that are known: those of a method that is still

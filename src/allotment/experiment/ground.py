@@ -13,6 +13,8 @@ from allotment.data.dataset import Dataset, Instances
 from allotment.data.labels import Labels, Split, shuffle
 from allotment.errors import InputError, Mistake
 from allotment.experiment.case import Case
+from allotment.learners.implying import add_implied
+from allotment.learners.learner import Learner
 from allotment.learners.setups import draw_parts, find_setup, make_learner, read_data
 from allotment.learners.torch_learner import TorchLearner
 
@@ -50,6 +52,12 @@ class Ground:
     def whole(self) -> TorchLearner:
         """That knows the test part: for methods that score there, as the paper's does."""
         return self._make(self.parts)
+
+    def lay_bench(self, seed_set: int) -> tuple[Learner, Labels]:
+        """What a campaign gives to methods that cross-validate: labels as they were bought, and a
+        learner that adds what comes with them to each training, so that fewer bring fewer."""
+        learner = add_implied(self.untested, self.case.implies)
+        return learner, self.draw_seed_set(seed_set)
 
     def draw_validation(self, seed_set: int) -> Labels:
         """The labels that score what a method measures, beyond those of the seed set."""

@@ -46,10 +46,13 @@ class Mean:
         """The difference that would have been told from 0 in four of five repetitions."""
         return self.reach * (1 + POWER_SHARE)
 
-    def __str__(self) -> str:
+    def spell(self, digits: int) -> str:
         if not math.isfinite(self.reach):
-            return f"{self.value:.2f}"
-        return f"{self.value:.2f} ± {self.reach:.2f}"
+            return f"{self.value:.{digits}f}"
+        return f"{self.value:.{digits}f} ± {self.reach:.{digits}f}"
+
+    def __str__(self) -> str:
+        return self.spell(2)
 
 
 POWER_SHARE = 0.43

@@ -17,7 +17,7 @@ from allotment.experiment.exhibit import Exhibit
 from allotment.experiment.record import Record
 from allotment.experiment.running import list_questions
 from allotment.experiment.work import TRAINING_JOB, Question, name_estimates, name_pool
-from allotment.job import JSON
+from allotment.job import JSON, canonical
 from allotment.learners.setups import find_setup
 
 
@@ -118,11 +118,22 @@ def list_seconds(exhibits: Sequence[Exhibit], case: Case, record: Record) -> Toi
     once, measured = _time(case, speed, {}), list[float]()
     for takes, count in _list_measured(open_, case):
         measured += [takes * once] * count
-    # each plan that is measured is trained out at every price, in every purchase
-    plans = len(open_) * len(case.prices) * case.purchases
+    # each plan that is measured is trained out in every purchase
+    plans = _count_planned(exhibits, case, open_) * case.purchases
     even = dict.fromkeys(case.tasks, case.have)
     trained += [_time(case, speed, even)] * plans
     return Toil(tuple(measured), tuple(trained))
+
+
+def _count_planned(exhibits: Sequence[Exhibit], case: Case, open_: Sequence[Question]) -> int:
+    """Plans that nobody knows yet: two exhibits that train out the same one share it."""
+    waited = {canonical(vars(asked)) for asked in open_}
+    planned = {
+        (canonical(vars(asked)), prices)
+        for each in exhibits
+        for asked, prices in each.list_planned(case)
+    }
+    return sum(asked in waited for asked, _ in planned)
 
 
 def _list_measured(asked: Sequence[Question], case: Case) -> list[tuple[float, int]]:

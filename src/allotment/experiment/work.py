@@ -168,15 +168,21 @@ def _describe(case: Case, asked: Question) -> dict[str, JSON]:
         trainings = method.trainings
     shared = _share(case) | asdict(replace(asked, trainings=trainings))
     shared |= {"edition": method.edition}
-    return shared | ({"validation": case.validation} if asked.score_on == ON_VALIDATION else {})
+    if asked.score_on == ON_VALIDATION:
+        return shared | {"validation": case.validation}
+    if not asked.score_on and case.implies:  # no longer counted as labels of their own
+        return shared | {"implied": "in training"}
+    return shared
 
 
 def make_request(ground: Ground, asked: Question) -> Request:
     """The request that a method gets: the labels at hand of a seed set, and what scores them."""
     method = METHODS.load(asked.method)
-    labels = ground.complete(ground.draw_seed_set(asked.seed_set))
 
     def open_bench() -> tuple[Learner, Labels]:
+        if not asked.score_on:
+            return ground.lay_bench(asked.seed_set)
+        labels = ground.complete(ground.draw_seed_set(asked.seed_set))
         return ground.untested if asked.score_on != ON_TEST else ground.whole, labels
 
     scored: dict[str, Any] = {}

@@ -305,14 +305,16 @@ def _pick_pictures(data: Dataset, parts: Split) -> Tensor:
 
 
 def read_data(setup: Setup, root: str | Path | None) -> Dataset:
-    """The set-up's data below a folder."""
+    """The set-up's data below a folder, with the keys that a new campaign would have."""
     if root is None:
         raise InputError([Mistake("root", f"is missing; give the folder of {setup.data}")])
-    return SOURCES.load(setup.data).open(DataSettings({"side": setup.side}, Path(root)))
+    source, given = SOURCES.load(setup.data), DataSettings({"side": setup.side}, Path(root))
+    settled, _ = source.settle(given)
+    return source.open(replace(given, options={**given.options, **settled}))
 
 
 def draw_parts(setup: Setup, data: Dataset, seed: int) -> Split:
-    """VOC's own test list, or Taskonomy's points apart, and a validation part by seed."""
+    """VOC's own test list, or groups of Taskonomy's views apart, and a validation part by seed."""
     return data.split(seed, setup.validation, test=0.2)
 
 

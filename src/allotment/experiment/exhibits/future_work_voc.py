@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,7 +24,6 @@ from allotment.experiment.entrants import (
 )
 from allotment.experiment.exhibit import ResultTable, Shown, dump_mean
 from allotment.experiment.outcomes import Mean, find_mean
-from allotment.job import JSON
 
 
 class FutureWork(PriceTables):
@@ -41,15 +41,14 @@ class FutureWork(PriceTables):
             name: {option: lead(each, option, PLAIN_TABA) for option in options}
             for name, each in found.items()
         }
-        tables = [each.show(f"Prices {name}") for name, each in found.items()]
-        tables.insert(0, _show_leads(leads))
-        tables += [_show_rates(book), *([_show_excess(book)] if THREE_TASKS in options else [])]
-        values: dict[str, JSON] = {name: each.to_dict() for name, each in found.items()}
-        values["over TABA"] = {
+        shown = self.tabulate(book.case, found)
+        tables = [_show_leads(leads), *shown.tables, _show_rates(book)]
+        tables += [_show_excess(book)] if THREE_TASKS in options else []
+        over = {
             name: {option: dump_mean(mean) for option, mean in row.items()}
             for name, row in leads.items()
         }
-        return Shown(self.title, tuple(tables), values=values)
+        return replace(shown, tables=tuple(tables), values={**shown.values, "over TABA": over})
 
 
 def _show_leads(leads: dict[str, dict[str, Mean]]) -> ResultTable:

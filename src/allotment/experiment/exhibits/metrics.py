@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-from allotment.experiment.case import RATIOS
+from typing import ClassVar
+
+from allotment.experiment.case import Case
 from allotment.experiment.casebook import Casebook
+from allotment.experiment.comparison import PriceTables
 from allotment.experiment.exhibit import Exhibit, ResultTable, Shown, dump_mean
 from allotment.experiment.exhibits.figure_5 import EXHIBIT as FIGURE_5
 from allotment.experiment.outcomes import Plans, find_mean
+from allotment.experiment.work import Question
 from allotment.job import JSON, Job
 
 SEED = "seed set"
 
 
-class Metrics(Exhibit):
-    about = "the scores behind figure 5: Jaccard of classes, mIoU of masks"
-    data = "voc"
+class AppendixScores(Exhibit):
+    """The scores behind the gains of another exhibit; nothing is measured or trained beyond it."""
+
+    behind: ClassVar[PriceTables]
+    title: ClassVar[str]
+
+    def list_questions(self, case: Case) -> list[Question]:
+        return self.behind.list_questions(case)
+
+    def list_planned(self, case: Case) -> list[tuple[Question, str]]:
+        return self.behind.list_planned(case)
 
     def list_trainings(self, book: Casebook) -> list[Job]:
-        return FIGURE_5.list_trainings(book)
+        return self.behind.list_trainings(book)
 
     def show(self, book: Casebook) -> Shown:
         tables, values = [], {}
-        for name in RATIOS:
+        for name in self.behind.prices:
             rows: dict[str, tuple[Plans, bool]] = {SEED: (book.outcomes.nothing, False)}
-            for each in FIGURE_5.list_entrants(book.case):
+            for each in self.behind.list_entrants(book.case):
                 prices = book.case.find_prices(name)
                 rows[each.name] = each.plan(book, prices), each.same
             table, plain = self._list_scores(book, rows, f"Prices {name}")
             tables.append(table)
             values[name] = plain
-        return Shown("Appendix: scores on VOC", tuple(tables), values=values)
+        return Shown(self.title, tuple(tables), values=values)
 
     def _list_scores(
         self, book: Casebook, rows: dict[str, tuple[Plans, bool]], title: str
@@ -42,6 +54,13 @@ class Metrics(Exhibit):
             shown = ["-" if each.value != each.value else f"{each.value:.3f}" for each in means]
             cells.append((name, *shown))
         return ResultTable(title, ("plan", *book.case.tasks), tuple(cells)), values
+
+
+class Metrics(AppendixScores):
+    about = "the scores behind figure 5: Jaccard of classes, mIoU of masks"
+    data = "voc"
+    behind = FIGURE_5
+    title = "Appendix: scores on VOC"
 
 
 EXHIBIT = Metrics()

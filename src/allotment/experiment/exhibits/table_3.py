@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from allotment.corpus.plans import EQUAL_BUDGET, NEUTRAL_PLAN
 from allotment.experiment.case import RATIOS, Case
 from allotment.experiment.comparison import PriceTables
-from allotment.experiment.entrants import Entrant, FixedPlan, list_ablations
+from allotment.experiment.entrants import Entrant, list_ablations, list_baselines, list_ours
 
 
 class Table3(PriceTables):
@@ -13,10 +12,9 @@ class Table3(PriceTables):
     data = "voc"
     title = "Table 3: parts of TABA taken out or replaced, on VOC"
     prices = tuple(RATIOS)
-    has_grid = False
 
     def list_entrants(self, case: Case) -> list[Entrant]:
-        return [*list_ablations(case), FixedPlan(EQUAL_BUDGET), FixedPlan(NEUTRAL_PLAN)]
+        return [*list_ablations(case), *list_baselines(case), *list_ours()]
 
 
 EXHIBIT = Table3()
