@@ -182,7 +182,8 @@ def test_a_worker_dies_as_for_want_of_memory_and_then_somebody_presses_ctrl_c(
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate()
     assert process.returncode == 130, err
-    assert "What is done is kept; to go on from there: allot estimate camp" in err
+    again = "allot estimate camp --on ray --workers 2"
+    assert f"What is done is kept; to go on from there: {again}\n" in err
     wait_for(lambda: not cluster.list_training())
     type_in(campaign.parent, "estimate", "camp")  # on processes: it need not be Ray
     assert read_results(campaign) == undisturbed
