@@ -217,7 +217,7 @@ def test_one_that_takes_no_job_for_a_moment_is_asked_again(
         return take(*given)
 
     monkeypatch.setattr(fake, "map_array", refuse)
-    monkeypatch.setattr(slurm, "PATIENCE", patience)
+    monkeypatch.setattr(slurm, "LONGEST_TROUBLE", patience)
     if patience:
         assert run(tmp_path) == [0, 1, 2, 3, 4]
         assert not refusals
@@ -231,7 +231,7 @@ def test_one_that_does_not_answer_is_waited_for_but_not_for_ever(
 ) -> None:
     fake.silence = 5
     assert run(tmp_path) == [0, 1, 2, 3, 4]
-    monkeypatch.setattr(slurm, "PATIENCE", 0.0)
+    monkeypatch.setattr(slurm, "LONGEST_TROUBLE", 0.0)
     fake.silence = 5
     with pytest.raises(InputError, match=r"squeue has failed for 0 min.* what is done is kept"):
         run(tmp_path)

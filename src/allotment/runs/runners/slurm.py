@@ -46,7 +46,7 @@ POLL = 1.0
 ASK = 15.0
 """seconds between two questions to Slurm. A job that it does not know at two in a row and that left
 no reply is lost: files may arrive late on a network disk"""
-PATIENCE = 600.0
+LONGEST_TROUBLE = 600.0
 """seconds in which Slurm may answer nothing, or take no job, before it is given up: it starts again
 at times, and people have limits on jobs that wait"""
 PENDING = "PENDING"
@@ -166,7 +166,7 @@ class _SlurmCrew:
     def _bear(self, command: str, error: InputError) -> None:
         """Raises what went wrong once it does so for long."""
         since = self.failing.setdefault(command, time.monotonic())
-        if time.monotonic() - since > PATIENCE:
+        if time.monotonic() - since > LONGEST_TROUBLE:
             raise error
 
     def _discard_failures(self, parcel: Parcel) -> None:
@@ -221,7 +221,7 @@ class _SlurmCrew:
         said = _call("squeue", *which)
         if said is None:
             what = (
-                f"squeue has failed for {PATIENCE / 60:g} minutes; see that Slurm runs, then type"
+                f"squeue has failed for {LONGEST_TROUBLE / 60:g} minutes; see that Slurm runs, then type"
                 " the command again: what is done is kept"
             )
             self._bear("squeue", InputError([Mistake("slurm", what)]))
