@@ -125,6 +125,16 @@ def list_nodes(campaign: Path) -> set[str]:
         return {body["node"] for _, _, body in store.results(PLACE)}
 
 
+def freeze_at_a_job(cluster: ray_cluster.RayCluster) -> int | None:
+    """A worker that was stopped within a job; None if it was through before."""
+    for worker in cluster.list_training():
+        os.kill(worker, signal.SIGSTOP)
+        if worker in cluster.list_training():
+            return worker
+        os.kill(worker, signal.SIGCONT)
+    return None
+
+
 def go_on(process: subprocess.Popen[str]) -> None:
     _, err = process.communicate()
     assert process.returncode == 0, err
@@ -134,17 +144,19 @@ def go_on(process: subprocess.Popen[str]) -> None:
 def test_a_machine_is_killed(
     campaign: Path, cluster: ray_cluster.RayCluster, undisturbed: tuple[Any, ...]
 ) -> None:
-    other = cluster.tell("add")
+    cluster.tell("add")
     process = estimate(campaign, cluster)
     wait_for(lambda: len(list_nodes(campaign)) > 1)
     told = json.loads(type_in(campaign.parent, "status", "camp", "--json"))["under_way"]
     assert re.search(rf"^allot estimate camp\b.*: \d+ of {8 * JOBS} trainings", told), told
     assert process.poll() is None, "it was through before anything could be killed"
-    cluster.tell("kill 1")
+    worker = wait_for(lambda: freeze_at_a_job(cluster))
+    gone = cluster.tell(f"kill {cluster.find_machine(worker)}")
+    os.kill(worker, signal.SIGKILL)  # its job was begun there, and can't have been finished
+    assert count_done(campaign) < JOBS
     go_on(process)
     assert read_results(campaign) == undisturbed
-    assert len(list_nodes(campaign)) > 1
-    assert other
+    assert list_nodes(campaign) - {gone}
     assert Campaign(campaign).count_places()
     # files went to each machine once, under their hash
     for cache in cluster.caches:
@@ -165,9 +177,12 @@ def test_the_driver_is_killed(
     assert 0 < done < JOBS
     told = type_in(campaign.parent, "status", "camp")
     assert "allot estimate camp" in told
-    words = ("estimate", "camp", "--on", "ray")
-    type_in(campaign.parent, *words, environment=cluster.environment)
+    # and then from a machine that does not belong to the cluster
+    words = ("estimate", "camp", "--on", cluster.client_address, "--json")
+    said = type_in(campaign.parent, *words, environment=cluster.outside)
+    assert json.loads(said)
     assert read_results(campaign) == undisturbed
+    assert list_nodes(campaign)
 
 
 @needs_ray
@@ -187,6 +202,54 @@ def test_a_worker_dies_as_for_want_of_memory_and_then_somebody_presses_ctrl_c(
     wait_for(lambda: not cluster.list_training())
     type_in(campaign.parent, "estimate", "camp")  # on processes: it need not be Ray
     assert read_results(campaign) == undisturbed
+
+
+HANGING = """
+import threading
+from pathlib import Path
+
+from allotment.learners.recipe import Recipe
+from allotment.learners.torch_learner import TorchLearner
+
+HERE = Path(__file__).parent
+
+
+class Hanging(TorchLearner):
+    def step(self, state, tasks):
+        if state.seeds == (3,) and any((HERE / each).exists() for each in ("once", "ever")):
+            (HERE / "once").unlink(missing_ok=True)
+            threading.Event().wait()
+        return super().step(state, tasks)
+
+
+def make(data, split):
+    return Hanging(data, split, Recipe(steps=20, batch_size=16))
+"""
+
+
+@needs_ray
+@pytest.mark.timeout(600)
+def test_a_job_that_hangs_is_ended_and_done_again_but_once(campaign: Path) -> None:
+    folder = campaign.parent
+    (folder / "mine.py").write_text(HANGING)
+    shorten(campaign, trainings=6)
+    change_settings(campaign, "minutes = 0.4")
+    calm, stuck = folder / "calm", folder / "stuck"
+    for each in (calm, stuck):
+        shutil.copytree(campaign, each)
+    type_in(folder, *measure(calm))
+    (folder / "once").touch()
+    type_in(folder, *measure(campaign, "--on", "ray"))
+    assert not (folder / "once").exists()
+    assert read_results(campaign) == read_results(calm)
+    (folder / "ever").touch()
+    process = start(folder, *measure(stuck, "--on", "ray"))
+    _, err = process.communicate()
+    assert process.returncode == 2, err
+    assert err.count("its worker died twice") == 1, err
+    assert "hung, it seems: it took longer than the minutes below [cluster] allow" in err
+    assert "its log is among those of Ray" in err
+    assert count_done(stuck) == 5
 
 
 # Memory: with nothing beside it, since Ray watches all that is used
