@@ -12,6 +12,7 @@ from helpers.fake_ray import FakeRay
 from allotment.campaign.campaign import Campaign
 from allotment.errors import InputError
 from allotment.job import Job
+from allotment.runs.portion import Portion
 from allotment.runs.runners import ray as on_ray
 from allotment.runs.runners.ray import OnRay
 
@@ -23,6 +24,14 @@ def ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeRay:
     monkeypatch.setattr(on_ray, "connect", lambda address: fake)
     monkeypatch.setattr(OnRay, "at", lambda self, address, portion: OnRay(address, portion))
     return fake
+
+
+def test_a_job_may_ask_for_a_fraction(ray: FakeRay) -> None:
+    folder = begin("camp")
+    settings = folder / "campaign.toml"
+    portion = "[cluster]\ncpus = 1\ngpus = 0.25\nmemory = 1.5\nminutes = 0.5\n[training]"
+    settings.write_text(settings.read_text().replace("[training]", portion))
+    assert Campaign(folder).look().settings.cluster == Portion(1, 0.25, 1.5, 0.5)
 
 
 def test_a_cluster_without_room_is_told_before_anything_is_timed(ray: FakeRay) -> None:
