@@ -221,8 +221,8 @@ class _SlurmCrew:
         said = _call("squeue", *which)
         if said is None:
             what = (
-                f"squeue has failed for {LONGEST_TROUBLE / 60:g} minutes; see that Slurm runs, then type"
-                " the command again: what is done is kept"
+                f"squeue has failed for {LONGEST_TROUBLE / 60:g} minutes; see that Slurm runs, then"
+                " type the command again: what is done is kept"
             )
             self._bear("squeue", InputError([Mistake("slurm", what)]))
             return
