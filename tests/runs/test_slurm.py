@@ -30,10 +30,17 @@ class FakeSlurm:
         self.lost: set[int] = set()
         self.handed_in = 0
         self.cancelled: dict[str, Callable[[], None]] = {}
+        self.excluded: list[str | None] = []
+        """the machine that is not to do what is handed in next"""
+        self.stuck: list[str] = []
+        """jobs that it says are running for a while"""
         self.silence = 0
         """questions that it does not answer"""
         self.pending: list[str] = []
         """reasons that it gives for a job that waits, one for each question"""
+
+    def update_parameters(self, exclude: str | None) -> None:
+        self.excluded.append(exclude)
 
     def map_array(self, do: Callable[..., None], *given: Any) -> list[Any]:
         jobs = []
@@ -49,15 +56,18 @@ class FakeSlurm:
         if command[0] == "scancel":
             self.cancelled |= self.waiting
             self.waiting.clear()
-        elif self.silence:
+            return ""
+        if self.silence:
             self.silence -= 1
             return None
-        elif self.pending:
+        if self.pending:
             reason = self.pending.pop(0)
-            return "\n".join(f"{name}|PENDING|{reason}" for name in self.waiting)
-        elif self.waiting:
+            return "\n".join(f"{name}|PENDING||{reason}" for name in self.waiting)
+        if self.waiting:
             self.waiting.pop(next(iter(self.waiting)))()
-        return "\n".join(f"{name}|RUNNING|None" for name in self.waiting)
+        running = [*self.waiting, *self.stuck]
+        self.stuck.clear()
+        return "\n".join(f"{name}|RUNNING|node{name[-1]}|None" for name in running)
 
 
 @pytest.fixture
@@ -100,6 +110,23 @@ def test_nothing_is_left_of_what_went_well(fake: FakeSlurm, tmp_path: Path) -> N
 def test_a_job_that_was_cancelled_is_handed_in_again(fake: FakeSlurm, tmp_path: Path) -> None:
     fake.lost = {1}
     assert run(tmp_path) == [0, 1, 2, 3, 4]
+    assert fake.handed_in == 6
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_a_job_that_was_lost_is_done_on_another_machine_if_there_is_one(
+    fake: FakeSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_alone: bool
+) -> None:
+    fake.lost, fake.stuck, take = {1}, ["7_1"], fake.map_array
+
+    def refuse(*given: Any) -> list[Any]:
+        if is_alone and fake.excluded[-1]:
+            raise RuntimeError("sbatch: error: Requested node configuration is not available")
+        return take(*given)
+
+    monkeypatch.setattr(fake, "map_array", refuse)
+    assert run(tmp_path) == [0, 1, 2, 3, 4]
+    assert [each for each in fake.excluded if each] == ["node1"]
     assert fake.handed_in == 6
 
 

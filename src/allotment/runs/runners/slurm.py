@@ -113,6 +113,10 @@ class _SlurmCrew:
         self.executor = _make_executor(self.name, self.folder / "log", self.portion)
         self.away: dict[str, Parcel] = {}
         """by the number of the Slurm job"""
+        self.machines: dict[str, str] = {}
+        """where each ran when Slurm was asked, by the same"""
+        self.avoided: dict[int, str] = {}
+        """the machine on which a job was lost, by its number"""
         self.unknown: set[str] = set()
         """those that Slurm did not know when it was asked last"""
         self.taken: dict[int, str] = {}
@@ -147,11 +151,21 @@ class _SlurmCrew:
             self._discard_failures(parcel)
             if not self._take(parcel):  # nobody has done it before
                 parcels.append(parcel)
-        if not parcels:
-            return
+        for machine in sorted({self._find_avoided(each) for each in parcels}):
+            together = [each for each in parcels if self._find_avoided(each) == machine]
+            self._hand_in(together, machine)
+
+    def _find_avoided(self, parcel: Parcel) -> str:
+        """The machine on which it was lost; "" if none is known. Such jobs go by themselves."""
+        return self.avoided.get(parcel.numbers[0], "")
+
+    def _hand_in(self, parcels: list[Parcel], avoided: str = "") -> None:
         try:
-            jobs = self._submit([self._write(parcel) for parcel in parcels])
+            jobs = self._submit([self._write(parcel) for parcel in parcels], avoided)
         except InputError as error:
+            if avoided:  # there may be no other machine
+                self._hand_in(parcels)
+                return
             if not self.has_begun:  # it never took any: nothing is gained by waiting
                 raise
             for parcel in parcels:
@@ -183,11 +197,12 @@ class _SlurmCrew:
         replace_file(self.folder / name, text.encode())
         return name
 
-    def _submit(self, names: list[str]) -> list[Any]:
+    def _submit(self, names: list[str], avoided: str) -> list[Any]:
         folders, seconds = [str(self.folder)] * len(names), [self.portion.seconds] * len(names)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of accounting, which is not asked
+                self.executor.update_parameters(exclude=avoided or None)
                 return list(self.executor.map_array(do_file, folders, names, seconds))
         except Exception as error:  # of sbatch, by way of submitit
             said = cut((str(error).strip().splitlines() or [type(error).__name__])[0], 300)
@@ -217,7 +232,7 @@ class _SlurmCrew:
         if time.monotonic() - self.asked < ASK:
             return
         self.asked = time.monotonic()
-        which = ("--me", "--name", self.name, "--array", "--noheader", "--format=%i|%T|%r")
+        which = ("--me", "--name", self.name, "--array", "--noheader", "--format=%i|%T|%N|%r")
         said = _call("squeue", *which)
         if said is None:
             what = (
@@ -227,19 +242,22 @@ class _SlurmCrew:
             self._bear("squeue", InputError([Mistake("slurm", what)]))
             return
         self.failing.pop("squeue", None)
-        known = {name: rest for name, *rest in (line.split("|", 2) for line in said.splitlines())}
+        known = {name: rest for name, *rest in (line.split("|", 3) for line in said.splitlines())}
+        self.machines |= {name: machine for name, (_, machine, _) in known.items() if machine}
         self._tell_waiting([known[name] for name in self.away if name in known])
         gone = self.away.keys() - known.keys()
         for name in gone & self.unknown:
             if not self._take(parcel := self.away.pop(name)):
                 self.has_lost = True
+                if name in self.machines:
+                    self.avoided |= dict.fromkeys(parcel.numbers, self.machines[name])
                 self.flights.lose(parcel, self._explain(name))
         self.unknown = gone
 
     def _tell_waiting(self, states: list[list[str]]) -> None:
         """Where none of its jobs runs, say why, each reason once: it may be one that never ends."""
-        reasons = {reason for state, reason in states if state == PENDING} - {*USUAL_REASONS}
-        if all(state == PENDING for state, _ in states):
+        reasons = {reason for state, _, reason in states if state == PENDING} - {*USUAL_REASONS}
+        if all(state == PENDING for state, *_ in states):
             for reason in sorted(reasons - self.told):
                 said = f"note: all jobs wait in Slurm: {visible(reason)}; see: squeue --me"
                 print(said, file=sys.stderr, flush=True)
