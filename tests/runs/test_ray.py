@@ -273,6 +273,7 @@ class Instance:
 
     def __init__(self, address: str, trouble: str = ""):
         self.address, self.trouble, self.is_up = address, trouble, False
+        self.asked: dict[str, Any] = {}
 
     def is_initialized(self) -> bool:
         return self.is_up
@@ -280,7 +281,7 @@ class Instance:
     def init(self, **given: Any) -> None:
         if self.trouble:
             raise RuntimeError(self.trouble)
-        self.is_up = True
+        self.is_up, self.asked = True, given
 
     def nodes(self) -> list[dict[str, Any]]:
         return [{"Alive": True, "NodeManagerAddress": self.address}]
@@ -289,8 +290,11 @@ class Instance:
         self.is_up = False
 
 
+Start = Callable[..., Any]
+
+
 @pytest.fixture
-def start(monkeypatch: pytest.MonkeyPatch) -> Callable[[Instance], Any]:
+def start(monkeypatch: pytest.MonkeyPatch) -> Start:
     monkeypatch.setattr(on_ray, "_joined", None)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     for name in (*on_ray.LOOPBACK, *on_ray.QUIET):
@@ -298,17 +302,15 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Callable[[Instance], Any]:
         monkeypatch.delenv(name)
     monkeypatch.setitem(sys.modules, "ray._private.ray_constants", None)  # a Ray that has none
 
-    def start(instance: Instance) -> Any:
+    def start(instance: Instance, address: str = "") -> Any:
         monkeypatch.setitem(sys.modules, "ray", instance)
-        return on_ray.connect()
+        return on_ray.connect(address)
 
     return start
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
-def test_an_instance_of_its_own_stays_on_loopback(
-    start: Callable[[Instance], Any], address: str
-) -> None:
+def test_an_instance_of_its_own_stays_on_loopback(start: Start, address: str) -> None:
     instance = Instance(address)
     assert start(instance) is instance
     assert instance.is_up
@@ -316,9 +318,7 @@ def test_an_instance_of_its_own_stays_on_loopback(
 
 
 @pytest.mark.parametrize("address", ["10.0.0.7", "0.0.0.0", "fe80::1", "head"])
-def test_one_that_others_could_reach_is_ended(
-    start: Callable[[Instance], Any], address: str
-) -> None:
+def test_one_that_others_could_reach_is_ended(start: Start, address: str) -> None:
     instance = Instance(address)
     with pytest.raises(InputError, match=f"listens at {address}, where others reach it, and was"):
         start(instance)
@@ -326,9 +326,30 @@ def test_one_that_others_could_reach_is_ended(
     assert on_ray._joined is None
 
 
-def test_one_that_does_not_start_is_told_in_a_sentence(start: Callable[[Instance], Any]) -> None:
+def test_one_that_does_not_start_is_told_in_a_sentence(start: Start) -> None:
     with pytest.raises(InputError, match=r"does not start on this machine: no room; leave --on ou"):
         start(Instance("127.0.0.1", "no room\nmore"))
+
+
+@pytest.mark.parametrize(
+    ("address", "more"),
+    [
+        ("ray://head:10001", {"log_to_driver": False}),  # its lines would be among the JSON
+        ("127.0.0.2:6379", {"_node_ip_address": "127.0.0.2"}),
+        ("head:6379", {}),
+    ],
+)
+def test_a_cluster_is_joined_as_its_address_asks_for(
+    start: Start, monkeypatch: pytest.MonkeyPatch, address: str, more: dict[str, Any]
+) -> None:
+    instance = Instance("10.0.0.7")
+    monkeypatch.setattr(on_ray, "_check_answer", lambda address: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    assert start(instance, address) is instance
+    assert instance.asked.pop("address") == address
+    assert instance.asked.pop("logging_level")
+    assert instance.asked == more
+    assert os.environ["RAY_SCHEDULER_EVENTS"] == "0"
 
 
 def test_runners_of_this_machine_have_no_address() -> None:

@@ -373,7 +373,7 @@ def _is_loopback(address: str) -> bool:
 def _join(ray: Any, address: str) -> None:
     try:
         with _from_the_root():
-            ray.init(address=address, logging_level=logging.ERROR, **_find_loopback(address))
+            ray.init(address=address, logging_level=logging.ERROR, **_adapt(address))
     except Exception as error:  # of gRPC, of Ray, of versions that differ
         what = (
             f"{address} can't be joined: {cut(_first_line(error), 300)}; has it the same versions"
@@ -383,10 +383,13 @@ def _join(ray: Any, address: str) -> None:
         raise InputError([Mistake("ray", what)]) from error
 
 
-def _find_loopback(address: str) -> dict[str, str]:
-    """A cluster within this machine is joined at its own address, which Ray would take to be that
-    of the network."""
+def _adapt(address: str) -> dict[str, Any]:
+    """What an address asks for. A cluster within this machine is joined at its own one, which Ray
+    would take to be that of the network. From elsewhere a process of the head connects, which does
+    not see what is QUIET here."""
     host = address.rpartition(":")[0]
+    if address.startswith("ray://"):
+        return {"log_to_driver": False}
     return {"_node_ip_address": host} if host.startswith("127.") else {}
 
 
