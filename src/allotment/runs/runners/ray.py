@@ -118,7 +118,7 @@ class OnRay:
         crew = _RayCrew(ray, self, Flights(backlog, workers, PARCEL_SECONDS), trees)
         try:
             crew.work()
-        except (ConnectionError, ray.exceptions.RayError) as error:
+        except _list_troubles(ray) as error:
             what = (
                 f"the cluster does not answer any more ({cut(_first_line(error), 200)}); see that"
                 " it runs, then type the command again: what is done is kept"
@@ -205,7 +205,9 @@ class _RayCrew:
         except (errors.NodeDiedError, errors.ObjectLostError, errors.LocalRayletDiedError) as error:
             self.flights.lose(parcel, f"with its machine: {_first_line(error)}", is_blameless=True)
         except errors.RayError as error:
-            if _is_of_the_cluster(self.ray, error):
+            # one that was raised within a job is of both kinds
+            is_of_a_job = isinstance(error, errors.RayTaskError)
+            if isinstance(error, _list_troubles(self.ray)) and not is_of_a_job:
                 raise
             if isinstance(error, errors.OutOfMemoryError):
                 self.starved.update(parcel.numbers)
@@ -450,16 +452,11 @@ def _from_the_root() -> Iterator[None]:
         os.chdir(before)
 
 
-def _is_of_the_cluster(ray: Any, error: Exception) -> bool:
-    """Whether Ray says that the cluster itself does not work, and nothing of a job. What was raised
-    within a job is of two kinds, one of which says so."""
-    names = (
-        "RaySystemError",
-        "RpcError",
-        "AuthenticationError",
-    )  # the last two not in all versions
-    kinds = tuple(getattr(ray.exceptions, name) for name in names if hasattr(ray.exceptions, name))
-    return isinstance(error, kinds) and not isinstance(error, ray.exceptions.RayTaskError)
+def _list_troubles(ray: Any) -> tuple[type[Exception], ...]:
+    """Errors by which Ray says that the cluster itself does not work; not all versions have all."""
+    names = ("RaySystemError", "RpcError", "AuthenticationError")
+    found = [getattr(ray.exceptions, name, None) for name in names]
+    return (ConnectionError, *(each for each in found if each is not None))
 
 
 def _tell_memory(error: BaseException) -> str:
