@@ -242,7 +242,8 @@ class _SlurmCrew:
             self._bear("squeue", InputError([Mistake("slurm", what)]))
             return
         self.failing.pop("squeue", None)
-        known = {name: rest for name, *rest in (line.split("|", 3) for line in said.splitlines())}
+        rows = [line.split("|", 3) for line in said.splitlines() if line.count("|") >= 3]
+        known = {name: rest for name, *rest in rows}
         self.machines |= {name: machine for name, (_, machine, _) in known.items() if machine}
         self._tell_waiting([known[name] for name in self.away if name in known])
         gone = self.away.keys() - known.keys()
