@@ -62,9 +62,11 @@ def start(
 
 
 def read_results(campaign: Path) -> tuple[Any, ...]:
-    """All that was measured, and what was concluded from it, as it stands in the store."""
+    """All that was measured, by its key (Ctrl-C keeps what waits for an earlier job, too), and what
+    was concluded from it."""
     with Store.open(campaign, write=False) as store:
-        return store.results("response"), [each.body for each in store.values("estimates")]
+        measured = sorted(store.results("response"), key=lambda row: row[0])
+        return measured, [each.body for each in store.values("estimates")]
 
 
 def count_done(campaign: Path) -> int:
@@ -125,6 +127,16 @@ def list_nodes(campaign: Path) -> set[str]:
         return {body["node"] for _, _, body in store.results(PLACE)}
 
 
+def freeze_at_a_job(cluster: ray_cluster.RayCluster) -> int | None:
+    """A worker that was stopped within a job; None if it was through before."""
+    for worker in cluster.list_training():
+        os.kill(worker, signal.SIGSTOP)
+        if worker in cluster.list_training():
+            return worker
+        os.kill(worker, signal.SIGCONT)
+    return None
+
+
 def go_on(process: subprocess.Popen[str]) -> None:
     _, err = process.communicate()
     assert process.returncode == 0, err
@@ -134,17 +146,19 @@ def go_on(process: subprocess.Popen[str]) -> None:
 def test_a_machine_is_killed(
     campaign: Path, cluster: ray_cluster.RayCluster, undisturbed: tuple[Any, ...]
 ) -> None:
-    other = cluster.tell("add")
+    cluster.tell("add")
     process = estimate(campaign, cluster)
     wait_for(lambda: len(list_nodes(campaign)) > 1)
     told = json.loads(type_in(campaign.parent, "status", "camp", "--json"))["under_way"]
     assert re.search(rf"^allot estimate camp\b.*: \d+ of {8 * JOBS} trainings", told), told
     assert process.poll() is None, "it was through before anything could be killed"
-    cluster.tell("kill 1")
+    worker = wait_for(lambda: freeze_at_a_job(cluster))
+    gone = cluster.tell(f"kill {cluster.find_machine(worker)}")
+    os.kill(worker, signal.SIGKILL)  # its job was begun there, and can't have been finished
+    assert count_done(campaign) < JOBS
     go_on(process)
     assert read_results(campaign) == undisturbed
-    assert len(list_nodes(campaign)) > 1
-    assert other
+    assert list_nodes(campaign) - {gone}
     assert Campaign(campaign).count_places()
     # files went to each machine once, under their hash
     for cache in cluster.caches:
@@ -165,9 +179,12 @@ def test_the_driver_is_killed(
     assert 0 < done < JOBS
     told = type_in(campaign.parent, "status", "camp")
     assert "allot estimate camp" in told
-    words = ("estimate", "camp", "--on", "ray")
-    type_in(campaign.parent, *words, environment=cluster.environment)
+    # and then from a machine that does not belong to the cluster
+    words = ("estimate", "camp", "--on", cluster.client_address, "--json")
+    said = type_in(campaign.parent, *words, environment=cluster.outside)
+    assert json.loads(said)
     assert read_results(campaign) == undisturbed
+    assert list_nodes(campaign)
 
 
 @needs_ray
@@ -177,15 +194,64 @@ def test_a_worker_dies_as_for_want_of_memory_and_then_somebody_presses_ctrl_c(
     process = estimate(campaign, cluster)
     worker = wait_for(cluster.list_training)[0]
     os.kill(worker, signal.SIGKILL)  # as Linux does where memory runs out
-    before = count_done(campaign)
-    wait_for(lambda: count_done(campaign) > before or process.poll() is not None)
+    # another one has begun with it; it has torch to load, and what is done later waits for it
+    wait_for(lambda: len({*cluster.list_training()} - {worker}) > 1 or process.poll() is not None)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate()
     assert process.returncode == 130, err
-    assert "What is done is kept; to go on from there: allot estimate camp" in err
+    again = "allot estimate camp --on ray --workers 2"
+    assert f"What is done is kept; to go on from there: {again}\n" in err
     wait_for(lambda: not cluster.list_training())
     type_in(campaign.parent, "estimate", "camp")  # on processes: it need not be Ray
     assert read_results(campaign) == undisturbed
+
+
+HANGING = """
+import threading
+from pathlib import Path
+
+from allotment.learners.recipe import Recipe
+from allotment.learners.torch_learner import TorchLearner
+
+HERE = Path(__file__).parent
+
+
+class Hanging(TorchLearner):
+    def step(self, state, tasks):
+        if state.seeds == (3,) and any((HERE / each).exists() for each in ("once", "ever")):
+            (HERE / "once").unlink(missing_ok=True)
+            threading.Event().wait()
+        return super().step(state, tasks)
+
+
+def make(data, split):
+    return Hanging(data, split, Recipe(steps=20, batch_size=16))
+"""
+
+
+@needs_ray
+@pytest.mark.timeout(600)
+def test_a_job_that_hangs_is_ended_and_done_again_but_once(campaign: Path) -> None:
+    folder = campaign.parent
+    (folder / "mine.py").write_text(HANGING)
+    shorten(campaign, trainings=6)
+    change_settings(campaign, "minutes = 0.4")
+    calm, stuck = folder / "calm", folder / "stuck"
+    for each in (calm, stuck):
+        shutil.copytree(campaign, each)
+    type_in(folder, *measure(calm))
+    (folder / "once").touch()
+    type_in(folder, *measure(campaign, "--on", "ray"))
+    assert not (folder / "once").exists()
+    assert read_results(campaign) == read_results(calm)
+    (folder / "ever").touch()
+    process = start(folder, *measure(stuck, "--on", "ray"))
+    _, err = process.communicate()
+    assert process.returncode == 2, err
+    assert err.count("its worker died twice") == 1, err
+    assert "hung, it seems: it took longer than the minutes below [cluster] allow" in err
+    assert "its log is among those of Ray" in err
+    assert count_done(stuck) == 5
 
 
 # Memory: with nothing beside it, since Ray watches all that is used

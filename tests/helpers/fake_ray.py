@@ -76,14 +76,14 @@ class _Remote:
     def options(self, **more: Any) -> _Remote:
         return _Remote(self.ray, self.function, self.asked | more)
 
-    def remote(self, common: Reference, jobs: list[str], *given: Any) -> Reference:
+    def remote(self, common: Reference, listings: Reference, *given: Any) -> Reference:
         self.ray.asked.append(self.asked)
-        self.ray.parcels.append(len(jobs))
+        self.ray.parcels.append(len(given[0]))
         trouble = self.ray.troubles.pop(0) if self.ray.troubles else None
 
         def make() -> Any:
             if trouble is not None:
                 raise trouble
-            return self.function(common.make(), jobs, *given)
+            return self.function(common.make(), listings.make(), *given)
 
         return Reference(make)

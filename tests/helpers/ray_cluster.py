@@ -5,6 +5,7 @@ does what it is told, a line each: `kill 1`, `add`, `quit`."""
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +22,19 @@ MEMORY = 4 * 10**9
 class RayCluster:
     """Nodes beside a head without cores; every node has a cache of its own."""
 
-    def __init__(self, process: subprocess.Popen[str], address: str, folder: Path):
-        self._process, self.address, self.folder = process, address, folder
+    def __init__(self, process: subprocess.Popen[str], said: str, folder: Path):
+        self._process, self.folder = process, folder
+        self.address, self.client_address = said.split()
+        """for machines of the cluster, and for others: `ray://HOST:PORT`"""
 
     @property
     def environment(self) -> dict[str, str]:
-        return os.environ | VARIABLES | {"RAY_ADDRESS": self.address}
+        return self.outside | {"RAY_ADDRESS": self.address}
+
+    @property
+    def outside(self) -> dict[str, str]:
+        """The environment of who has to be told where it is."""
+        return {key: each for key, each in os.environ.items() if key != "RAY_ADDRESS"} | VARIABLES
 
     def list_training(self) -> list[int]:
         """Its workers that are at a job."""
@@ -38,6 +46,11 @@ class RayCluster:
             for pid, session, stat, args in rows
             if args == "ray::do_parcel" and int(session) == self._process.pid and stat[0] != "Z"
         ]
+
+    def find_machine(self, worker: int) -> str:
+        """The number of the machine that a worker belongs to."""
+        environment = Path(f"/proc/{worker}/environ").read_bytes().decode().split("\0")
+        return next(each for each in environment if each.startswith("ALLOT_CACHE=")).split("-")[-1]
 
     @property
     def caches(self) -> list[Path]:
@@ -69,9 +82,9 @@ def running(
         )
     try:
         assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        assert address, (folder / "ray.log").read_text()[-3000:]
-        yield RayCluster(process, address, folder)
+        said = process.stdout.readline().strip()
+        assert said, (folder / "ray.log").read_text()[-3000:]
+        yield RayCluster(process, said, folder)
     finally:
         process.communicate("quit\n", timeout=60)
 
@@ -80,6 +93,7 @@ def main(folder: str, *cores: str) -> None:
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 0, "node_ip_address": LOOPBACK, "include_dashboard": False}
+    head["ray_client_server_port"] = port = _find_port()
     cluster = Cluster(initialize_head=True, head_node_args=head)
     nodes = {}
 
@@ -92,15 +106,22 @@ def main(folder: str, *cores: str) -> None:
 
     for count in cores:
         add(int(count))
-    print(cluster.address, flush=True)
+    print(cluster.address, f"ray://{LOOPBACK}:{port}", flush=True)
     for line in sys.stdin:
         what, _, number = line.strip().partition(" ")
         if what == "quit":
             break
+        if what == "add":
+            print(add(), flush=True)
         if what == "kill":
             cluster.remove_node(nodes[int(number)], allow_graceful=False)
-        print(add() if what == "add" else "done", flush=True)
+            print(nodes[int(number)].node_id, flush=True)
     cluster.shutdown()
+
+
+def _find_port() -> int:
+    with socket.create_server((LOOPBACK, 0)) as server:
+        return int(server.getsockname()[1])
 
 
 if __name__ == "__main__":

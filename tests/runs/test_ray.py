@@ -9,11 +9,12 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.fake_ray import ERRORS, FakeRay, NodeDiedError, RaySystemError
+from helpers.fake_ray import ERRORS, FakeRay, NodeDiedError, RayError, RaySystemError
 
 from allotment.errors import InputError
 from allotment.job import JSON, Job
@@ -160,10 +161,27 @@ def test_where_memory_ran_out_is_told_with_the_log_of_the_machine(fake: FakeRay)
 
 
 def test_a_cluster_that_goes_away_is_told_with_how_to_go_on(fake: FakeRay) -> None:
-    fake.troubles = [RaySystemError("head is gone")]
-    fake.get = lambda reference: (_ for _ in ()).throw(ConnectionError("head is gone"))
-    with pytest.raises(InputError, match=r"does not answer any more \(head is gone\).* is kept"):
-        run(OnRay())
+    for trouble in (RaySystemError("head is gone"), ConnectionError("head is gone")):
+        fake.troubles = [trouble]
+        with pytest.raises(InputError, match=r"answer any more \(head is gone\).* is kept"):
+            run(OnRay())
+
+
+def test_trouble_of_ray_within_a_job_is_that_of_the_job(fake: FakeRay) -> None:
+    kind = type("RayTaskError(RaySystemError)", (ERRORS["RayTaskError"], RaySystemError), {})
+    fake.troubles = [kind("it could not be read")] * 2
+    with pytest.raises(WorkFailed, match="died twice, of what it could not load or read: it could"):
+        run(OnRay(), 1)
+
+
+@pytest.mark.parametrize("minutes", [None, 2.0])
+def test_a_worker_that_died_is_told_with_where_its_log_is(
+    fake: FakeRay, minutes: float | None
+) -> None:
+    fake.troubles = [RayError("it died")] * 2
+    with pytest.raises(WorkFailed, match=r"its log is among those of Ray .*/logs\)") as caught:
+        run(OnRay("", Portion(minutes=minutes)), 1)
+    assert ("hung, it seems" in str(caught.value)) == (minutes is not None)
 
 
 # Files
@@ -180,13 +198,26 @@ def test_files_are_sent_once_and_only_to_machines_that_lack_them(
     (there,) = {body["context"]["data"] for body in seen}
     assert there != str(file)
     assert Path(there).read_text() == "a\n1\n"
-    assert fake.puts[1:] == [b"a\n1\n"]  # the first is what all jobs share
+    assert fake.puts[2:] == [b"a\n1\n"]  # the first ones are what all jobs share
     fake.puts.clear()
     assert run(far, 3, "echo", context=context, trees=trees) == seen
-    assert len(fake.puts) == 1
+    assert len(fake.puts) == 2
     shared = OnRay("ray://head:10001", Portion(shared=True))
     near = run(shared, 1, "echo", context=context, trees=trees)
     assert near[0]["context"]["data"] == str(file)
+
+
+def test_what_is_in_a_tree_travels_once_and_is_read_once_by_a_worker(
+    fake: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("a\n1\n")
+    on_ray.read_listings.cache_clear()
+    told = {"context": {"data": str(file)}, "trees": {"data": take_all(file)}}
+    run(OnRay("ray://head:10001"), 30, "echo", **told)
+    assert len(fake.parcels) > 3
+    assert sum(b"table.csv" in put for put in fake.puts) == 2  # the paths of all jobs, and these
+    assert on_ray.read_listings.cache_info().misses == 1
 
 
 # Addresses
@@ -211,6 +242,114 @@ def test_an_address_that_nobody_answers_at_is_told_at_once(monkeypatch: pytest.M
         with pytest.raises(InputError, match=r"is no address; write ray://HOST:PORT"):
             find_runner(wrong).count_workers()
     assert time.monotonic() - begun < 3 * on_ray.LONGEST_SILENCE
+
+
+@needs_ray
+@pytest.mark.parametrize("variable", [False, True])
+def test_what_listens_and_is_not_ray_is_told_within_seconds(
+    variable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_ray, "LONGEST_SILENCE", 1.0)
+    begun = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = f"127.0.0.1:{server.getsockname()[1]}"
+        monkeypatch.setenv("RAY_ADDRESS", place if variable else "")
+        with pytest.raises(InputError, match=f"what listens at {place} does not answer as Ray"):
+            find_runner("ray" if variable else f"ray://{place}").count_workers()
+    assert time.monotonic() - begun < 10
+
+
+def test_local_is_the_word_of_ray_for_an_instance_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "local")
+    assert OnRay().sees_files
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:6379")
+    assert not OnRay().sees_files
+
+
+class Instance:
+    """As much of Ray as starts an instance of its own."""
+
+    def __init__(self, address: str, trouble: str = ""):
+        self.address, self.trouble, self.is_up = address, trouble, False
+        self.asked: dict[str, Any] = {}
+
+    def is_initialized(self) -> bool:
+        return self.is_up
+
+    def init(self, **given: Any) -> None:
+        if self.trouble:
+            raise RuntimeError(self.trouble)
+        self.is_up, self.asked = True, given
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"Alive": True, "NodeManagerAddress": self.address}]
+
+    def shutdown(self) -> None:
+        self.is_up = False
+
+
+Start = Callable[..., Any]
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch) -> Start:
+    monkeypatch.setattr(on_ray, "_joined", None)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    for name in (*on_ray.LOOPBACK, *on_ray.QUIET):
+        monkeypatch.setenv(name, "")  # so that they are put back
+        monkeypatch.delenv(name)
+    monkeypatch.setitem(sys.modules, "ray._private.ray_constants", None)  # a Ray that has none
+
+    def start(instance: Instance, address: str = "") -> Any:
+        monkeypatch.setitem(sys.modules, "ray", instance)
+        return on_ray.connect(address)
+
+    return start
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
+def test_an_instance_of_its_own_stays_on_loopback(start: Start, address: str) -> None:
+    instance = Instance(address)
+    assert start(instance) is instance
+    assert instance.is_up
+    assert os.environ["RAY_SCHEDULER_EVENTS"] == "0"  # else its lines are among the JSON
+
+
+@pytest.mark.parametrize("address", ["10.0.0.7", "0.0.0.0", "fe80::1", "head"])
+def test_one_that_others_could_reach_is_ended(start: Start, address: str) -> None:
+    instance = Instance(address)
+    with pytest.raises(InputError, match=f"listens at {address}, where others reach it, and was"):
+        start(instance)
+    assert not instance.is_up
+    assert on_ray._joined is None
+
+
+def test_one_that_does_not_start_is_told_in_a_sentence(start: Start) -> None:
+    with pytest.raises(InputError, match=r"does not start on this machine: no room; leave --on ou"):
+        start(Instance("127.0.0.1", "no room\nmore"))
+
+
+@pytest.mark.parametrize(
+    ("address", "more"),
+    [
+        ("ray://head:10001", {"log_to_driver": False}),  # its lines would be among the JSON
+        ("127.0.0.2:6379", {"_node_ip_address": "127.0.0.2"}),
+        ("head:6379", {}),
+    ],
+)
+def test_a_cluster_is_joined_as_its_address_asks_for(
+    start: Start, monkeypatch: pytest.MonkeyPatch, address: str, more: dict[str, Any]
+) -> None:
+    instance = Instance("10.0.0.7")
+    monkeypatch.setattr(on_ray, "_check_answer", lambda address: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    assert start(instance, address) is instance
+    assert instance.asked.pop("address") == address
+    assert instance.asked.pop("logging_level")
+    assert instance.asked == more
+    assert os.environ["RAY_SCHEDULER_EVENTS"] == "0"
 
 
 def test_runners_of_this_machine_have_no_address() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,17 @@ class FakeSlurm:
         self.lost: set[int] = set()
         self.handed_in = 0
         self.cancelled: dict[str, Callable[[], None]] = {}
+        self.excluded: list[str | None] = []
+        """the machine that is not to do what is handed in next"""
+        self.stuck: list[str] = []
+        """jobs that it says are running for a while"""
+        self.silence = 0
+        """questions that it does not answer"""
+        self.pending: list[str] = []
+        """reasons that it gives for a job that waits, one for each question"""
+
+    def update_parameters(self, exclude: str | None) -> None:
+        self.excluded.append(exclude)
 
     def map_array(self, do: Callable[..., None], *given: Any) -> list[Any]:
         jobs = []
@@ -40,13 +52,22 @@ class FakeSlurm:
             jobs.append(SimpleNamespace(job_id=name))
         return jobs
 
-    def call(self, *command: str) -> str:
+    def call(self, *command: str) -> str | None:
         if command[0] == "scancel":
             self.cancelled |= self.waiting
             self.waiting.clear()
-        elif self.waiting:
+            return ""
+        if self.silence:
+            self.silence -= 1
+            return None
+        if self.pending:
+            reason = self.pending.pop(0)
+            return "\n".join(f"{name}|PENDING||{reason}" for name in self.waiting)
+        if self.waiting:
             self.waiting.pop(next(iter(self.waiting)))()
-        return "\n".join(self.waiting)
+        running = [*self.waiting, *self.stuck]
+        self.stuck.clear()
+        return "\n".join(f"{name}|RUNNING|node{name[-1]}|None" for name in running)
 
 
 @pytest.fixture
@@ -92,6 +113,23 @@ def test_a_job_that_was_cancelled_is_handed_in_again(fake: FakeSlurm, tmp_path: 
     assert fake.handed_in == 6
 
 
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_a_job_that_was_lost_is_done_on_another_machine_if_there_is_one(
+    fake: FakeSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_alone: bool
+) -> None:
+    fake.lost, fake.stuck, take = {1}, ["7_1"], fake.map_array
+
+    def refuse(*given: Any) -> list[Any]:
+        if is_alone and fake.excluded[-1]:
+            raise RuntimeError("sbatch: error: Requested node configuration is not available")
+        return take(*given)
+
+    monkeypatch.setattr(fake, "map_array", refuse)
+    assert run(tmp_path) == [0, 1, 2, 3, 4]
+    assert [each for each in fake.excluded if each] == ["node1"]
+    assert fake.handed_in == 6
+
+
 def test_one_that_is_lost_twice_is_told_with_the_end_of_its_log(
     fake: FakeSlurm, tmp_path: Path
 ) -> None:
@@ -125,6 +163,45 @@ def test_whoever_begins_again_finds_what_was_done_meanwhile(
     assert fake.handed_in == 2
 
 
+def stop_with_one_done(fake: FakeSlurm, folder: Path) -> None:
+    """Leave replies of two jobs, of which one was done while nobody waited any more."""
+
+    def stop(job: Job, body: JSON) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(folder, 2, done=stop)
+    fake.cancelled.pop("7_1")()
+
+
+def test_what_was_done_meanwhile_outlives_other_jobs_of_the_same_campaign(
+    fake: FakeSlurm, tmp_path: Path
+) -> None:
+    stop_with_one_done(fake, tmp_path)
+    seen: list[JSON] = []
+    run_jobs(
+        [Job("count", {"n": 7})],  # as one that times a training
+        "allotment.runs.conformance:count",
+        None,
+        runner=OnSlurm(str(tmp_path)),
+        done=lambda _, body: seen.append(body),
+    )
+    assert seen == [7]
+    assert fake.handed_in == 3
+    assert run(tmp_path, 2) == [0, 1]
+    assert fake.handed_in == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_failed_for_an_earlier_driver_is_tried_anew(fake: FakeSlurm, tmp_path: Path) -> None:
+    stop_with_one_done(fake, tmp_path)
+    failure = json.dumps({"failure": "no space left", "trace": ""})
+    for reply in tmp_path.glob("*/replies/*"):
+        reply.write_text(json.dumps({"reply": failure, "seconds": 1.0, "where": {}}))
+    assert run(tmp_path, 2) == [0, 1]
+    assert fake.handed_in == 4
+
+
 def test_jobs_of_a_driver_that_was_killed_are_ended(fake: FakeSlurm, tmp_path: Path) -> None:
     fake.waiting = {"3_0": lambda: None, "3_1": lambda: None}
     assert run(tmp_path) == [0, 1, 2, 3, 4]
@@ -152,6 +229,51 @@ def test_what_slurm_does_not_take_is_told(
     monkeypatch.setattr(fake, "map_array", refuse)
     with pytest.raises(InputError, match=r"takes no job with 1 CPU: sbatch: error: invalid part"):
         run(tmp_path)
+
+
+@pytest.mark.parametrize("patience", [60.0, 0.0])
+def test_one_that_takes_no_job_for_a_moment_is_asked_again(
+    fake: FakeSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    take, refusals = fake.map_array, [1, 2, 3]
+
+    def refuse(*given: Any) -> list[Any]:
+        if fake.handed_in and refusals:
+            refusals.pop()
+            raise RuntimeError("sbatch: error: Slurm temporarily unable to accept job")
+        return take(*given)
+
+    monkeypatch.setattr(fake, "map_array", refuse)
+    monkeypatch.setattr(slurm, "LONGEST_TROUBLE", patience)
+    if patience:
+        assert run(tmp_path) == [0, 1, 2, 3, 4]
+        assert not refusals
+    else:
+        with pytest.raises(InputError, match="takes no job with 1 CPU: sbatch: error: Slurm temp"):
+            run(tmp_path)
+
+
+def test_one_that_does_not_answer_is_waited_for_but_not_for_ever(
+    fake: FakeSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.silence = 5
+    assert run(tmp_path) == [0, 1, 2, 3, 4]
+    monkeypatch.setattr(slurm, "LONGEST_TROUBLE", 0.0)
+    fake.silence = 5
+    with pytest.raises(InputError, match=r"squeue has failed for 0 min.* what is done is kept"):
+        run(tmp_path)
+
+
+def test_why_jobs_wait_is_told_once(
+    fake: FakeSlurm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake.pending = ["None", "AssocMaxJobsLimit", "AssocMaxJobsLimit", "Priority"]
+    assert run(tmp_path) == [0, 1, 2, 3, 4]
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        f"note: all jobs wait in Slurm: {reason}; see: squeue --me"
+        for reason in ("AssocMaxJobsLimit", "Priority")
+    ]
 
 
 def test_what_is_missing_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -318,8 +318,10 @@ class Campaign:
         will be done."""
         _check_clashes(state)
         rate = read_rate(hourly)
+        # before anything is timed: a cluster says then that it has no room, where jobs would wait
+        together = max(self.count_workers(state, workers), 1)
         timed, loading = self._time("price", state, workers)
-        alone, together = Price.from_dict(timed), max(self.count_workers(state, workers), 1)
+        alone = Price.from_dict(timed)
         return replace(
             alone,
             seconds=alone.seconds / together + (loading if alone.trainings else 0.0),
@@ -373,7 +375,8 @@ class Campaign:
             parts = list_parts(state.as_kept)
             earlier = find_earlier(store, inquiry, parts, state.outdated)
             left_over = count_left_over(store, state, inquiry, earlier)
-            done = self._do(store, state, answers.jobs, workers, progress, answers.are_enough)
+            enough = answers.are_enough if inquiry.method.ends_early else None
+            done = self._do(store, state, answers.jobs, workers, progress, enough)
             jobs = answers.jobs
             found = answers.conclude(earlier, state.as_kept.settings.names)
             body = {"needs": inquiry.basis, "estimates": found}
@@ -499,6 +502,8 @@ class Campaign:
     def tell_machine(self) -> str:
         """That trainings so far were done on another kind of CPU; nothing if none were, or if some
         were on this one."""
+        if self._is_elsewhere:
+            return ""  # of what trains there nothing is known yet
         with self._open() as store:
             known = [needs["cpu"] for _, needs, _ in store.results(MACHINE)]
         if not known or describe_cpu() in known:

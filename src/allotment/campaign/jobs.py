@@ -227,6 +227,7 @@ class Answers:
         """The estimates that they add up to, with those of earlier rounds."""
         name, method, request = self._inquiry.name, self._inquiry.method, self._inquiry.request
         rounds = [Estimates.from_dict(value.body["estimates"]) for value in earlier]
+        self.are_enough()  # reads what it was not asked about
         with METHODS.calling(name):
             found = label(method.conclude(request, self._results, rounds), name, request, tasks)
         plain = found.to_dict()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -291,7 +292,7 @@ def estimate(
     given = _read_options(estimates)
     campaign = _enter(folder, "estimate", learner, on)
     note_machine(campaign)  # which is refused at once if somebody else is writing
-    with stoppable(f"allot estimate {quote(folder)}"):
+    with stoppable():
         with Meter(READING):
             seconds, state = None, campaign.look().with_options(given)
         if state.unsaid:  # while it can be said before anything is trained anew
@@ -539,13 +540,13 @@ def evaluate(
     with Meter(READING):
         has_labels = campaign.look().stock.oracle
     if now or not (asks or has_labels):
-        _evaluate_now(campaign, quote(folder), workers, as_json)
+        _evaluate_now(campaign, workers, as_json)
         return
     yours = [pair_options("--plan", plan.split(",")) for plan in plans]
     for warning in campaign.judge_prices(yours):
         say(f"note: {warning}", err=True)
     note_machine(campaign)
-    with stoppable(f"allot evaluate {quote(folder)}"):
+    with stoppable():
         with Meter(TIMING):
             trainings, seconds = campaign.time_plans(yours, repeats or REPEATS, workers)
         if trainings:
@@ -561,14 +562,14 @@ def evaluate(
         page.text(f"Next: allot report {quote(folder)}")
 
 
-def _evaluate_now(campaign: Campaign, folder: str, workers: int | None, as_json: bool) -> None:
+def _evaluate_now(campaign: Campaign, workers: int | None, as_json: bool) -> None:
     """Cross-validate the model of the labels at hand, and show its scores."""
     from allotment.learners.validation import PARTS
     from allotment.terminal.campaigns import show_scores
     from allotment.terminal.page import Page
 
     note_machine(campaign)
-    with stoppable(f"allot evaluate {folder}"):
+    with stoppable():
         with Meter(TIMING):
             seconds = campaign.time_evaluation(workers)
         if seconds:
@@ -823,12 +824,12 @@ def note_machine(campaign: Campaign) -> None:
 
 
 @contextlib.contextmanager
-def stoppable(command: str) -> Iterator[None]:
+def stoppable() -> Iterator[None]:
     """Ctrl-C ends the work at once, a training that fails ends it after the others; what is done is
     on disk."""
     from allotment.runs.runner import WorkFailed
 
-    kept = f"What is done is kept; to go on from there: {command}"
+    kept = f"What is done is kept; to go on from there: {_retype(click.get_current_context())}"
     try:
         yield
     except KeyboardInterrupt:
@@ -839,6 +840,23 @@ def stoppable(command: str) -> Iterator[None]:
             say(f"error: {line}", err=True)
         say(kept, err=True)
         raise SystemExit(BAD_INPUT) from None
+
+
+def _retype(ctx: click.Context) -> str:
+    """The command as it was typed: with another folder, learner or network it would begin anew."""
+    words, within = list[str](), ctx
+    while within.parent is not None:  # the last one is called as the shell calls it
+        words, within = [str(within.info_name), *words], within.parent
+    words = ["allot", *words]
+    for param in ctx.command.params:
+        name, value = str(param.name), ctx.params.get(str(param.name))
+        if ctx.get_parameter_source(name) is not click.core.ParameterSource.COMMANDLINE:
+            continue
+        given = value if isinstance(value, tuple) else (value,)
+        for each in given:
+            words += [] if isinstance(param, click.Argument) else [param.opts[-1]]
+            words += [] if each is True else [str(each)]
+    return shlex.join(words)
 
 
 _EXAMPLES = {"--kind": "regression", "--classes": "A|B", "--metric": "mae"}

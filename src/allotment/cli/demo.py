@@ -4,7 +4,6 @@ planned."""
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,8 +89,7 @@ def demo(
     if paper:
         _plan_published()
         return
-    flags = [*(["--quick"] if quick else []), *(["--seed", str(seed)] if seed else [])]
-    with stoppable(shlex.join(["allot", "demo", folder, *flags])):
+    with stoppable():
         _run(folder, quick, seed, on, _choose_workers(on) if workers is None else workers)
 
 

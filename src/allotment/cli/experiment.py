@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,7 +142,7 @@ def run(
         say(f"{several(len(jobs), 'job')}{tell}.", err=True)
         return Meter("trainings")
 
-    with stoppable(_retype(ctx)):
+    with stoppable():
         book = run_exhibits(
             list(exhibits.values()),
             site,
@@ -154,20 +153,6 @@ def run(
             watch=watch,
         )
     _write(exhibits, book, out, not no_pictures)
-
-
-def _retype(ctx: click.Context) -> str:
-    """The command as it was typed: with another folder or network it would begin anew."""
-    words = ["allot", "experiment", str(ctx.info_name)]
-    for param in ctx.command.params:
-        name, value = str(param.name), ctx.params.get(str(param.name))
-        if ctx.get_parameter_source(name) is not click.core.ParameterSource.COMMANDLINE:
-            continue
-        given = value if isinstance(value, tuple) else (value,)
-        for each in given:
-            words += [] if isinstance(param, click.Argument) else [param.opts[-1]]
-            words += [] if each is True else [str(each)]
-    return shlex.join(words)
 
 
 def _repeat(

@@ -461,6 +461,7 @@ def _read_cluster(given: Any, wrong: Placed) -> Portion:
     if not isinstance(given, Mapping):
         wrong.add(("cluster",), "cluster", "is not a table; write [cluster]")
         return Portion()
+    given = {key: float(each) if isinstance(each, Decimal) else each for key, each in given.items()}
     mistakes = list(check_portion(given))
     for mistake in mistakes:
         where = f"cluster: {cut(mistake.where, 60)}"

@@ -9,14 +9,16 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import ipaddress
 import logging
 import os
 import re
 import socket
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from allotment.errors import InputError, Mistake, cut
@@ -39,6 +41,8 @@ LOOPBACK = {
 """for an instance of our own: by the first it listens on 127.0.0.1 alone, as it does on macOS and
 Windows, where Ray else opens its ports to the network; by the last its workers do not wait for all
 other programs, as those of Ray do"""
+QUIET = {"RAY_SCHEDULER_EVENTS": "0"}
+"""else Ray says on stdout what its cluster waits for, among the JSON of commands"""
 OBJECT_STORE = 200 * 2**20
 """bytes of shared memory for an instance of our own, which has no files to hand around"""
 LONGEST_SILENCE = 5.0
@@ -50,6 +54,9 @@ LOOK = 5.0
 DYING = 10.0
 """seconds that jobs may take to end that nobody wants"""
 GIGABYTE = 10**9
+WHERE_LOGS_ARE = (
+    "its log is among those of Ray on the machine that did it (/tmp/ray/session_latest/logs)"
+)
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,7 @@ class OnRay:
         crew = _RayCrew(ray, self, Flights(backlog, workers, PARCEL_SECONDS), trees)
         try:
             crew.work()
-        except (ConnectionError, ray.exceptions.RaySystemError) as error:
+        except _list_troubles(ray) as error:
             what = (
                 f"the cluster does not answer any more ({cut(_first_line(error), 200)}); see that"
                 " it runs, then type the command again: what is done is kept"
@@ -180,14 +187,16 @@ class _RayCrew:
         # one that was lost goes elsewhere, where there is another machine
         do = self.do.options(scheduling_strategy="SPREAD") if parcel.is_retried else self.do
         sent = do.remote(
-            self.common, list(parcel.jobs), self.listings, dict(self.packs), self.portion.seconds
+            self.common, self.listings, list(parcel.jobs), dict(self.packs), self.portion.seconds
         )
         self.away[sent] = parcel
 
     @cached_property
-    def listings(self) -> str:
-        """What is in the trees, by their keys, as text."""
-        return canonical({key: tree.listing.to_plain() for key, tree in self.trees.items()})
+    def listings(self) -> Any:
+        """What is in the trees, by their keys, in Ray's memory: megabytes, where there are many
+        files."""
+        plain = {key: tree.listing.to_plain() for key, tree in self.trees.items()}
+        return self.ray.put(canonical(plain).encode())
 
     def _receive(self, sent: Any, parcel: Parcel) -> None:
         errors = self.ray.exceptions
@@ -196,6 +205,10 @@ class _RayCrew:
         except (errors.NodeDiedError, errors.ObjectLostError, errors.LocalRayletDiedError) as error:
             self.flights.lose(parcel, f"with its machine: {_first_line(error)}", is_blameless=True)
         except errors.RayError as error:
+            # one that was raised within a job is of both kinds
+            is_of_a_job = isinstance(error, errors.RayTaskError)
+            if isinstance(error, _list_troubles(self.ray)) and not is_of_a_job:
+                raise
             if isinstance(error, errors.OutOfMemoryError):
                 self.starved.update(parcel.numbers)
             self.flights.lose(parcel, self._explain(error))
@@ -222,12 +235,14 @@ class _RayCrew:
             )
         if isinstance(error, self.ray.exceptions.RayTaskError):
             return f"of what it could not load or read: {_last_line(error)}"
-        limit = self.portion.minutes
-        if limit is not None:
-            return f"of a crash, of a kill from outside (mostly for want of memory), or {HUNG}"
+        if self.portion.minutes is not None:
+            return (
+                "of a crash, of a kill from outside (mostly for want of memory), or"
+                f" {HUNG}; {WHERE_LOGS_ARE}"
+            )
         return (
             "of a crash in native code or killed from outside, mostly for want of memory:"
-            f" {LESS_MEMORY}; its log is among those of Ray (/tmp/ray/session_latest/logs)"
+            f" {LESS_MEMORY}; {WHERE_LOGS_ARE}"
         )
 
     def recall(self) -> None:
@@ -246,16 +261,15 @@ class _RayCrew:
 
 def do_parcel(
     common: bytes,
+    listings: bytes,
     jobs: list[str],
-    listings: str,
     packs: dict[str, list[Any]],
     seconds: float | None,
 ) -> str:
     """On a machine of the cluster: what came of each job, or which trees it lacks."""
     ray: Any = importlib.import_module("ray")
     values, lacking, cache = {}, [], find_cache()
-    for key, plain in parse(listings).items():
-        listing = Listing.from_plain(plain)
+    for key, listing in read_listings(listings).items():
         value = listing.find(cache)
         if value is None and listing.digest not in packs:
             lacking.append(key)
@@ -271,6 +285,12 @@ def do_parcel(
     return canonical({"done": done})
 
 
+@lru_cache(maxsize=1)  # a worker does many parcels of one run
+def read_listings(text: bytes) -> dict[str, Listing]:
+    """What is in each tree, by its key."""
+    return {key: Listing.from_plain(plain) for key, plain in parse(text.decode()).items()}
+
+
 # Connecting
 
 _joined: str | None = None
@@ -281,11 +301,12 @@ def connect(address: str = "") -> Any:
     """Ray, connected: to an address, or to an instance of our own. Somebody who has connected
     before stays connected; otherwise it lasts until this process ends."""
     global _joined
-    if address.startswith("ray://") and importlib.util.find_spec("grpc") is None:
-        raise InputError([Mistake("ray", f"what asks for an address {NEEDS_RAY}")])
     found = _find_address(address)
+    if found is not None and importlib.util.find_spec("grpc") is None:
+        raise InputError([Mistake("ray", f"what asks for an address {NEEDS_RAY}")])
     if found is not None and found != _joined:
         _check_answer(found)
+    os.environ.update(QUIET)
     if found is None:
         os.environ.update({key: os.environ.get(key, each) for key, each in LOOPBACK.items()})
     ray = importlib.import_module("ray")
@@ -293,36 +314,68 @@ def connect(address: str = "") -> Any:
         if _joined in (None, found or ""):
             return ray
         ray.shutdown()
-    _joined = found or ""
+    _joined = None
     if found is None:
         _start(ray)
     else:
         _join(ray, found)
+    _joined = found or ""
     return ray
 
 
 def _find_address(address: str) -> str | None:
     """Where the cluster is; None for an instance of our own."""
-    return address or os.environ.get(ADDRESS_VARIABLE) or None
+    given = address or os.environ.get(ADDRESS_VARIABLE, "")
+    return None if given in ("", "local") else given  # the latter is Ray's own word for it
 
 
 def _start(ray: Any) -> None:
-    constants: Any = importlib.import_module("ray._private.ray_constants")
-    constants.ENABLE_RAY_CLUSTER = False  # where Ray was loaded before LOOPBACK could tell it so
-    with _from_the_root():
-        ray.init(
-            address="local",
-            num_cpus=RUNNERS.load(PROCESSES).count_workers(),
-            include_dashboard=False,
-            object_store_memory=OBJECT_STORE,
-            logging_level=logging.ERROR,
+    with contextlib.suppress(ImportError):  # a name of Ray's own: other versions may lack it
+        constants: Any = importlib.import_module("ray._private.ray_constants")
+        constants.ENABLE_RAY_CLUSTER = False  # where Ray was loaded before LOOPBACK told it so
+    try:
+        with _from_the_root():
+            ray.init(
+                address="local",
+                num_cpus=RUNNERS.load(PROCESSES).count_workers(),
+                include_dashboard=False,
+                object_store_memory=OBJECT_STORE,
+                logging_level=logging.ERROR,
+            )
+    except Exception as error:  # of its processes, of shared memory, of folders
+        what = (
+            f"does not start on this machine: {cut(_first_line(error), 300)}; leave --on out to"
+            " train in processes, with the same results"
         )
+        raise InputError([Mistake("ray", what)]) from error
+    _check_closed(ray)
+
+
+def _check_closed(ray: Any) -> None:
+    """Raises InputError, with the instance ended, where others could reach it: whoever reaches
+    Ray's ports can run programs."""
+    addresses = {str(each["NodeManagerAddress"]) for each in ray.nodes()}
+    if open_ones := sorted(each for each in addresses if not _is_loopback(each)):
+        ray.shutdown()
+        what = (
+            f"listens at {', '.join(open_ones)}, where others reach it, and was ended again: this"
+            " version of Ray does not keep to 127.0.0.1. Leave --on out, or start a cluster of your"
+            " own and give its address: --on ray://HOST:PORT"
+        )
+        raise InputError([Mistake("ray", what)])
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:  # a name
+        return address == "localhost"
 
 
 def _join(ray: Any, address: str) -> None:
     try:
         with _from_the_root():
-            ray.init(address=address, logging_level=logging.ERROR, **_find_loopback(address))
+            ray.init(address=address, logging_level=logging.ERROR, **_adapt(address))
     except Exception as error:  # of gRPC, of Ray, of versions that differ
         what = (
             f"{address} can't be joined: {cut(_first_line(error), 300)}; has it the same versions"
@@ -332,15 +385,19 @@ def _join(ray: Any, address: str) -> None:
         raise InputError([Mistake("ray", what)]) from error
 
 
-def _find_loopback(address: str) -> dict[str, str]:
-    """A cluster within this machine is joined at its own address, which Ray would take to be that
-    of the network."""
+def _adapt(address: str) -> dict[str, Any]:
+    """What an address asks for. A cluster within this machine is joined at its own one, which Ray
+    would take to be that of the network. From elsewhere a process of the head connects, which does
+    not see what is QUIET here."""
     host = address.rpartition(":")[0]
+    if address.startswith("ray://"):
+        return {"log_to_driver": False}
     return {"_node_ip_address": host} if host.startswith("127.") else {}
 
 
 def _check_answer(address: str) -> None:
-    """Raises InputError where nobody listens: Ray itself would try for minutes."""
+    """Raises InputError where nobody listens, or something else than Ray: Ray itself would try for
+    minutes."""
     host, _, port = address.removeprefix("ray://").partition("/")[0].rpartition(":")
     if not host or not port.isdigit():
         if address == "auto":
@@ -349,6 +406,7 @@ def _check_answer(address: str) -> None:
             f"{cut(repr(address), 80)} is no address; write ray://HOST:PORT, as in ray://head:10001"
         )
         raise InputError([Mistake("ray", what)])
+    end = time.monotonic() + LONGEST_SILENCE
     try:
         socket.create_connection((host.strip("[]"), int(port)), LONGEST_SILENCE).close()
     except (OSError, OverflowError) as error:
@@ -357,6 +415,26 @@ def _check_answer(address: str) -> None:
             " machine reach it? Its head node lets others in at port 10001 unless told otherwise"
         )
         raise InputError([Mistake("ray", what)]) from None
+    if not _speaks_grpc(f"{host}:{port}", end - time.monotonic()):
+        what = (
+            f"what listens at {cut(host, 80)}:{port} does not answer as Ray does; is that the port"
+            " of Ray on its head node? Unless told otherwise it is 10001 for ray://HOST:PORT, and"
+            " 6379 for RAY_ADDRESS"
+        )
+        raise InputError([Mistake("ray", what)])
+
+
+def _speaks_grpc(place: str, seconds: float) -> bool:
+    """Whether what listens there answers as servers of Ray do, within so many seconds."""
+    if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
+        return True  # Ray knows the certificates that it takes to ask
+    grpc: Any = importlib.import_module("grpc")
+    with grpc.insecure_channel(place, [("grpc.enable_http_proxy", 0)]) as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=max(seconds, 1.0))
+        except grpc.FutureTimeoutError:
+            return False
+    return True
 
 
 @contextlib.contextmanager
@@ -372,6 +450,13 @@ def _from_the_root() -> Iterator[None]:
         yield
     finally:
         os.chdir(before)
+
+
+def _list_troubles(ray: Any) -> tuple[type[Exception], ...]:
+    """Errors by which Ray says that the cluster itself does not work; not all versions have all."""
+    names = ("RaySystemError", "RpcError", "AuthenticationError")
+    found = [getattr(ray.exceptions, name, None) for name in names]
+    return (ConnectionError, *(each for each in found if each is not None))
 
 
 def _tell_memory(error: BaseException) -> str:
