@@ -67,6 +67,9 @@ LEAST_TO_WIN = 1.0
 """points by which the cross-fitted best is ahead of neutral where a share of that is asked for"""
 (HALF_AS_MANY,) = (name for name, count in WAYS_BY_TRAININGS.items() if 2 * count == TRAININGS)
 """trainings, with which the default is held to its first edition"""
+LEAST_MEASURED = 1e-6
+"""of what a task usually scores with the labels at hand: below it there is nothing to measure, as
+where all labels of the test part are the same, and gains in % of it are any number"""
 FEWEST_OF_BIN = 30
 LEAST_SPREAD = 1e-9
 HOLM_LEVEL = 0.05
@@ -156,6 +159,19 @@ def open_tried(settings: Sequence[Setting], folder: Path) -> list[Tried]:
         ]
         if there and open_surface(setting, CAMPAIGNS, kept) is not None:
             found.append(Tried(setting, kept, tuple(there)))
+    return found
+
+
+def leave_out_empty(tried: Sequence[Tried]) -> list[Tried]:
+    """The same without campaigns in which an error was 0 with the labels at hand already."""
+    found = []
+    for each in tried:
+        before = each.light.before
+        usual = np.median(list(before.values()), axis=0)
+        there = [
+            number for number in each.campaigns if (before[number] > LEAST_MEASURED * usual).all()
+        ]
+        found.append(replace(each, campaigns=tuple(there)))
     return found
 
 
@@ -498,6 +514,21 @@ def show_spent(tried: Sequence[Tried]) -> str:
     )
 
 
+def _tell_empty(tried: Sequence[Tried], measured: Sequence[Tried]) -> str:
+    """Which campaigns the tables below do without, and why."""
+    names = [
+        f"{each.setting.name} ({', '.join(str(number) for number in out)})"
+        for each, rest in zip(tried, measured, strict=True)
+        if (out := sorted(set(each.campaigns) - set(rest.campaigns)))
+    ]
+    return (
+        "Decided after the run, so that the tables above stand. A task whose error is 0 with the"
+        " labels at hand, since its test labels are all the same, makes a gain in % of that any"
+        f" number. Left out here, with the number of the campaign: {', '.join(names) or 'none'}."
+        "\n\n"
+    )
+
+
 def draw_stated(stated: Sequence[Stated], path: Path) -> None:
     """Chances beside shares won."""
     import matplotlib
@@ -552,6 +583,7 @@ def write_locked(tried: Sequence[Tried], path: Path) -> None:
     by_hand = path.read_text(encoding="utf-8").split(BEGIN)[0]
     picture, stated = path.with_suffix(".svg"), list_stated(tried)
     draw_stated(stated, picture)
+    measured = leave_out_empty(tried)
     parts = {
         "The questions": show_questions(tried),
         "By data set": show_data_sets(tried),
@@ -561,6 +593,8 @@ def write_locked(tried: Sequence[Tried], path: Path) -> None:
         + show_bins(stated),
         "Settings": show_settings(tried),
         "What it took": show_spent(tried),
+        "Without campaigns that measure nothing": _tell_empty(tried, measured)
+        + "\n\n".join(show(measured) for show in (show_questions, show_data_sets, show_rounds)),
     }
     text = "\n".join(f"## {head}\n\n{body}\n" for head, body in parts.items())
     path.write_text(f"{by_hand}{BEGIN}\n\n{text}", encoding="utf-8")

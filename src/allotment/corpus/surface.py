@@ -180,11 +180,11 @@ class KeptSurface(Surface):
         scores = self.kept.get(campaign, "plans").get(name_run(plan, purchase))
         if scores is None:
             return float("nan")
-        before, sign = self._before[campaign], 1 if self.setting.higher_is_better else -1
+        before, sign = self.before[campaign], 1 if self.setting.higher_is_better else -1
         return float(np.mean(sign * (np.array(scores) - before) / before * 100))
 
     @cached_property
-    def _before(self) -> dict[int, Array]:
+    def before(self) -> dict[int, Array]:
         """What each task scores with the labels at hand."""
         nothing = (0,) * len(self.setting.tasks)
         return {
