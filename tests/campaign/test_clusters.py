@@ -148,11 +148,10 @@ def test_a_machine_is_killed(
 ) -> None:
     cluster.tell("add")
     process = estimate(campaign, cluster)
-    wait_for(lambda: len(list_nodes(campaign)) > 1)
+    # at once: with a job that stands still it can't be through before anything is looked at
+    worker = wait_for(lambda: freeze_at_a_job(cluster))
     told = json.loads(type_in(campaign.parent, "status", "camp", "--json"))["under_way"]
     assert re.search(rf"^allot estimate camp\b.*: \d+ of {8 * JOBS} trainings", told), told
-    assert process.poll() is None, "it was through before anything could be killed"
-    worker = wait_for(lambda: freeze_at_a_job(cluster))
     gone = cluster.tell(f"kill {cluster.find_machine(worker)}")
     os.kill(worker, signal.SIGKILL)  # its job was begun there, and can't have been finished
     assert count_done(campaign) < JOBS
