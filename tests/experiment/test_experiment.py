@@ -641,6 +641,19 @@ def test_plans_are_measured_and_then_trained_out(folder: Path, tmp_path: Path) -
     assert exhibit.compare(book)["1:20"].entries["b = 0.99"].plans[0] == (
         allocate_by_rate(book, 0.99)  # I of the same looks
     )
+    # what was measured is concluded where that is all that is missing, as after another edition
+    lines = record.path.read_text(encoding="utf-8").splitlines(keepends=True)
+    record.path.write_text("".join(each for each in lines if '"kind":"estimates"' not in each))
+    again = run(
+        [exhibit], make_site(case, folder, None), Record(record.path), workers=0,
+        watch=lambda jobs: _Watch(told, len(jobs)),
+    )  # fmt: skip
+    assert len(told) == 2
+    for asked in exhibit.list_questions(case):
+        found, before = again.find_estimates(asked), book.find_estimates(asked)
+        assert found is not None
+        assert before is not None
+        assert found.to_dict() == before.to_dict()
 
 
 @pytest.mark.long

@@ -88,6 +88,7 @@ def run(
     `watch` is told what each stage has to do, and gives what its progress is told to."""
     book = Casebook(site.case, record, open_ground(site))
     _ = book.pool  # on record from now on, so that others can plan without the data
+    _conclude(exhibits, book)  # of what was measured before, perhaps by a run that was cut off
     while missing := list_missing(exhibits, book):
         _note_machine(record, name_machine(site.case, on))
         with nullcontext() if watch is None else watch(missing) as progress:
@@ -102,9 +103,14 @@ def run(
                 trees=list_trees(site),
                 note=partial(_note_place, record),
             )
-        for asked in list_questions(exhibits, site.case):
-            book.conclude(asked)
+        _conclude(exhibits, book)
     return book
+
+
+def _conclude(exhibits: Sequence[Exhibit], book: Casebook) -> None:
+    """Put on record what finished measurements add up to."""
+    for asked in list_questions(exhibits, book.case):
+        book.conclude(asked)
 
 
 def _note_machine(record: Record, machine: Job) -> None:
